@@ -1,0 +1,1 @@
+"""The editor's face: LSP in, LSP out; and the command line."""

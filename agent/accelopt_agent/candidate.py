@@ -1,0 +1,26 @@
+"""A rewritten kernel that nobody has checked yet."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A rewrite of one kernel, as the whole file after rewriting.
+
+    ``origin`` is "rule:NAME", "memory:ID" or "model:NAME"; ``steps`` are the origins of all rewrites that led here,
+    oldest first. ``expects`` names counters and how they should move ("down", "up"), e.g. {"dma_bytes": "down"}.
+    """
+
+    kernel: str
+    text: str
+    origin: str
+    summary: str
+    expects: dict[str, str] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return hashlib.sha256(f"{self.kernel}\0{self.text}".encode()).hexdigest()[:12]

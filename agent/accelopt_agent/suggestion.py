@@ -1,0 +1,45 @@
+"""A candidate that passed the gate and is offered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.quantity import Known
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """Baseline time over candidate time, with its interval; known as badly as the worse of the two."""
+
+    value: float
+    low: float
+    high: float
+    known: Known
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A proved rewrite. ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and ``text``
+    the whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the
+    latencies of both on ``target``, found on ``host``."""
+
+    id: str
+    run: str
+    file: str
+    kernel: str
+    dialect: str
+    base_hash: str
+    base_text: str
+    text: str
+    diff: str
+    origin: str
+    summary: str
+    speedup: Speedup
+    slow: Latency
+    fast: Latency
+    gate: Verdict
+    target: str
+    host: str
+    steps: tuple[str, ...] = ()

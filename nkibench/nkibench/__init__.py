@@ -1,0 +1,1 @@
+"""The benchmark: tasks, peaks, other people's data sets, reports."""

@@ -1,0 +1,24 @@
+"""What the gate says about a candidate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a candidate was refused, or what is worth knowing about one that was accepted. ``code`` is stable."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gate's decision. ``checks`` lists each check with its outcome and worst error; ``receipt`` is its evidence."""
+
+    accepted: bool
+    reasons: list[Reason] = field(default_factory=list)
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    receipt: str | None = None

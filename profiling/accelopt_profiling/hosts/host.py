@@ -1,0 +1,59 @@
+"""What every host offers: a machine, near or far, on which jobs run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from accelopt_profiling.jobs import Job, StepError
+
+
+class HostUnreachable(Exception):
+    """The host cannot be used: which one, what happened, what to do next."""
+
+
+class JobFailed(Exception):
+    """A step ended without an answer. ``step`` is its name, ``error`` says why."""
+
+    def __init__(self, step: str, error: StepError) -> None:
+        super().__init__(error.message)
+        self.step, self.error = step, error
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What a host said of itself in the handshake. Versions by package name; absent packages are absent."""
+
+    name: str
+    python: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    devices: list[dict[str, Any]] = field(default_factory=list)
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One message of a running job: a partial result of a step, or with ``final`` its result."""
+
+    step: str
+    value: Any
+    final: bool = False
+
+
+class Host(Protocol):
+    name: str
+
+    async def facts(self) -> HostFacts:
+        """Connect if necessary and tell what the host has. Raises HostUnreachable."""
+
+    def run(self, job: Job) -> AsyncIterator[Progress]:
+        """Run a job and yield its messages. Closing the iterator early kills the job on the host.
+
+        Raises:
+            HostUnreachable: the connection could not be made or was lost.
+            JobFailed: a step failed; the steps after it were not run.
+        """
+
+    async def close(self) -> None:
+        """End the worker and everything it runs."""

@@ -1,0 +1,91 @@
+"""What is asked of a worker and what it answers, as plain data. ``docs/worker_protocol.md`` describes the frames.
+
+A job is a list of steps that share one folder on the host. Each step runs in a child process of its own, one after
+another, with limits; the folder is removed at the end. Steps are named after the functions of ``worker.steps``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.problems.ref import ProblemRef
+
+#: Which warm parent process a step is forked from: "numpy" (NKI, comparisons) or "torch" (Triton, torch references).
+Runtime = Literal["numpy", "torch"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files a job needs. ``kernel`` is the kernel file's path relative to the job's source folder.
+
+    ``files`` maps relative paths to texts; ``import_paths`` are folders of the host searched after the job's own
+    (only this machine has them); ``name`` is the kernel file's real path, for messages.
+    """
+
+    kernel: str
+    files: dict[str, str]
+    import_paths: list[str] = field(default_factory=list)
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one step may use. ``output_bytes`` bounds what user code prints, ``file_bytes`` each file it writes."""
+
+    seconds: float = 60.0
+    memory_bytes: int = 12 << 30
+    output_bytes: int = 1 << 20
+    file_bytes: int = 4 << 30
+    processes: int = 512
+    open_files: int = 512
+
+
+@dataclass(frozen=True)
+class Step:
+    """One child process: the step's name, the warm parent it is forked from, its parameters and limits."""
+
+    name: str
+    runtime: Runtime
+    params: dict[str, Any] = field(default_factory=dict)
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class Job:
+    source: Source
+    steps: list[Step]
+
+
+@dataclass(frozen=True)
+class ProfileParams:
+    """Parameters of the step ``profile``.
+
+    ``input_specs`` are shapes and dtypes seen for the same problem before, so that first numbers need not wait for
+    the inputs to be drawn; ``detail`` asks for the slow facts too (machine code per line).
+    """
+
+    kernels: list[Kernel]
+    problem: ProblemRef | None
+    target: str
+    host: str = "local"
+    input_specs: list[dict[str, Any]] | None = None
+    detail: bool = True
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class StepError:
+    """Why a step ended without an answer.
+
+    ``code`` is stable: "user-error" (user code raised), "problem-...", "timeout", "memory", "crashed", "killed",
+    "too-much-output", "missing-package", "unsupported", "disk-full". ``file`` and ``line`` point into the job's
+    source where known (relative path, 1-based).
+    """
+
+    code: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    detail: str = ""

@@ -1,0 +1,180 @@
+"""Find kernels in source text by syntax tree, without importing the file."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass, field
+
+from accelopt_profiling.measurement import Dialect, Finding
+
+#: Decorators that make a function a kernel, and the dialect they make it.
+_JIT: dict[str, Dialect] = {
+    "triton.jit": "triton",
+    "triton.runtime.jit": "triton",
+    "triton.runtime.jit.jit": "triton",
+    "nki.jit": "nki",
+    "neuronxcc.nki.jit": "nki",
+    "neuronxcc.nki.compile.jit": "nki",
+    "nki.compiler.jit": "nki",
+    "neuronxcc.nki.baremetal": "nki",
+    "neuronxcc.nki.benchmark": "nki",
+    "neuronxcc.nki.profile": "nki",
+    "neuronxcc.nki.simulate_kernel": "nki",
+    "nki.baremetal": "nki",
+    "nki.benchmark": "nki",
+    "nki.profile": "nki",
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel found in source text.
+
+    ``name`` is the qualified name; where two kernels of a file share one, later ones get ``#2``, ``#3``.
+    ``line`` is the line of ``def`` and ``first_line`` that of its first decorator, both 1-based.
+    ``content_hash`` changes with the kernel's tokens, not with comments, blank lines or its place in the file.
+    ``device_function`` tells that another kernel of the file calls it: it is launched by no host code.
+    """
+
+    name: str
+    dialect: Dialect
+    line: int
+    first_line: int
+    end_line: int
+    content_hash: str
+    arguments: tuple[str, ...] = ()
+    decorators: tuple[str, ...] = ()
+    device_function: bool = False
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """The kernels of one file and what is wrong with the file; ``rest_hash`` covers everything that is no kernel."""
+
+    kernels: tuple[Kernel, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    rest_hash: str = ""
+
+
+@dataclass
+class _Scope:
+    names: dict[str, str] = field(default_factory=dict)  # local name -> dotted path
+
+    def dotted(self, node: ast.expr) -> str | None:
+        if isinstance(node, ast.Name):
+            return self.names.get(node.id)
+        if isinstance(node, ast.Attribute):
+            base = self.dotted(node.value)
+            return f"{base}.{node.attr}" if base else None
+        if isinstance(node, ast.Call):
+            target = self.dotted(node.func)
+            if target == "functools.partial" and node.args:
+                return self.dotted(node.args[0])
+            return target
+        return None
+
+    def bind_import(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.asname:
+                    self.names[alias.asname] = alias.name
+                else:
+                    root = alias.name.split(".")[0]
+                    self.names[root] = root
+        elif node.module and not node.level:
+            for alias in node.names:
+                if alias.name == "*":
+                    for dotted in _JIT:
+                        parent, _, name = dotted.rpartition(".")
+                        if parent == node.module:
+                            self.names[name] = dotted
+                else:
+                    self.names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+
+
+def content_hash(node: ast.AST) -> str:
+    """A hash of the syntax tree: blind to comments, layout and position."""
+    return hashlib.sha256(ast.dump(node, annotate_fields=False).encode()).hexdigest()[:16]
+
+
+def may_hold_kernels(text: str) -> bool:
+    """A cheap test that skips parsing files that cannot hold a kernel."""
+    return "jit" in text and ("triton" in text or "nki" in text) or "nki." in text
+
+
+def find_kernels(text: str) -> Discovery:
+    """Find the kernels of ``text``. A file that does not parse gives one finding and no kernel; nothing is raised."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        finding = Finding("syntax-error", error.lineno or 1, "error", f"The file does not parse: {error.msg}.")
+        return Discovery(findings=(finding,))
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Discovery(findings=(Finding("syntax-error", 1, "error", f"The file does not parse: {error}."),))
+    scope = _Scope()
+    found: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]] = []
+    _collect(tree, scope, "", found)
+    seen: dict[str, int] = {}
+    kernels: list[Kernel] = []
+    findings: list[Finding] = []
+    called = _called_inside([node for node, _, _ in found])
+    for node, qualified, dialect in found:
+        seen[qualified] = seen.get(qualified, 0) + 1
+        name = qualified if seen[qualified] == 1 else f"{qualified}#{seen[qualified]}"
+        if seen[qualified] > 1:
+            message = f"Another kernel is called {qualified}; this one, the later, is what the name means at run time."
+            findings.append(Finding("duplicate-kernel", node.lineno, "warning", message))
+        first = min([d.lineno for d in node.decorator_list], default=node.lineno)
+        arguments = tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+        decorators = tuple(filter(None, (scope.dotted(d) for d in node.decorator_list)))
+        kernels.append(
+            Kernel(
+                name, dialect, node.lineno, first, node.end_lineno or node.lineno, content_hash(node),
+                arguments, decorators, node.name in called,
+            )
+        )  # fmt: skip
+    return Discovery(tuple(kernels), tuple(findings), _rest_hash(tree, {id(n) for n, _, _ in found}))
+
+
+def _collect(
+    node: ast.AST,
+    scope: _Scope,
+    prefix: str,
+    found: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]],
+) -> None:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Import, ast.ImportFrom)):
+            scope.bind_import(child)
+        elif isinstance(child, ast.Assign) and len(child.targets) == 1 and isinstance(child.targets[0], ast.Name):
+            if dotted := scope.dotted(child.value):
+                scope.names[child.targets[0].id] = dotted
+        elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            dialects = [_JIT[d] for d in map(scope.dotted, child.decorator_list) if d in _JIT]
+            qualified = f"{prefix}{child.name}"
+            if dialects:
+                found.append((child, qualified, dialects[0]))
+            _collect(child, scope, f"{qualified}.", found)
+            continue
+        if isinstance(child, ast.ClassDef):
+            _collect(child, scope, f"{prefix}{child.name}.", found)
+        elif isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            _collect(child, scope, prefix, found)
+
+
+def _called_inside(kernels: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[str]:
+    """Names called from inside kernels: those kernels are device functions, launched by no host code."""
+    return {
+        call.func.id
+        for kernel in kernels
+        for call in ast.walk(kernel)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    }
+
+
+def _rest_hash(tree: ast.Module, kernels: set[int]) -> str:
+    digest = hashlib.sha256()
+    for statement in tree.body:
+        if id(statement) not in kernels:
+            digest.update(ast.dump(statement, annotate_fields=False).encode())
+    return digest.hexdigest()[:16]

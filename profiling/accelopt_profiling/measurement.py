@@ -1,0 +1,102 @@
+"""What is known about a kernel: its cost, its correctness, its lines and its findings. Plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from accelopt_profiling.quantity import Known, Quantity
+
+Dialect = Literal["triton", "nki"]
+Severity = Literal["error", "warning", "information", "hint"]
+CorrectnessStatus = Literal["passed", "failed", "not checked"]
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Time of one run of the kernel in microseconds, with its interval; ``us`` is None when not measured."""
+
+    us: float | None = None
+    low_us: float | None = None
+    high_us: float | None = None
+    known: Known = Known.NOT_MEASURED
+
+    def __post_init__(self) -> None:
+        Quantity(self.us, self.known, "us", self.low_us, self.high_us)  # the same rules hold
+
+
+@dataclass(frozen=True)
+class Correctness:
+    """Whether the kernel agrees with its reference.
+
+    ``checked`` is the share (0..1) of output elements that were compared.
+    """
+
+    status: CorrectnessStatus = "not checked"
+    detail: str = ""
+    checked: float = 0.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to say about one line. ``code`` is stable and has an entry in ``findings.json``.
+
+    ``line`` is 1-based; ``quickfix`` names a code action the server knows how to offer.
+    """
+
+    code: str
+    line: int
+    severity: Severity
+    message: str
+    quickfix: str | None = None
+
+
+@dataclass(frozen=True)
+class LineCost:
+    """What one source line (1-based) costs: a short text for the editor, and its quantities by name.
+
+    ``share`` is the line's part (0..1) of the kernel's critical resource, None when unknown.
+    """
+
+    line: int
+    text: str
+    share: float | None = None
+    quantities: dict[str, Quantity] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KernelMeasurement:
+    """Everything known about one kernel at one content, for one target, on one host.
+
+    ``percent_of_peak`` is 0..100 against the roofline of the target, known as well as the latency is.
+    ``bound`` says in a word or two what limits the kernel ("memory", "VectorE", "tensor core", ...).
+    ``stage`` grows while results arrive: "traced", "executed", "compiled", "checked", "timed".
+    ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``).
+    """
+
+    name: str
+    line: int
+    dialect: Dialect
+    target: str
+    host: str = "local"
+    correctness: Correctness = Correctness()
+    latency: Latency = Latency()
+    percent_of_peak: float | None = None
+    bound: str | None = None
+    quantities: dict[str, Quantity] = field(default_factory=dict)
+    lines: list[LineCost] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    receipt: str | None = None
+    content_hash: str = ""
+    stage: str = "traced"
+    toolchain: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FileMeasurement:
+    """The measurements of one file, and the findings that belong to no kernel (syntax, problem)."""
+
+    file: str
+    kernels: list[KernelMeasurement] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    complete: bool = False

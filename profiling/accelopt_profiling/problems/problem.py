@@ -1,0 +1,43 @@
+"""What a loaded problem offers, inside the child process that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an output may be from the float64 reference; None where the gate's own rule for the dtype holds.
+
+    ``relative`` bounds the relative L2 error of the whole output and of each row; ``absolute`` is added per element.
+    """
+
+    relative: float | None = None
+    absolute: float | None = None
+
+
+class ProblemError(Exception):
+    """A problem that cannot be used: what happened, to what, and what to do next. ``line`` is 1-based in ``file``."""
+
+    def __init__(self, code: str, message: str, file: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.file, self.line = code, message, file, line
+
+
+class Problem(Protocol):
+    """Inputs, reference and call of one problem. Values are NumPy arrays, torch tensors, numbers, or lists of them."""
+
+    tolerance: Tolerance
+    shapes: Sequence[Mapping[str, Any]]  # further cases; empty when the problem has one shape only
+
+    def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
+        """Draw the inputs of the main case, or of ``shape``, after seeding every generator with ``seed``."""
+
+    def reference(self, inputs: list[Any]) -> list[Any] | None:
+        """The right outputs for ``inputs``, as a list; None when the problem has no reference."""
+
+    def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
+        """Call the entry point of the kernel file ``module`` with ``inputs`` and return its outputs as a list."""

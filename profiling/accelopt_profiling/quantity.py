@@ -1,0 +1,66 @@
+"""A number together with how it is known. Nothing in this project reports a number any other way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Known(str, Enum):
+    """How a quantity is known. The five are never mixed or printed as one another."""
+
+    MEASURED = "measured"  # a device timed or counted it
+    EXECUTED = "executed"  # counted while interpreting the kernel
+    COMPILED = "compiled"  # reported by the compiler for the target
+    ESTIMATED = "estimated"  # a model; always with an interval
+    NOT_MEASURED = "not measured"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A value with its unit, its interval and how it is known.
+
+    ``low`` and ``high`` bound the value: an estimate always has them, a measurement has them as its
+    confidence interval, a count has neither.
+
+    Raises:
+        ValueError: an estimate without an interval, or a value for something not measured.
+    """
+
+    value: float | None
+    known: Known
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.known is Known.NOT_MEASURED:
+            if self.value is not None:
+                raise ValueError("a quantity that was not measured has no value")
+        elif self.value is None:
+            raise ValueError(f"a quantity that is {self.known} needs a value")
+        if self.known is Known.ESTIMATED and (self.low is None or self.high is None):
+            raise ValueError("an estimate needs an interval")
+
+
+def executed(value: float, unit: str = "") -> Quantity:
+    return Quantity(value, Known.EXECUTED, unit)
+
+
+def compiled(value: float, unit: str = "") -> Quantity:
+    return Quantity(value, Known.COMPILED, unit)
+
+
+def estimated(value: float, low: float, high: float, unit: str = "") -> Quantity:
+    return Quantity(value, Known.ESTIMATED, unit, low, high)
+
+
+def measured(value: float, low: float | None = None, high: float | None = None, unit: str = "") -> Quantity:
+    return Quantity(value, Known.MEASURED, unit, low, high)
+
+
+def not_measured(unit: str = "") -> Quantity:
+    return Quantity(None, Known.NOT_MEASURED, unit)

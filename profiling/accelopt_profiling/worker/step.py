@@ -1,0 +1,34 @@
+"""What a step sees inside its child process, and how it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accelopt_profiling.jobs import Source, StepError
+
+
+class StepFailed(Exception):
+    """Ends a step with an answer the user can act on."""
+
+    def __init__(self, error: StepError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """The job's folder on this host, its source, and the way to send a partial result.
+
+    The source files lie below ``folder / "src"``. ``emit`` takes plain data or dataclasses and sends them at once.
+    """
+
+    folder: Path
+    source: Source
+    emit: Callable[[Any], None]
+
+    @property
+    def kernel_path(self) -> Path:
+        return self.folder / "src" / self.source.kernel

@@ -1,0 +1,92 @@
+"""Load the user's files inside a child process, and turn what goes wrong into an error that points into them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.worker.step import StepContext, StepFailed
+
+
+def write_sources(context: StepContext) -> None:
+    """Write the job's files below its folder and put them first on the import path."""
+    root = context.folder / "src"
+    for name, text in context.source.files.items():
+        path = (root / name).resolve()
+        if not path.is_relative_to(root.resolve()):
+            raise StepFailed(StepError("unsupported", f"The source path {name} leaves the job's folder."))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+
+
+def enter_sources(context: StepContext) -> None:
+    """Put the job's source folder and the host's import paths first on ``sys.path``."""
+    paths = [str((context.folder / "src" / context.source.kernel).parent), str(context.folder / "src")]
+    for path in reversed([*dict.fromkeys(paths), *context.source.import_paths]):
+        if path not in sys.path:
+            sys.path.insert(0, path)
+
+
+def load_module(context: StepContext, path: str | None = None, name: str | None = None) -> ModuleType:
+    """Import the kernel file, or another source file given by its relative ``path``.
+
+    Raises:
+        StepFailed: it raised, exited, or wants a missing package; the error names the line in the user's file.
+    """
+    relative = path or context.source.kernel
+    full = context.folder / "src" / relative
+    module_name = name or Path(relative).stem
+    with user_errors(context):
+        spec = importlib.util.spec_from_file_location(module_name, full)
+        if spec is None or spec.loader is None:
+            raise StepFailed(StepError("unsupported", f"{relative} is not a Python file.", relative))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module
+        spec.loader.exec_module(module)
+        return module
+
+
+@contextmanager
+def user_errors(context: StepContext, doing: str = "") -> Iterator[None]:
+    """Turn any error of user code into ``StepFailed`` with the innermost line of the user's own files."""
+    try:
+        yield
+    except StepFailed:
+        raise
+    except ProblemError as error:
+        raise StepFailed(StepError(error.code, error.message, error.file, error.line)) from error
+    except ModuleNotFoundError as error:
+        file, line = user_line(context, error)
+        message = f"The package {error.name!r} is not installed where the kernel runs; install it there and save again."
+        raise StepFailed(StepError("missing-package", message, file, line)) from error
+    except MemoryError as error:
+        file, line = user_line(context, error)
+        raise StepFailed(StepError("memory", "The run asked for more memory than its limit.", file, line)) from error
+    except SystemExit as error:
+        file, line = user_line(context, error)
+        raise StepFailed(StepError("exited", f"The file ended its own process (exit {error.code}).", file, line)) from error
+    except BaseException as error:  # KeyboardInterrupt and the like come from user code here: this process runs nothing else
+        file, line = user_line(context, error)
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        detail = "".join(traceback.format_exception(error))[-4000:]
+        raise StepFailed(StepError("user-error", f"{doing}{what}", file, line, detail)) from error
+
+
+def user_line(context: StepContext, error: BaseException) -> tuple[str | None, int | None]:
+    """The innermost frame of ``error`` that lies in the job's source files: relative path and 1-based line."""
+    root = str((context.folder / "src").resolve())
+    found: tuple[str | None, int | None] = (None, None)
+    if isinstance(error, SyntaxError) and error.filename and str(Path(error.filename).resolve()).startswith(root):
+        return str(Path(error.filename).resolve().relative_to(root)), error.lineno
+    for frame in traceback.extract_tb(error.__traceback__):
+        path = str(Path(frame.filename).resolve()) if frame.filename else ""
+        if path.startswith(root):
+            found = (str(Path(path).relative_to(root)), frame.lineno)
+    return found
