@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 class Candidate:
     """A rewrite of one kernel, as the whole file after rewriting.
 
-    ``origin`` is "rule:NAME", "memory:ID" or "model:NAME"; ``steps`` are the origins of all rewrites that led here,
-    oldest first. ``expects`` names counters and how they should move ("down", "up"), e.g. {"dma_bytes": "down"}.
+    ``origin`` is "rule:NAME", "memory:ID" or "model:NAME"; ``steps`` are the origins of all rewrites that led
+    here, oldest first. ``expects`` names counters and how they should move ("down", "up"), e.g.
+    {"dma_bytes": "down"}.
     """
 
     kernel: str

@@ -21,8 +21,8 @@ class Speedup:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A proved rewrite. ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and ``text``
-    the whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the
+    """A proved rewrite. ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and
+    ``text`` the whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the
     latencies of both on ``target``, found on ``host``."""
 
     id: str

@@ -1,0 +1,37 @@
+"""Text as lines, as editors and Python's tokenizer see them: only LF, CRLF and CR end a line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """``texts`` are the lines without their ends, ``ends`` the ends; the last line has the end ``""``.
+
+    ``"\\n".join`` semantics: a text with a final newline has an empty last line.
+    """
+
+    texts: tuple[str, ...]
+    ends: tuple[str, ...]
+
+    @property
+    def newline(self) -> str:
+        """The line end the text uses most; LF for a text of one line."""
+        seen = [end for end in self.ends if end]
+        return max(("\n", "\r\n", "\r"), key=seen.count) if seen else "\n"
+
+
+def split_lines(text: str) -> Lines:
+    """``text`` as lines; joining texts and ends gives it back exactly."""
+    texts: list[str] = []
+    ends: list[str] = []
+    at = 0
+    for match in _END.finditer(text):
+        texts.append(text[at : match.start()])
+        ends.append(match.group())
+        at = match.end()
+    return Lines((*texts, text[at:]), (*ends, ""))
