@@ -54,8 +54,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Job:
+    """``background`` jobs (a search's candidates) wait for a free core and run at low priority."""
+
     source: Source
     steps: list[Step]
+    background: bool = False
 
 
 @dataclass(frozen=True)

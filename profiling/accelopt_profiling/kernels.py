@@ -108,10 +108,14 @@ def find_kernels(text: str) -> Discovery:
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        finding = Finding("syntax-error", error.lineno or 1, "error", f"The file does not parse: {error.msg}.")
+        finding = Finding(
+            "syntax-error", error.lineno or 1, "error", f"The file does not parse: {error.msg}."
+        )
         return Discovery(findings=(finding,))
     except (ValueError, RecursionError, MemoryError) as error:
-        return Discovery(findings=(Finding("syntax-error", 1, "error", f"The file does not parse: {error}."),))
+        return Discovery(
+            findings=(Finding("syntax-error", 1, "error", f"The file does not parse: {error}."),)
+        )
     scope = _Scope()
     found: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]] = []
     _collect(tree, scope, "", found)
@@ -146,7 +150,11 @@ def _collect(
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             scope.bind_import(child)
-        elif isinstance(child, ast.Assign) and len(child.targets) == 1 and isinstance(child.targets[0], ast.Name):
+        elif (
+            isinstance(child, ast.Assign)
+            and len(child.targets) == 1
+            and isinstance(child.targets[0], ast.Name)
+        ):
             if dotted := scope.dotted(child.value):
                 scope.names[child.targets[0].id] = dotted
         elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):

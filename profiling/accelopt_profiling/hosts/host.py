@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from accelopt_profiling.jobs import Job, StepError
+from accelopt_profiling.jobs import Job, Runtime, StepError
 
 
 class HostUnreachable(Exception):
@@ -47,13 +47,16 @@ class Host(Protocol):
     async def facts(self) -> HostFacts:
         """Connect if necessary and tell what the host has. Raises HostUnreachable."""
 
-    def run(self, job: Job) -> AsyncIterator[Progress]:
+    def run(self, job: Job) -> AsyncGenerator[Progress, None]:
         """Run a job and yield its messages. Closing the iterator early kills the job on the host.
 
         Raises:
             HostUnreachable: the connection could not be made or was lost.
             JobFailed: a step failed; the steps after it were not run.
         """
+
+    async def warm(self, runtime: Runtime) -> None:
+        """Import a runtime's packages ahead of the first job that needs them."""
 
     async def close(self) -> None:
         """End the worker and everything it runs."""

@@ -15,17 +15,6 @@ from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.step import StepContext, StepFailed
 
 
-def write_sources(context: StepContext) -> None:
-    """Write the job's files below its folder and put them first on the import path."""
-    root = context.folder / "src"
-    for name, text in context.source.files.items():
-        path = (root / name).resolve()
-        if not path.is_relative_to(root.resolve()):
-            raise StepFailed(StepError("unsupported", f"The source path {name} leaves the job's folder."))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="")
-
-
 def enter_sources(context: StepContext) -> None:
     """Put the job's source folder and the host's import paths first on ``sys.path``."""
     paths = [str((context.folder / "src" / context.source.kernel).parent), str(context.folder / "src")]
@@ -68,11 +57,17 @@ def user_errors(context: StepContext, doing: str = "") -> Iterator[None]:
         raise StepFailed(StepError("missing-package", message, file, line)) from error
     except MemoryError as error:
         file, line = user_line(context, error)
-        raise StepFailed(StepError("memory", "The run asked for more memory than its limit.", file, line)) from error
+        raise StepFailed(
+            StepError("memory", "The run asked for more memory than its limit.", file, line)
+        ) from error
     except SystemExit as error:
         file, line = user_line(context, error)
-        raise StepFailed(StepError("exited", f"The file ended its own process (exit {error.code}).", file, line)) from error
-    except BaseException as error:  # KeyboardInterrupt and the like come from user code here: this process runs nothing else
+        raise StepFailed(
+            StepError("exited", f"The file ended its own process (exit {error.code}).", file, line)
+        ) from error
+    except (
+        BaseException
+    ) as error:  # KeyboardInterrupt and the like come from user code here: this process runs nothing else
         file, line = user_line(context, error)
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         detail = "".join(traceback.format_exception(error))[-4000:]
@@ -83,7 +78,11 @@ def user_line(context: StepContext, error: BaseException) -> tuple[str | None, i
     """The innermost frame of ``error`` that lies in the job's source files: relative path and 1-based line."""
     root = str((context.folder / "src").resolve())
     found: tuple[str | None, int | None] = (None, None)
-    if isinstance(error, SyntaxError) and error.filename and str(Path(error.filename).resolve()).startswith(root):
+    if (
+        isinstance(error, SyntaxError)
+        and error.filename
+        and str(Path(error.filename).resolve()).startswith(root)
+    ):
         return str(Path(error.filename).resolve().relative_to(root)), error.lineno
     for frame in traceback.extract_tb(error.__traceback__):
         path = str(Path(frame.filename).resolve()) if frame.filename else ""

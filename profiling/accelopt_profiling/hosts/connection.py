@@ -1,0 +1,203 @@
+"""A connection to one worker over a process's standard streams: jobs out, messages in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from accelopt_profiling.hosts.host import HostFacts, HostUnreachable, JobFailed, Progress
+from accelopt_profiling.jobs import Job, Runtime, StepError
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.worker.frames import Decoder, encode
+from accelopt_profiling.worker.hello import PROTOCOL
+
+_KEPT_ERRORS = 4000
+
+
+class WorkerConnection:
+    """Starts a worker with ``command``, sends it ``preamble`` (the archive, for a remote one) and speaks frames with it.
+
+    One connection serves any number of jobs at a time. When the worker ends, jobs in flight raise HostUnreachable.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], preamble: bytes = b"", patience: float = 30.0,
+                 environment: dict[str, str] | None = None) -> None:  # fmt: skip
+        self._name, self._command, self._preamble, self._patience = name, list(command), preamble, patience
+        self._environment = environment
+        self._process: asyncio.subprocess.Process | None = None
+        self._facts: HostFacts | None = None
+        self._queues: dict[str, asyncio.Queue[dict[str, Any] | None]] = {}
+        self._numbers = itertools.count(1)
+        self._errors = b""
+        self._readers: list[asyncio.Task[None]] = []
+        self._decoder = Decoder()
+        self._lost = False
+
+    @property
+    def alive(self) -> bool:
+        return self._facts is not None and not self._lost
+
+    @property
+    def facts(self) -> HostFacts:
+        """What the worker said of itself. Raises HostUnreachable before the handshake."""
+        if self._facts is None:
+            raise HostUnreachable(f"{self._name} is not connected.")
+        return self._facts
+
+    async def start(self) -> HostFacts:
+        """Start the worker and wait for its handshake.
+
+        Raises:
+            HostUnreachable: the command failed, the worker said nothing in time, or speaks another protocol.
+        """
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE, env=self._environment, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise HostUnreachable(
+                f"{self._name}: {self._command[0]} could not be started: {error}"
+            ) from error
+        first: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._readers = [
+            asyncio.create_task(self._read_messages(first)),
+            asyncio.create_task(self._read_errors()),
+        ]
+        try:
+            if self._preamble:
+                await self._write(self._preamble)
+            message = await asyncio.wait_for(first, self._patience)
+        except (TimeoutError, asyncio.TimeoutError):
+            await self.close()
+            raise HostUnreachable(
+                f"{self._name} did not answer within {self._patience:g} s.{self._evidence()}"
+            ) from None
+        except (ConnectionError, HostUnreachable) as error:
+            await self.close()
+            reason = str(error) if isinstance(error, HostUnreachable) else ""
+            raise HostUnreachable(
+                reason or f"{self._name} closed the connection.{self._evidence()}"
+            ) from None
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        if message.get("type") == "refused":
+            await self.close()
+            raise HostUnreachable(f"{self._name}: {message.get('message')}")
+        if message.get("protocol") != PROTOCOL:
+            await self.close()
+            raise HostUnreachable(
+                f"{self._name} speaks protocol {message.get('protocol')}, this is {PROTOCOL}."
+            )
+        self._facts = HostFacts(
+            name=self._name, python=str(message.get("python", "")), versions=dict(message.get("versions", {})),
+            devices=list(message.get("devices", [])), memory_bytes=int(message.get("memory_bytes", 0)),
+        )  # fmt: skip
+        return self._facts
+
+    async def warm(self, runtime: Runtime) -> None:
+        """Ask the worker to import a runtime's packages ahead of the first job that needs them."""
+        await self._write(encode({"type": "warm", "runtime": runtime}))
+
+    async def run(self, job: Job) -> AsyncGenerator[Progress, None]:
+        """Run a job; see ``Host.run``."""
+        job_id = str(next(self._numbers))
+        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._queues[job_id] = queue
+        finished = False
+        try:
+            await self._write(encode({"type": "job", "id": job_id, "job": to_plain(job)}))
+            while not finished:
+                message = await queue.get()
+                if message is None:
+                    finished = True
+                    raise HostUnreachable(f"The connection to {self._name} was lost.{self._evidence()}")
+                if message["type"] == "failed":
+                    finished = True
+                    raise JobFailed(str(message.get("step", "")), _step_error(message.get("error")))
+                finished = bool(message.get("last"))
+                yield Progress(
+                    str(message.get("step", "")), message.get("value"), message["type"] == "result"
+                )
+        finally:
+            self._queues.pop(job_id, None)
+            if not finished and self.alive:
+                with contextlib.suppress(ConnectionError, HostUnreachable):
+                    self._write_soon(encode({"type": "cancel", "id": job_id}))
+
+    async def close(self) -> None:
+        """End the worker: close its input, and kill it if that is not enough."""
+        process = self._process
+        if process is not None and process.returncode is None:
+            if process.stdin is not None:
+                with contextlib.suppress(OSError, RuntimeError):
+                    process.stdin.close()
+            try:
+                await asyncio.wait_for(process.wait(), 3)
+            except (TimeoutError, asyncio.TimeoutError):
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        for reader in self._readers:
+            reader.cancel()
+        await asyncio.gather(*self._readers, return_exceptions=True)
+        self._readers = []
+
+    def _write_soon(self, data: bytes) -> None:
+        process = self._process
+        if process is None or process.stdin is None or self._lost:
+            raise HostUnreachable(f"The connection to {self._name} was lost.{self._evidence()}")
+        process.stdin.write(data)
+
+    async def _write(self, data: bytes) -> None:
+        self._write_soon(data)
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            await self._process.stdin.drain()
+        except ConnectionError:
+            raise HostUnreachable(f"The connection to {self._name} was lost.{self._evidence()}") from None
+
+    async def _read_messages(self, first: asyncio.Future[dict[str, Any]]) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        try:
+            while data := await self._process.stdout.read(1 << 20):
+                for message in self._decoder.feed(data):
+                    if not first.done():
+                        first.set_result(message)
+                    elif queue := self._queues.get(str(message.get("id"))):
+                        queue.put_nowait(message)
+        finally:
+            self._lost = True
+            if not first.done():
+                with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
+                    await asyncio.wait_for(self._process.wait(), 2)
+                first.set_exception(ConnectionError())
+            for queue in self._queues.values():
+                queue.put_nowait(None)
+
+    async def _read_errors(self) -> None:
+        assert self._process is not None
+        assert self._process.stderr is not None
+        while data := await self._process.stderr.read(1 << 16):
+            self._errors = (self._errors + data)[-_KEPT_ERRORS:]
+
+    def _evidence(self) -> str:
+        """The last lines the worker's side printed, for messages."""
+        said = (
+            self._errors.decode(errors="replace").strip()
+            or self._decoder.noise.decode(errors="replace").strip()
+        )
+        return f" It said: {' / '.join(said.splitlines()[-3:])}" if said else ""
+
+
+def _step_error(data: Any) -> StepError:
+    try:
+        return from_plain(StepError, data)
+    except ValueError:
+        return StepError("internal", f"The worker sent an error that cannot be read: {data!r}")

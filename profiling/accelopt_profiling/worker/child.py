@@ -1,0 +1,94 @@
+"""The life of one step, in the child process that was forked for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn
+
+from accelopt_profiling.jobs import Limits, Source, StepError
+from accelopt_profiling.plain import to_plain
+from accelopt_profiling.worker.frames import encode
+from accelopt_profiling.worker.limits import apply_limits, child_environment, die_with_parent
+from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.steps import find_step
+from accelopt_profiling.worker.usercode import enter_sources
+
+
+def run_step(
+    name: str, params: dict[str, Any], folder: Path, source: Source, limits: Limits, frames: int, output: int,
+    background: bool,
+) -> NoReturn:  # fmt: skip
+    """Run one step and end the process. Messages go to the descriptor ``frames``, what user code prints to ``output``."""
+    os.setsid()
+    die_with_parent()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    if background:
+        os.nice(10)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    _close_all_but({0, 1, 2, frames})
+
+    def send(message: dict[str, Any]) -> None:
+        data = memoryview(encode(message))
+        while data:
+            data = data[os.write(frames, data) :]
+
+    try:
+        for part in ("home", "tmp", "work"):
+            (folder / part).mkdir(exist_ok=True)
+        os.chdir(folder / "work")
+        environment = child_environment(folder, dict(os.environ))
+        os.environ.clear()
+        os.environ.update(environment)
+        apply_limits(limits)
+        context = StepContext(
+            folder, source, lambda value: send({"type": "partial", "value": to_plain(value)})
+        )
+        enter_sources(context)
+        value = find_step(name, params)(context)
+        send({"type": "result", "value": to_plain(value)})
+    except StepFailed as failed:
+        send({"type": "error", "error": to_plain(failed.error)})
+    except MemoryError:
+        send(
+            {
+                "type": "error",
+                "error": to_plain(StepError("memory", "The run asked for more memory than its limit.")),
+            }
+        )
+    except OSError as error:
+        code = "disk-full" if error.errno in (27, 28, 122) else "internal"
+        message = f"The step {name} failed on the host: {error}"
+        with contextlib.suppress(OSError):
+            send(
+                {
+                    "type": "error",
+                    "error": to_plain(StepError(code, message, detail=traceback.format_exc()[-4000:])),
+                }
+            )
+    except BaseException as error:
+        message = f"The step {name} failed: {type(error).__name__}: {error}"
+        send(
+            {
+                "type": "error",
+                "error": to_plain(StepError("internal", message, detail=traceback.format_exc()[-4000:])),
+            }
+        )
+    finally:
+        os._exit(0)
+
+
+def _close_all_but(keep: set[int]) -> None:
+    highest = max(keep)
+    for descriptor in range(3, highest):
+        if descriptor not in keep:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+    os.closerange(highest + 1, 4096)

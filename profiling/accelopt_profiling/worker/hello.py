@@ -1,0 +1,54 @@
+"""What a worker says first: its protocol, its Python, its packages and its devices."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import subprocess
+from importlib import metadata
+from typing import Any
+
+PROTOCOL = 1
+_PACKAGES = ("numpy", "ml_dtypes", "torch", "triton", "neuronx-cc", "nki", "libneuronxla")
+_GPU_FIELDS = ("index", "name", "driver_version", "memory.total", "memory.free", "compute_cap")
+
+
+def hello() -> dict[str, Any]:
+    return {
+        "type": "hello",
+        "protocol": PROTOCOL,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpus": os.cpu_count() or 1,
+        "memory_bytes": _memory(),
+        "versions": _versions(),
+        "devices": _nvidia_devices(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for package in _PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
+
+
+def _memory() -> int:
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 0
+
+
+def _nvidia_devices() -> list[dict[str, Any]]:
+    if shutil.which("nvidia-smi") is None:
+        return []
+    command = ["nvidia-smi", f"--query-gpu={','.join(_GPU_FIELDS)}", "--format=csv,noheader,nounits"]
+    try:
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    rows = [[cell.strip() for cell in line.split(",")] for line in listing.splitlines() if line.strip()]
+    return [dict(zip(_GPU_FIELDS, row, strict=False)) for row in rows]

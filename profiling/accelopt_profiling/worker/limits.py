@@ -1,0 +1,74 @@
+"""Limits of one child process, and the small environment it gets."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+from accelopt_profiling.jobs import Limits
+
+#: What a child keeps of the host's environment; everything else, keys included, is dropped.
+_KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX")
+_KEPT_PREFIXES = (
+    "CUDA_",
+    "NVIDIA_",
+    "ROCM_",
+    "HIP_",
+    "ROCR_",
+    "NEURON_",
+    "TRITON_",
+    "OMP_",
+    "MKL_",
+    "OPENBLAS_",
+)
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def child_environment(folder: Path, host: dict[str, str]) -> dict[str, str]:
+    """The environment of a step: the host's toolchain variables, and home and temporary folders of its own."""
+    kept = {k: v for k, v in host.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}
+    return {**kept, "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONHASHSEED": "0"}
+
+
+def apply_limits(limits: Limits) -> None:
+    """Bound this process: address space, CPU time, file size, open files, processes; no core files."""
+    own = _address_space()
+    _bound(resource.RLIMIT_AS, own + limits.memory_bytes)
+    _bound(resource.RLIMIT_CPU, int(limits.seconds * (os.cpu_count() or 1)) + 2)
+    _bound(resource.RLIMIT_FSIZE, limits.file_bytes)
+    _bound(resource.RLIMIT_NOFILE, limits.open_files)
+    _bound(resource.RLIMIT_NPROC, limits.processes)
+    _bound(resource.RLIMIT_CORE, 0)
+
+
+def _bound(what: int, value: int) -> None:
+    _, hard = resource.getrlimit(what)
+    wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(what, (wanted, wanted))
+
+
+def _address_space() -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * resource.getpagesize()
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to end this process when its parent ends (Linux; elsewhere the supervisor's kill has to do)."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Make processes that double-forked away from their step children of this one (Linux)."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)

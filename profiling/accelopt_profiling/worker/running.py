@@ -1,0 +1,128 @@
+"""One running step as the supervisor sees it: its pipes, its deadline, and what it has said."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from accelopt_profiling.jobs import Step, StepError
+from accelopt_profiling.worker.frames import Decoder
+
+_KEPT_OUTPUT = 16_000
+
+
+@dataclass
+class RunningStep:
+    """``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its last result or error."""
+
+    token: str
+    step: Step
+    frames: int
+    output: int
+    deadline: float
+    pid: int | None = None
+    ended: int | None = None  # exit status
+    killed: StepError | None = None
+    answer: dict[str, Any] | None = None
+    decoder: Decoder = field(default_factory=Decoder)
+    printed: int = 0
+    tail: bytes = b""
+    open_pipes: set[int] = field(default_factory=set)
+
+    @classmethod
+    def prepare(cls, token: str, step: Step) -> tuple[RunningStep, int, int]:
+        """A running step and the write ends of its two pipes."""
+        frames_read, frames_write = os.pipe()
+        output_read, output_write = os.pipe()
+        os.set_blocking(frames_read, False)
+        os.set_blocking(output_read, False)
+        running = cls(token, step, frames_read, output_read, time.monotonic() + step.limits.seconds)
+        running.open_pipes = {frames_read, output_read}
+        return running, frames_write, output_write
+
+    def read_frames(self) -> list[dict[str, Any]]:
+        """Partial results that arrived; the last result or error is kept in ``answer``."""
+        partial: list[dict[str, Any]] = []
+        for message in self.decoder.feed(self._read(self.frames)):
+            if message.get("type") == "partial":
+                partial.append(message)
+            else:
+                self.answer = message
+        return partial
+
+    def read_output(self) -> None:
+        data = self._read(self.output)
+        self.printed += len(data)
+        self.tail = (self.tail + data)[-_KEPT_OUTPUT:]
+        if self.printed > self.step.limits.output_bytes and self.killed is None:
+            mib = self.step.limits.output_bytes / (1 << 20)
+            self.kill(StepError("too-much-output", f"The run printed more than {mib:.0f} MiB and was ended."))
+
+    def _read(self, descriptor: int) -> bytes:
+        try:
+            data = os.read(descriptor, 1 << 20)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            data = b""
+        if not data:
+            self.open_pipes.discard(descriptor)
+        return data
+
+    def kill(self, why: StepError | None) -> None:
+        """End the child and its process group; ``why`` becomes the step's answer."""
+        self.killed = self.killed or why
+        if self.pid is not None and self.ended is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def drain(self) -> list[dict[str, Any]]:
+        """After the child's end: read what is left in the pipes and close them, even if a stray process holds them."""
+        partial = self.read_frames()
+        while self.frames in self.open_pipes and (more := self._read(self.frames)):
+            for message in self.decoder.feed(more):
+                if message.get("type") == "partial":
+                    partial.append(message)
+                else:
+                    self.answer = message
+        self.read_output()
+        os.close(self.frames)
+        os.close(self.output)
+        self.open_pipes.clear()
+        return partial
+
+    def outcome(self) -> dict[str, Any] | StepError:
+        """The step's result message, or why there is none."""
+        if self.killed is not None:
+            return self.killed
+        if self.answer is not None and self.answer.get("type") == "result":
+            return self.answer
+        if self.answer is not None and self.answer.get("type") == "error":
+            error = self.answer.get("error") or {}
+            return StepError(
+                **{k: error.get(k) for k in ("code", "message", "file", "line")},
+                detail=error.get("detail", ""),
+            )
+        return self._died()
+
+    def _died(self) -> StepError:
+        status = self.ended or 0
+        printed = self.tail[-2000:].decode(errors="replace")
+        if status < 0:
+            name = (
+                signal.Signals(-status).name if -status in signal.Signals._value2member_map_ else str(-status)
+            )
+            if name == "SIGXCPU":
+                return StepError(
+                    "timeout",
+                    "The run used more processor time than its limit and was ended.",
+                    detail=printed,
+                )
+            return StepError("crashed", f"The process that ran it crashed with {name}.", detail=printed)
+        return StepError("exited", f"The file ended its own process (exit {status}).", detail=printed)

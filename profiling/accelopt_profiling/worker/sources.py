@@ -1,0 +1,34 @@
+"""The folders of a worker's jobs: write source files, and remove what a killed worker left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def write_sources(root: Path, files: Mapping[str, str]) -> None:
+    """Write ``files`` (relative path -> text) below ``root``, line ends as they are.
+
+    Raises:
+        ValueError: a path leaves ``root``.
+        OSError: the host's disk is full or not writable.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = root / name
+        if not path.resolve().is_relative_to(root.resolve()):
+            raise ValueError(f"The source path {name} leaves the job's folder.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode("utf-8"))
+
+
+def remove_stale_folders() -> None:
+    """Remove folders ``accelopt-PID-...`` of this user whose worker is gone."""
+    for folder in Path(tempfile.gettempdir()).glob("accelopt-*-*"):
+        match = re.match(r"accelopt-(\d+)-", folder.name)
+        if match and not Path(f"/proc/{match.group(1)}").exists() and folder.stat().st_uid == os.getuid():
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,59 @@
+"""The steps a worker knows: the name, the type of its parameters, and the function, imported when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from accelopt_profiling.jobs import ProfileParams, StepError
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.worker.step import StepContext, StepFailed
+
+
+def profile(context: StepContext, params: ProfileParams) -> Any:
+    """Profile the kernels of one dialect; ``params.kernels`` holds no others."""
+    if params.kernels and params.kernels[0].dialect == "triton":
+        from accelopt_profiling.triton.profile import profile as profile_triton
+
+        return {"kernels": profile_triton(context, params)}
+    from accelopt_profiling.nki.profile import profile as profile_nki
+
+    return {"kernels": profile_nki(context, params)}
+
+
+def load(context: StepContext) -> Any:
+    """Import the kernel file and name what it defines: the cheapest proof that it can run on this host."""
+    from accelopt_profiling.worker.usercode import load_module
+
+    return {"names": sorted(name for name in vars(load_module(context)) if not name.startswith("__"))}
+
+
+def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]:
+    """The step ``name`` bound to its parameters.
+
+    Raises:
+        StepFailed: there is no such step, or the parameters do not fit it (an older or newer client).
+    """
+    if name == "profile":
+        bound = _parse(name, ProfileParams, params)
+        return lambda context: profile(context, bound)
+    if name == "load":
+        return load
+    from accelopt_profiling.gate.steps import STEPS
+
+    if name not in STEPS:
+        raise StepFailed(
+            StepError("unsupported", f"This worker knows no step {name!r}; is it an older version?")
+        )
+    function, kind = STEPS[name]
+    gate_params = _parse(name, kind, params)
+    return lambda context: function(context, gate_params)
+
+
+def _parse(name: str, kind: type[Any], params: dict[str, Any]) -> Any:
+    try:
+        return from_plain(kind, params)
+    except ValueError as error:
+        raise StepFailed(
+            StepError("unsupported", f"The parameters of the step {name} do not fit: {error}")
+        ) from None
