@@ -1,0 +1,158 @@
+"""One open database: its pragmas, its transactions and its lock.
+
+Thread rule: any thread may use a ``Connection``; calls are taken one at a time, and a call may wait up to
+the busy timeout for another process. So an event loop must call through an executor. A connection does not
+survive a fork: open a new one in the child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from accelopt_memory.errors import MemoryUnavailable, explain
+from accelopt_memory.migrations import migrations
+
+#: Seconds to wait for another process that is writing; its transactions take milliseconds.
+BUSY_SECONDS = 2.0
+
+
+class Connection:
+    """The database at ``path``, created and migrated when ``read_only`` is false.
+
+    Read-only, a file that does not exist reads as an empty memory and is not created, and a file of an
+    older version is migrated in a copy that lives in memory.
+
+    Raises:
+        MemoryUnavailable: it is locked, corrupt, not writable, out of reach, or its disk is full.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path, self.read_only = path, read_only
+        self._busy_seconds = busy_seconds
+        self._lock = threading.RLock()
+        self._db = self._open()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Database]:
+        """The database, for reads: no other thread uses it meanwhile."""
+        with self._lock, self._explained():
+            yield self._db
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Database]:
+        """The database inside one transaction: when the block ends all of it is on the disk, or none of
+        it."""
+        if self.read_only:
+            raise MemoryUnavailable("read-only", self.path, "it was opened for reading only")
+        with self._lock, self._explained():
+            if not self._db.conn.in_transaction:
+                self._follow_the_path()
+            with _immediate(self._db):
+                yield self._db
+
+    def close(self) -> None:
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            self._db.conn.close()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if explained := explain(error, self.path):
+                raise explained from error
+            raise
+
+    def _follow_the_path(self) -> None:
+        """Open again when the file was deleted or replaced: what is written to it then would be lost."""
+        if _file_id(self.path) != self._file_id:
+            self._db.conn.close()
+            self._db = self._open()
+
+    def _open(self) -> Database:
+        try:
+            db = self._open_to_read() if self.read_only else self._open_to_write()
+        except (sqlite3.Error, OSError) as error:
+            if explained := explain(error, self.path):
+                raise explained from error
+            raise
+        self._file_id = _file_id(self.path)
+        return db
+
+    def _open_to_write(self) -> Database:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # kernels are private
+        db = self._connect(str(self.path))
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute("PRAGMA secure_delete=ON")
+        if migrations.pending(db):
+            with _immediate(db):  # of several programs that open an old file at once, one migrates
+                migrations.apply(db)
+        return db
+
+    def _open_to_read(self) -> Database:
+        if not self.path.exists():
+            return _migrated(Database(sqlite3.connect(":memory:", check_same_thread=False)))
+        # Nobody can write into a folder that we cannot write into, and SQLite could not make its shared
+        # memory there.
+        alone = not os.access(self.path.parent, os.W_OK) and not Path(f"{self.path}-wal").exists()
+        db = self._connect(f"{self.path.as_uri()}?mode=ro" + ("&immutable=1" if alone else ""))
+        if not migrations.pending(db):
+            return db
+        copy = sqlite3.connect(":memory:", check_same_thread=False)
+        db.conn.backup(copy)
+        db.conn.close()
+        return _migrated(Database(copy))
+
+    def _connect(self, where: str) -> Database:
+        connection = sqlite3.connect(
+            where, timeout=self._busy_seconds, check_same_thread=False, uri=where.startswith("file:")
+        )
+        db = Database(connection, execute_plugins=False)
+        try:
+            db.execute(
+                "SELECT count(*) FROM sqlite_master"
+            ).fetchone()  # says at once whether it is a database
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return db
+
+
+@contextlib.contextmanager
+def _immediate(db: Database) -> Iterator[None]:
+    """A transaction that takes the write lock when it begins: it never fails half-way because another one
+    wrote."""
+    if db.conn.in_transaction:
+        yield
+        return
+    db.conn.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.conn.execute("COMMIT")
+    except BaseException:
+        if db.conn.in_transaction:
+            db.conn.execute("ROLLBACK")
+        raise
+
+
+def _migrated(db: Database) -> Database:
+    migrations.apply(db)
+    return db
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,56 @@
+"""How the memory fails: one error, with what happened, to which file, and what to do next."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from pathlib import Path
+from typing import Literal
+
+#: Why the memory cannot be used. Stable: the editor and the command line choose their words by it.
+Trouble = Literal["locked", "read-only", "corrupt", "disk-full", "unreachable"]
+
+_ADVICE: dict[Trouble, str] = {
+    "locked": "Another program holds it; close that program (a database browser, perhaps) and try again.",
+    "read-only": "Give yourself write permission, or set ACCELOPT_DB to a file you may write.",
+    "corrupt": "Run `accelopt memory set-aside` to move it out of the way and begin a new one.",
+    "disk-full": "Free some space on that disk, or set ACCELOPT_DB to a file on another one.",
+    "unreachable": "Check that the folder exists and is yours, or set ACCELOPT_DB to another file.",
+}
+
+#: What SQLite says, in its own words (`sqlite_errorcode` needs Python 3.11), and which trouble that is.
+_SAYINGS: tuple[tuple[str, Trouble], ...] = (
+    ("locked", "locked"),
+    ("readonly", "read-only"),
+    ("not a database", "corrupt"),
+    ("malformed", "corrupt"),
+    ("disk is full", "disk-full"),
+    ("unable to open", "unreachable"),
+    ("disk i/o error", "unreachable"),
+)
+
+
+class MemoryUnavailable(Exception):
+    """The database cannot be used now. Everything that does not need it goes on working."""
+
+    def __init__(self, trouble: Trouble, path: Path, detail: str) -> None:
+        super().__init__(f"The memory {path} cannot be used ({trouble}: {detail}). {_ADVICE[trouble]}")
+        self.trouble, self.path, self.detail = trouble, path, detail
+
+
+def explain(error: sqlite3.Error | OSError, path: Path) -> MemoryUnavailable | None:
+    """The error to raise instead of what SQLite or the file system said; None when it tells of a mistake of
+    ours."""
+    said = str(error).lower()
+    if isinstance(error, sqlite3.Error):
+        for saying, trouble in _SAYINGS:
+            if saying in said:
+                return MemoryUnavailable(trouble, path, str(error))
+        return (
+            MemoryUnavailable("corrupt", path, str(error)) if type(error) is sqlite3.DatabaseError else None
+        )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return MemoryUnavailable("disk-full", path, str(error))
+    if isinstance(error, PermissionError):
+        return MemoryUnavailable("read-only", path, str(error))
+    return MemoryUnavailable("unreachable", path, str(error))

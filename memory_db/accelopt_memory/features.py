@@ -1,0 +1,181 @@
+"""What a kernel looks like, computed from its source by syntax: the key under which pairs are found again."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import Dialect
+
+#: Width of the windows over the normalised tree, and how many hashes are kept (the smallest: a bottom-k
+#: sketch, A. Broder, "On the resemblance and containment of documents", 1997).
+SHINGLE_WIDTH = 4
+SHINGLES_KEPT = 1024
+
+_DTYPES = frozenset(
+    [
+        "float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2", "float8e4nv",
+        "float8e5", "tfloat32", "fp64", "fp32", "fp16", "bf16", "fp8", "int64", "int32", "int16",
+        "int8", "int1", "uint64", "uint32", "uint16", "uint8", "bool_",
+    ]
+)  # fmt: skip
+#: Import paths that mean the same thing in the two generations of NKI, and the short name both get.
+_MODULES = (
+    ("neuronxcc.nki.language", "nl"),
+    ("neuronxcc.nki.isa", "nisa"),
+    ("neuronxcc.nki", "nki"),
+    ("nki.language", "nl"),
+    ("nki.isa", "nisa"),
+    ("triton.language.extra.libdevice", "libdevice"),
+    ("triton.language.extra.cuda.libdevice", "libdevice"),
+    ("triton.language", "tl"),
+)
+
+
+@dataclass(frozen=True)
+class KernelFeatures:
+    """The shape of one kernel, blind to its names, numbers, comments and layout.
+
+    ``calls`` counts called functions by dotted name (aliases undone); ``shingles`` are hashes of the
+    windows over the tree's node labels; ``loops`` lists the loops by nesting depth and iterator
+    ("1:nl.affine_range"); ``bound`` says what limits the kernel, None when nobody measured it.
+    """
+
+    dialect: Dialect
+    calls: dict[str, int] = field(default_factory=dict)
+    shingles: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    bound: str | None = None
+
+
+def kernel_features(text: str, kernel: str | None = None, bound: str | None = None) -> KernelFeatures:
+    """The features of ``kernel`` in the source ``text``, of its first launched kernel when None.
+
+    Functions of the same file that the kernel calls count as part of it.
+
+    Raises:
+        ValueError: the file does not parse or has no such kernel.
+    """
+    discovery = find_kernels(text)
+    launched = [k for k in discovery.kernels if not k.device_function] or list(discovery.kernels)
+    wanted = launched[:1] if kernel is None else [k for k in discovery.kernels if k.name == kernel]
+    if not wanted:
+        why = (
+            discovery.findings[0].message if discovery.findings else f"It has no kernel {kernel or 'at all'}."
+        )
+        raise ValueError(f"No features: {why}")
+    tree = ast.parse(text)
+    names = _imported_names(tree)
+    functions = {n.name: n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    root = next(
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.lineno == wanted[0].line
+    )
+    calls: Counter[str] = Counter()
+    labels: list[str] = []
+    loops: list[str] = []
+    dtypes: set[str] = set()
+    for function in _reached(root, functions):
+        labels.append("def")
+        for node, depth in _walk(function):
+            labels.append(_label(node, names))
+            if isinstance(node, ast.Call) and (name := _dotted(node.func, names)):
+                calls[name] += 1
+            elif isinstance(node, ast.For):
+                over = _dotted(node.iter.func, names) if isinstance(node.iter, ast.Call) else None
+                loops.append(f"{depth}:{over or 'other'}")
+            elif isinstance(node, ast.While):
+                loops.append(f"{depth}:while")
+            elif isinstance(node, ast.Attribute) and node.attr in _DTYPES:
+                dtypes.add(node.attr)
+    return KernelFeatures(
+        dialect=wanted[0].dialect,
+        calls=dict(sorted(calls.items())),
+        shingles=_shingles(labels),
+        loops=tuple(sorted(loops)),
+        dtypes=tuple(sorted(dtypes)),
+        bound=bound,
+    )
+
+
+def _reached(
+    root: ast.AST, functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef]
+) -> Iterator[ast.AST]:
+    """``root`` and the functions of the file that it calls by name, each once, in the order of first call."""
+    queue, seen = [root], {id(root)}
+    while queue:
+        function = queue.pop(0)
+        yield function
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                callee = functions.get(node.func.id)
+                if callee is not None and id(callee) not in seen:
+                    seen.add(id(callee))
+                    queue.append(callee)
+
+
+def _walk(function: ast.AST) -> Iterator[tuple[ast.AST, int]]:
+    """The nodes below ``function`` in source order with their loop depth (1 inside the outermost loop).
+
+    Docstrings, annotations and decorators are left out. Iterative: a deep tree must not exhaust the stack.
+    """
+    body = getattr(function, "body", [])
+    stack: list[tuple[ast.AST, int]] = [(n, 0) for n in reversed(body)]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        if isinstance(node, (ast.For, ast.While)):
+            depth += 1
+        yield node, depth
+        stack.extend((child, depth) for child in reversed(list(ast.iter_child_nodes(node))))
+
+
+def _label(node: ast.AST, names: dict[str, str]) -> str:
+    if isinstance(node, ast.Call):
+        return f"call {_dotted(node.func, names) or '?'}"
+    if isinstance(node, ast.Constant):
+        return type(node.value).__name__
+    return type(node).__name__
+
+
+def _imported_names(tree: ast.AST) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.asname:
+                    names[alias.asname] = alias.name
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return names
+
+
+def _dotted(node: ast.expr, names: dict[str, str]) -> str | None:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return f"?.{parts[0]}" if parts else None  # a method of a value: its name still says what is done
+    parts.append(names.get(node.id, node.id))
+    path = ".".join(reversed(parts))
+    for long, short in _MODULES:
+        if path == long or path.startswith(long + "."):
+            return short + path[len(long) :]
+    return path
+
+
+def _shingles(labels: list[str]) -> tuple[str, ...]:
+    windows = {
+        "\0".join(labels[i : i + SHINGLE_WIDTH]) for i in range(max(1, len(labels) - SHINGLE_WIDTH + 1))
+    }
+    hashes = sorted(hashlib.blake2s(w.encode(), digest_size=5).hexdigest() for w in windows)
+    return tuple(hashes[:SHINGLES_KEPT])

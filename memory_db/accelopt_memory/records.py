@@ -1,0 +1,172 @@
+"""What the memory keeps, as plain data. Ids are hashes of content, so that saving a thing twice keeps one
+row."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from accelopt_memory.features import KernelFeatures
+from accelopt_profiling.measurement import Dialect, Latency
+
+RunStatus = Literal["running", "finished", "cancelled", "failed"]
+SuggestionState = Literal["offered", "accepted", "rejected"]
+RecordKind = Literal["pair", "trap", "rejection", "run", "suggestion", "receipt"]
+
+
+def content_id(*parts: str) -> str:
+    """16 hex digits of the SHA-256 over the parts, each preceded by its length so that no two lists
+    collide."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(data)}:".encode() + data)
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A slow-fast pair: one kernel before and after a rewrite that was proved right and accepted.
+
+    ``slow_text`` and ``fast_text`` are the whole files; ``slow_hash`` and ``fast_hash`` the kernel's
+    content hashes in them (``kernels.Kernel.content_hash``). ``steps`` are the origins of the rewrites,
+    oldest first ("rule:NAME", "model:NAME", ...): what is tried again on a kernel that looks like the slow
+    side. ``receipts`` are the ids of the evidence. ``created`` is UTC in ISO format, set when the pair is
+    added.
+    """
+
+    kernel: str
+    dialect: Dialect
+    target: str
+    slow_text: str
+    fast_text: str
+    slow_hash: str
+    fast_hash: str
+    origin: str
+    summary: str
+    features: KernelFeatures
+    slow: Latency = field(default_factory=Latency)
+    fast: Latency = field(default_factory=Latency)
+    steps: tuple[str, ...] = ()
+    host: str = "local"
+    file: str = ""
+    bound: str | None = None
+    receipts: tuple[str, ...] = ()
+    created: str = ""
+    imported: bool = False
+
+    @property
+    def id(self) -> str:
+        return content_id("pair", self.dialect, self.target, self.kernel, self.slow_text, self.fast_text)
+
+    @property
+    def speedup(self) -> float | None:
+        """Slow time over fast time; None when either is unknown."""
+        if self.slow.us is None or not self.fast.us:
+            return None
+        return self.slow.us / self.fast.us
+
+
+@dataclass(frozen=True)
+class Match:
+    """A pair whose slow side looks like the kernel asked about; ``score`` is 0..1, 1 for the same
+    structure."""
+
+    pair: Pair
+    score: float
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A rewrite that failed or got slower, kept so that it is not tried again.
+
+    ``kernel_hash`` is that of the kernel it started from, ``candidate_id`` that of the rewrite
+    (``candidate.Candidate.id``). ``code`` is the gate's reason code, or "slower".
+    """
+
+    kernel_hash: str
+    candidate_id: str
+    target: str
+    origin: str
+    code: str
+    message: str = ""
+    kernel: str = ""
+    dialect: str = ""
+    steps: tuple[str, ...] = ()
+    created: str = ""
+    imported: bool = False
+
+    @property
+    def id(self) -> str:
+        return content_id("trap", self.kernel_hash, self.candidate_id, self.target)
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A suggestion that a person did not want. The same rewrite of the same kernel is not offered again."""
+
+    kernel_hash: str
+    candidate_id: str
+    origin: str
+    reason: str = ""
+    kernel: str = ""
+    suggestion: str = ""
+    created: str = ""
+    imported: bool = False
+
+    @property
+    def id(self) -> str:
+        return content_id("rejection", self.kernel_hash, self.candidate_id)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search. ``options`` are its settings, ``result`` what it ended with; times are UTC in ISO
+    format."""
+
+    id: str
+    file: str
+    kernel: str
+    kernel_hash: str
+    target: str
+    host: str = "local"
+    options: dict[str, Any] = field(default_factory=dict)
+    status: RunStatus = "running"
+    started: str = ""
+    finished: str = ""
+    result: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """One step of a run, numbered from 1 within it. ``key`` names what was paid for; a run has each key
+    once."""
+
+    run: str
+    number: int
+    kind: str
+    data: dict[str, Any]
+    key: str | None = None
+    created: str = ""
+
+
+@dataclass(frozen=True)
+class StoredSuggestion:
+    """A suggestion as the search saved it: ``body`` is its plain data, ``state`` what became of it."""
+
+    id: str
+    body: dict[str, Any]
+    state: SuggestionState = "offered"
+    created: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A hit of a text search."""
+
+    kind: RecordKind
+    id: str
+    kernel: str
+    summary: str
+    created: str
