@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from accelopt_profiling.quantity import Known, Quantity
+from accelopt_profiling.receipt import Receipt
 
 Dialect = Literal["triton", "nki"]
 Severity = Literal["error", "warning", "information", "hint"]
@@ -94,9 +95,13 @@ class KernelMeasurement:
 
 @dataclass(frozen=True)
 class FileMeasurement:
-    """The measurements of one file, and the findings that belong to no kernel (syntax, problem)."""
+    """The measurements of one file, and the findings that belong to no kernel (syntax, problem).
+
+    ``receipts`` are the evidence of its measurements, once it is ``complete``.
+    """
 
     file: str
     kernels: list[KernelMeasurement] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     complete: bool = False
+    receipts: list[Receipt] = field(default_factory=list)

@@ -18,7 +18,7 @@ _KEPT_ERRORS = 4000
 
 
 class WorkerConnection:
-    """Starts a worker with ``command``, sends it ``preamble`` (the archive, for a remote one) and speaks frames with it.
+    """Starts a worker with ``command``, sends it ``preamble`` (a remote one's archive) and speaks frames with it.
 
     One connection serves any number of jobs at a time. When the worker ends, jobs in flight raise HostUnreachable.
     """

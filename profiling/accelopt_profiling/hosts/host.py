@@ -42,7 +42,10 @@ class Progress:
 
 
 class Host(Protocol):
+    """``remote`` tells that a job must bring every file it needs: the host does not see this machine's folders."""
+
     name: str
+    remote: bool
 
     async def facts(self) -> HostFacts:
         """Connect if necessary and tell what the host has. Raises HostUnreachable."""

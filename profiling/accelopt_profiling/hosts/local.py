@@ -21,6 +21,7 @@ class LocalHost:
     """
 
     name = "local"
+    remote = False
 
     def __init__(self, python: str | None = None, environment: dict[str, str] | None = None) -> None:
         self._python = python or sys.executable

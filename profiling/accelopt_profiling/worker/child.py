@@ -22,7 +22,7 @@ def run_step(
     name: str, params: dict[str, Any], folder: Path, source: Source, limits: Limits, frames: int, output: int,
     background: bool,
 ) -> NoReturn:  # fmt: skip
-    """Run one step and end the process. Messages go to the descriptor ``frames``, what user code prints to ``output``."""
+    """Run one step and end the process. Messages go to the descriptor ``frames``, what it prints to ``output``."""
     os.setsid()
     die_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accelopt_profiling.jobs import Step, StepError
+from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker.frames import Decoder
 
 _KEPT_OUTPUT = 16_000
@@ -73,6 +74,13 @@ class RunningStep:
             self.open_pipes.discard(descriptor)
         return data
 
+    def started(self, pid: int) -> None:
+        """The child exists: its time runs from now, and a kill that came too early takes effect."""
+        self.pid = pid
+        self.deadline = time.monotonic() + self.step.limits.seconds
+        if self.killed is not None:
+            self.kill(None)
+
     def kill(self, why: StepError | None) -> None:
         """End the child and its process group; ``why`` becomes the step's answer."""
         self.killed = self.killed or why
@@ -104,11 +112,7 @@ class RunningStep:
         if self.answer is not None and self.answer.get("type") == "result":
             return self.answer
         if self.answer is not None and self.answer.get("type") == "error":
-            error = self.answer.get("error") or {}
-            return StepError(
-                **{k: error.get(k) for k in ("code", "message", "file", "line")},
-                detail=error.get("detail", ""),
-            )
+            return from_plain(StepError, self.answer.get("error"))
         return self._died()
 
     def _died(self) -> StepError:

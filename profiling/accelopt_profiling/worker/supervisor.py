@@ -240,17 +240,14 @@ class Supervisor:
                     job.running.kill(_missing(parent))
         by_token = {job.running.token: job for job in self._jobs.values() if job.running is not None}
         for word in heard:
-            job = by_token.get(word.token)
-            if job is None or job.running is None:
+            owner = by_token.get(word.token)
+            if owner is None or owner.running is None:
                 continue
             if isinstance(word, Started):
-                job.running.pid = word.pid
-                job.running.deadline = time.monotonic() + job.running.step.limits.seconds
-                if job.running.killed is not None:
-                    job.running.kill(None)
+                owner.running.started(word.pid)
             elif isinstance(word, Ended):
-                job.running.ended = word.status
-                self._end_step(job)
+                owner.running.ended = word.status
+                self._end_step(owner)
 
     def _lose(self, parent: WarmParent) -> None:
         self._selector.unregister(parent)

@@ -1,0 +1,197 @@
+"""A file in, measurements out: what the editor, the command line and the search call to profile kernels."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from accelopt_profiling.hosts.host import Host, JobFailed
+from accelopt_profiling.jobs import Job, Limits, ProfileParams, Runtime, Source, Step, StepError
+from accelopt_profiling.kernels import Discovery, Kernel, find_kernels
+from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.find import find_problem
+from accelopt_profiling.problems.found import FoundProblem, source_for
+from accelopt_profiling.receipt import Receipt
+
+RUNTIMES: dict[Dialect, Runtime] = {"nki": "numpy", "triton": "torch"}
+
+#: The finding that a step's error becomes.
+_FINDING_CODES = {
+    "user-error": "kernel-raised", "memory": "out-of-memory", "crashed": "kernel-crashed", "exited": "kernel-exited",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProfileRequest:
+    """What to profile: the file ``path`` with the content ``text``, for one target per dialect.
+
+    ``problem`` is the project's setting of that name. ``kernels`` restricts to kernels of those names.
+    ``input_specs`` remembers shapes per problem between requests, so that first numbers need not wait for the inputs.
+    """
+
+    path: Path
+    text: str
+    targets: Mapping[Dialect, str]
+    project_root: Path | None = None
+    problem: Mapping[str, str] | str | None = None
+    kernels: Sequence[str] | None = None
+    limits: Limits = Limits()
+    detail: bool = True
+    background: bool = False
+    input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A file ready to be profiled: its kernels, its problem, and what is wrong with either."""
+
+    discovery: Discovery
+    found: FoundProblem
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The kernels that host code launches."""
+        return [k for k in self.discovery.kernels if not k.device_function]
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [*self.discovery.findings, *self.found.findings]
+
+
+def examine(request: ProfileRequest) -> Subject:
+    """Find kernels and problem by syntax only; reads files beside the kernel file, runs nothing."""
+    discovery = find_kernels(request.text)
+    if not discovery.kernels:
+        return Subject(discovery, FoundProblem(None))
+    found = find_problem(
+        request.path, request.text, discovery, project_root=request.project_root, configured=request.problem
+    )
+    return Subject(discovery, found)
+
+
+async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMeasurement, None]:
+    """Profile a file's kernels on ``host``; yields the growing measurement, the last one ``complete``.
+
+    What is wrong with the file, its problem or its run becomes findings. Closing the generator kills the work.
+
+    Raises:
+        HostUnreachable: the host cannot be reached or was lost.
+    """
+    subject = await asyncio.to_thread(examine, request)
+    state = _State(request, subject, host)
+    kernels = [k for k in subject.kernels if request.kernels is None or k.name in request.kernels]
+    if not kernels or subject.found.ref is None:
+        yield state.measurement(complete=True)
+        return
+    by_dialect: dict[Dialect, list[Kernel]] = {}
+    for kernel in kernels:
+        by_dialect.setdefault(kernel.dialect, []).append(kernel)
+    source = await asyncio.to_thread(
+        source_for, request.path, request.text, subject.found, ship_imports=host.remote
+    )
+    for dialect, group in by_dialect.items():
+        job = _job(request, subject, source, dialect, group, host.name)
+        try:
+            async with contextlib.aclosing(host.run(job)) as messages:
+                async for message in messages:
+                    if state.take(message.value):
+                        yield state.measurement()
+        except JobFailed as failed:
+            state.fail(failed.error, group)
+    state.seal(source)
+    yield state.measurement(complete=True)
+
+
+def _job(
+    request: ProfileRequest,
+    subject: Subject,
+    source: Source,
+    dialect: Dialect,
+    kernels: list[Kernel],
+    host: str,
+) -> Job:
+    ref = subject.found.ref
+    specs = request.input_specs.get(ref.content_hash) if ref else None
+    params = ProfileParams(kernels, ref, request.targets[dialect], host, specs, request.detail)
+    step = Step("profile", RUNTIMES[dialect], to_plain(params), request.limits)
+    return Job(source, [step], request.background)
+
+
+class _State:
+    """The measurement of one file while its parts arrive."""
+
+    def __init__(self, request: ProfileRequest, subject: Subject, host: Host) -> None:
+        self._request, self._subject, self._host = request, subject, host
+        self._kernels: dict[str, KernelMeasurement] = {}
+        self._findings = list(subject.findings)
+        self._receipts: list[Receipt] = []
+        self._hashes = {k.name: k.content_hash for k in subject.kernels}
+
+    def take(self, value: Any) -> bool:
+        """Take in what a step sent; True when a measurement changed."""
+        if not isinstance(value, dict):
+            return False
+        ref = self._subject.found.ref
+        if ref is not None and isinstance(value.get("input_specs"), list):
+            self._request.input_specs[ref.content_hash] = value["input_specs"]
+        changed = False
+        for data in value.get("kernels", []):
+            measured = from_plain(KernelMeasurement, data)
+            if measured.name in self._hashes:
+                self._kernels[measured.name] = dataclasses.replace(
+                    measured, content_hash=self._hashes[measured.name], host=self._host.name
+                )
+                changed = True
+        return changed
+
+    def fail(self, error: StepError, kernels: list[Kernel]) -> None:
+        """Turn a failed step into one finding; what was known before stays."""
+        own = error.file is None or error.file == self._kernel_file()
+        ref = self._subject.found.ref
+        in_problem = not own and ref is not None and error.file == ref.path
+        code = _FINDING_CODES.get(error.code, error.code)
+        if in_problem and code == "kernel-raised":
+            code = "problem-raised"
+        where = "" if own or str(error.file) in error.message else f"{error.file}, line {error.line}: "
+        line = error.line if own and error.line else kernels[0].line
+        self._findings.append(Finding(code, line, "error", f"{where}{error.message}"))
+
+    def _kernel_file(self) -> str:
+        root = self._subject.found.root
+        path = self._request.path.resolve()
+        return path.relative_to(root.resolve()).as_posix() if root else path.name
+
+    def seal(self, source: Source) -> None:
+        """Give every measurement its receipt."""
+        for name, measured in self._kernels.items():
+            receipt = Receipt("profile", {"source": to_plain(source), "measurement": to_plain(measured)})
+            self._receipts.append(receipt)
+            self._kernels[name] = dataclasses.replace(measured, receipt=receipt.id)
+
+    def measurement(self, complete: bool = False) -> FileMeasurement:
+        order = [
+            k
+            for k in self._subject.kernels
+            if self._request.kernels is None or k.name in self._request.kernels
+        ]
+        kernels = [self._kernels.get(k.name) or self._unmeasured(k) for k in order]
+        return FileMeasurement(
+            str(self._request.path), kernels, list(self._findings), complete, list(self._receipts)
+        )
+
+    def _unmeasured(self, kernel: Kernel) -> KernelMeasurement:
+        target = self._request.targets[kernel.dialect]
+        return KernelMeasurement(
+            kernel.name,
+            kernel.line,
+            kernel.dialect,
+            target,
+            self._host.name,
+            content_hash=kernel.content_hash,
+        )
