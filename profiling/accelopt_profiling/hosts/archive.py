@@ -1,0 +1,69 @@
+"""The worker program as one zip archive, and the few lines of Python that start it on the other side."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import accelopt_profiling
+
+_LEFT_OUT = {"__pycache__", "hosts"}
+
+#: Runs under any Python, even one too old for the worker, so that it can say so. Reads "LENGTH\n" and the archive
+#: from standard input, then serves. Single quotes only: it travels inside double quotes of a remote shell.
+BOOTSTRAP = """
+import json, os, sys, tempfile
+def refuse(why):
+    body = json.dumps({'type': 'refused', 'message': why})
+    os.write(1, ('@accelopt/1 %d\\n%s\\n' % (len(body), body)).encode())
+    sys.exit(3)
+if sys.version_info < (3, 10):
+    refuse('its python3 is %d.%d; the worker needs 3.10 or newer (set hosts.NAME.python)' % sys.version_info[:2])
+def read(n):
+    data = b''
+    while len(data) < n:
+        part = os.read(0, min(1 << 16, n - len(data)))
+        if not part: sys.exit(4)
+        data += part
+    return data
+size = b''
+while not size.endswith(b'\\n'): size += read(1)
+archive = read(int(size))
+try:
+    folder = tempfile.mkdtemp(prefix='accelopt-worker-%d-' % os.getpid())
+    path = os.path.join(folder, 'worker.zip')
+    with open(path, 'wb') as f: f.write(archive)
+except OSError as error:
+    refuse('the worker could not be written to %s: %s' % (tempfile.gettempdir(), error))
+del archive
+sys.path.insert(0, path)
+import shutil
+try:
+    from accelopt_profiling.worker.__main__ import main
+    main()
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+""".strip()
+
+
+@cache
+def worker_archive() -> bytes:
+    """``accelopt_profiling`` without what only this side needs, as zip bytes; the same for the same sources."""
+    root = Path(accelopt_profiling.__file__).parent
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(root.rglob("*")):
+            relative = path.relative_to(root)
+            if path.is_file() and path.suffix in (".py", ".json") and not _LEFT_OUT & set(relative.parts):
+                info = zipfile.ZipInfo(f"accelopt_profiling/{relative.as_posix()}")
+                info.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(info, path.read_bytes())
+    return buffer.getvalue()
+
+
+def preamble() -> bytes:
+    """What the bootstrap reads before it serves."""
+    archive = worker_archive()
+    return f"{len(archive)}\n".encode() + archive

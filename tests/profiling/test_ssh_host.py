@@ -1,0 +1,182 @@
+"""The worker over a real sshd on the loopback: the good case, and each way in which a host cannot be reached."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
+from accelopt_profiling.hosts.ssh import SshHost
+from accelopt_profiling.jobs import Job, Limits, Source, Step
+
+
+class Sshd:
+    """An sshd of our own: fresh host key, one authorised key, a port nobody uses."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        for name in ("host_key", "user_key", "wrong_key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+        shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
+        host_key = (folder / "host_key.pub").read_text().split()[:2]
+        (folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {' '.join(host_key)}\n")
+        (folder / "nobody_known").write_text("")
+        (folder / "sshd_config").write_text(
+            f"ListenAddress 127.0.0.1\nPort {self.port}\nHostKey {folder}/host_key\nPidFile {folder}/pid\n"
+            f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nPasswordAuthentication no\n"
+            "UsePAM no\nPermitRootLogin yes\nPrintMotd no\n"
+        )
+        os.makedirs("/run/sshd", exist_ok=True)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"]
+        self.process = subprocess.Popen(command, stderr=(self.folder / "log").open("wb"))
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+        raise AssertionError((self.folder / "log").read_text())
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def host(self, key: str = "user_key", known: str = "known_hosts", **more: str) -> SshHost:
+        options = [
+            "-F", "/dev/null", "-p", str(self.port), "-i", str(self.folder / key), "-o", "IdentitiesOnly=yes",
+            "-o", f"UserKnownHostsFile={self.folder / known}", "-o", "StrictHostKeyChecking=yes",
+        ]  # fmt: skip
+        return SshHost("box", "root@127.0.0.1", options=options, **{"python": sys.executable, **more})
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    server = Sshd(tmp_path_factory.mktemp("sshd"))
+    server.start()
+    yield server
+    server.stop()
+
+
+def job(text: str, seconds: float = 20.0) -> Job:
+    return Job(Source("k.py", {"k.py": text}, name="k.py"), [Step("load", "numpy", limits=Limits(seconds))])
+
+
+async def answer(host: SshHost, work: Job):
+    async with contextlib.aclosing(host.run(work)) as messages:
+        return [message async for message in messages][-1].value
+
+
+@pytest.fixture
+async def host(sshd):
+    box = sshd.host()
+    yield box
+    await box.close()
+
+
+async def test_a_job_runs_over_ssh_and_leaves_nothing_behind(host):
+    assert (await host.facts()).python
+    assert "x" in (await answer(host, job("x = 1")))["names"]
+    assert list(Path("/tmp").glob("accelopt-worker-*"))
+    await host.close()
+    await _until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
+
+
+async def test_user_code_fails_there_as_here(host):
+    with pytest.raises(JobFailed) as failed:
+        await answer(host, job("import os\nos.kill(os.getpid(), 11)"))
+    assert failed.value.error.code == "crashed"
+
+
+async def test_nothing_of_this_environment_travels(host, monkeypatch):
+    monkeypatch.setenv("ACCELOPT_CANARY", "here")
+    with pytest.raises(JobFailed) as failed:
+        await answer(host, job("import os\nraise ValueError(sorted(os.environ))"))
+    assert "CANARY" not in failed.value.error.message
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"key": "wrong_key"}, "logs in without asking"),
+        ({"known": "nobody_known"}, "Connect once with"),
+        ({"python": "python-that-is-not-there"}, "Name its Python"),
+        ({"python": "false #"}, "closed the connection"),
+        ({"ssh": "no-such-ssh-client"}, "could not be started"),
+    ],
+)
+async def test_what_is_wrong_is_said_with_what_to_do(sshd, more, said):
+    box = sshd.host(**more)
+    with pytest.raises(HostUnreachable, match=said):
+        await box.facts()
+    with pytest.raises(HostUnreachable, match="next try in"):
+        await box.facts()
+    await box.close()
+
+
+async def test_a_python_too_old_says_so(sshd, tmp_path):
+    old = tmp_path / "python-old"
+    lines = ["#!/bin/sh", f'exec {shutil.which("python3")} -c "import sys; sys.version_info = (3, 8); $2"']
+    old.write_text("\n".join(lines))
+    old.chmod(0o755)
+    box = sshd.host(python=str(old))
+    with pytest.raises(HostUnreachable, match=r"3\.8; the worker needs 3\.10"):
+        await box.facts()
+    await box.close()
+
+
+async def test_a_chatty_shell_profile_is_skipped(sshd, tmp_path):
+    chatty = tmp_path / "chatty"
+    chatty.write_text(
+        f"#!/bin/sh\necho Welcome; echo '@accelopt/1 x'\nexec {sys.executable} \"$@\"\n"
+    )
+    chatty.chmod(0o755)
+    box = sshd.host(python=str(chatty))
+    assert "x" in (await answer(box, job("x = 1")))["names"]
+    await box.close()
+
+
+async def test_a_connection_cut_in_mid_job_is_reported_and_the_next_job_reconnects(host, sshd):
+    await answer(host, job("x = 1"))
+    task = asyncio.create_task(answer(host, job("import time\ntime.sleep(60)")))
+    await asyncio.sleep(0.3)
+    host._connection._process.kill()
+    with pytest.raises(HostUnreachable, match="lost"):
+        await task
+    assert "x" in (await answer(host, job("x = 1")))["names"]
+    await host.close()
+    await _until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
+
+
+async def test_a_port_where_nobody_listens(sshd):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    box = SshHost("box", "root@127.0.0.1", options=["-F", "/dev/null", "-p", str(port)])
+    with pytest.raises(HostUnreachable, match="ssh server runs"):
+        await box.facts()
+
+
+def test_a_destination_cannot_be_an_option():
+    with pytest.raises(ValueError, match="must name a machine"):
+        SshHost("box", "-oProxyCommand=touch /tmp/owned")
+
+
+async def _until(condition, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("the condition did not come true")
