@@ -1,0 +1,1 @@
+"""Built-in rewrites: one rule per file under ``nki/`` and ``triton/``, listed in ``catalogue.json``."""

@@ -1,0 +1,140 @@
+"""The list of rules, and the rewrites they propose for a kernel, most promising first."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import libcst as cst
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.rules.edit import Edit, apply_edits
+from accelopt_agent.rules.source import Source
+from accelopt_agent.rules.subject import KernelNotFound, Rewrite, Subject, open_subject
+from accelopt_profiling.kernels import Kernel, find_kernels
+from accelopt_profiling.measurement import Dialect, KernelMeasurement
+
+logger = logging.getLogger(__name__)
+
+Rewrites = Callable[[Subject], Iterator[Rewrite]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of ``catalogue.json``.
+
+    ``module`` is the file below ``rules/`` that implements it. ``moves`` names the counters that should
+    change and how ("down", "up"). ``helps`` names what limits the kernels it is meant for, as
+    ``KernelMeasurement.bound`` does. ``source`` says where the idea or the cost rule behind it comes from.
+    """
+
+    name: str
+    dialect: Dialect
+    module: str
+    title: str
+    applies: str
+    moves: dict[str, str]
+    helps: list[str]
+    source: str
+
+    def rewrites(self, subject: Subject) -> Iterator[Rewrite]:
+        module = importlib.import_module(f"accelopt_agent.rules.{self.dialect}.{self.module}")
+        implementation: Rewrites = module.rewrites
+        return implementation(subject)
+
+
+class RuleError(Exception):
+    """A rule broke its contract: it made text that does not parse, lost the kernel, or edited something else."""
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All rules, in the order of ``catalogue.json``: within a dialect, the ones that usually gain most come
+    first.
+    """
+    data = json.loads(resources.files(__package__).joinpath("catalogue.json").read_text("utf-8"))
+    return tuple(Rule(**entry) for entry in data["rules"])
+
+
+def proposals(
+    text: str, kernel: Kernel, measurement: KernelMeasurement | None = None, target: str = ""
+) -> Iterator[Candidate]:
+    """What the rules would change about ``kernel`` in the file ``text``, most promising first.
+
+    A rule that helps against what bounds the kernel (``measurement.bound``) comes before one that does not.
+    Nothing is checked for correctness here. A rule that fails is logged and left out; a file that does not
+    parse, or a kernel that is no longer there, gives nothing.
+    """
+    try:
+        source = Source(text)
+        subject = open_subject(source, kernel, measurement, target)
+    except (cst.ParserSyntaxError, KernelNotFound, RecursionError) as error:
+        logger.info("no rewrites for %s: %s", kernel.name, error)
+        return
+    seen = {text}
+    for rule in _promising(kernel, measurement):
+        try:
+            for candidate in _candidates(rule, subject):
+                if candidate.text not in seen:
+                    seen.add(candidate.text)
+                    yield candidate
+        except Exception:
+            logger.exception("rule %s failed on kernel %s", rule.name, kernel.name)
+
+
+def apply(
+    name: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None = None
+) -> list[Candidate]:
+    """Everything the rule ``name`` proposes for ``kernel``; empty when it does not apply.
+
+    Raises:
+        KeyError: no rule has this name.
+        KernelNotFound: the kernel is not in ``text``.
+        RuleError: the rule broke its contract.
+    """
+    rule = {rule.name: rule for rule in rules()}[name]
+    if rule.dialect != kernel.dialect:
+        return []
+    return list(_candidates(rule, open_subject(Source(text), kernel, measurement)))
+
+
+def _promising(kernel: Kernel, measurement: KernelMeasurement | None) -> list[Rule]:
+    bound = (measurement.bound or "").lower() if measurement else ""
+    fitting = [rule for rule in rules() if rule.dialect == kernel.dialect]
+    return sorted(fitting, key=lambda rule: not (bound and any(word.lower() in bound for word in rule.helps)))
+
+
+def _candidates(rule: Rule, subject: Subject) -> Iterator[Candidate]:
+    for rewrite in rule.rewrites(subject):
+        text = _rewritten(rule, subject, rewrite)
+        if text != subject.source.text:
+            origin = f"rule:{rule.name}"
+            yield Candidate(subject.kernel.name, text, origin, rewrite.summary, dict(rule.moves), (origin,))
+
+
+def _rewritten(rule: Rule, subject: Subject, rewrite: Rewrite) -> str:
+    """The whole file after ``rewrite``, checked against what every rule promises."""
+    if any(not _inside(edit, subject) for edit in rewrite.edits):
+        raise RuleError(f"{rule.name} edited something outside of {subject.kernel.name}")
+    if rewrite.launch_edits and subject.kernel.dialect != "triton":
+        raise RuleError(f"{rule.name} edited a launch, which {subject.kernel.dialect} kernels do not have")
+    edits = [*rewrite.edits, *rewrite.launch_edits]
+    try:
+        text = apply_edits(subject.source.data, edits, subject.source.newline).decode()
+        ast.parse(text)
+    except (ValueError, SyntaxError) as error:
+        raise RuleError(f"{rule.name} made text that does not parse: {error}") from error
+    kernel = subject.kernel
+    if not any((k.name, k.dialect) == (kernel.name, kernel.dialect) for k in find_kernels(text).kernels):
+        raise RuleError(f"{rule.name} lost the kernel {kernel.name}")
+    return text
+
+
+def _inside(edit: Edit, subject: Subject) -> bool:
+    return subject.start <= edit.start and edit.end <= subject.end

@@ -1,0 +1,308 @@
+"""Which statement of a kernel writes and reads what: enough data flow to know that a rewrite keeps the
+meaning.
+
+The analysis is by name and errs towards "may be written": views share their tensor's storage, and an
+argument of a function that is not known counts as read and written.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from accelopt_agent.rules.names import Names
+from accelopt_agent.rules.source import Source, walk
+
+
+@dataclass(eq=False)
+class Statement:
+    """A statement of a kernel. ``loops`` are the ``for`` statements around it, outermost first.
+
+    ``reads`` and ``writes`` are names, those in the blocks below a compound statement included.
+    """
+
+    node: cst.SimpleStatementLine | cst.BaseCompoundStatement
+    block: cst.CSTNode
+    loops: tuple[cst.For, ...]
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+
+    @property
+    def assign(self) -> cst.Assign | None:
+        """The statement as ``target = value``, if it is that alone on its line."""
+        body = self.node.body if isinstance(self.node, cst.SimpleStatementLine) else ()
+        only = body[0] if len(body) == 1 else None
+        return only if isinstance(only, cst.Assign) and len(only.targets) == 1 else None
+
+    @property
+    def target(self) -> cst.BaseAssignTargetExpression | None:
+        return self.assign.targets[0].target if self.assign else None
+
+    @property
+    def value(self) -> cst.BaseExpression | None:
+        return self.assign.value if self.assign else None
+
+    @property
+    def target_name(self) -> str | None:
+        """The variable that is bound or, with an index, stored to."""
+        return root_name(self.target) if self.target is not None else None
+
+
+def root_name(node: cst.BaseExpression) -> str | None:
+    """``x`` for ``x``, ``x[...]`` and ``x[...][...]``."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else None
+
+
+class Flow:
+    """The statements of one function, and the names each reads and writes."""
+
+    def __init__(
+        self, source: Source, function: cst.FunctionDef, names: Names, writing: frozenset[str] = frozenset()
+    ) -> None:
+        """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res")."""
+        self.source = source
+        self.function = function
+        self._writing = writing
+        self.statements: list[Statement] = []
+        self._by_node: dict[cst.CSTNode, Statement] = {}
+        self._views: dict[str, set[str]] = defaultdict(set)
+        self._imported = names.imported()
+        self.names = [n for n in walk(function.body, cst.Name) if self._is_variable(n)]
+        self._collect(function.body, ())
+        for statement in self.statements:
+            self._add_view(statement)
+
+    def _collect(self, block: cst.CSTNode, loops: tuple[cst.For, ...]) -> None:
+        for node in getattr(block, "body", ()):
+            if not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                continue
+            statement = Statement(node, block, loops)
+            for name in walk(node, cst.Name):
+                if not self._is_variable(name):
+                    continue
+                reads, writes = self._role(name)
+                if reads:
+                    statement.reads.add(name.value)
+                if writes:
+                    statement.writes.add(name.value)
+            self.statements.append(statement)
+            self._by_node[node] = statement
+            inner = (*loops, node) if isinstance(node, cst.For) else loops
+            for below in node.children:
+                if isinstance(below, cst.IndentedBlock):
+                    self._collect(below, inner)
+                elif isinstance(below, (cst.Else, cst.If, cst.Finally, cst.ExceptHandler)):
+                    self._collect_branches(below, inner)
+
+    def _collect_branches(self, node: cst.CSTNode, loops: tuple[cst.For, ...]) -> None:
+        for below in node.children:
+            if isinstance(below, cst.IndentedBlock):
+                self._collect(below, loops)
+            elif isinstance(below, (cst.Else, cst.If, cst.Finally, cst.ExceptHandler)):
+                self._collect_branches(below, loops)
+
+    def _is_variable(self, name: cst.Name) -> bool:
+        if name.value in self._imported:
+            return False
+        parent = self.source.parent(name)
+        if isinstance(parent, cst.Attribute):
+            return parent.value is name
+        if isinstance(parent, cst.Arg):
+            return parent.keyword is not name
+        return not isinstance(parent, (cst.ImportAlias, cst.AsName, cst.FunctionDef, cst.Param))
+
+    def _role(self, name: cst.Name) -> tuple[bool, bool]:
+        """Whether this occurrence of a name reads, and whether it writes."""
+        node: cst.CSTNode = name
+        parent = self.source.parent(node)
+        while isinstance(parent, cst.Subscript) and parent.value is node:
+            node, parent = parent, self.source.parent(parent)
+        if isinstance(parent, cst.AssignTarget):
+            return False, True
+        if isinstance(parent, cst.AugAssign) and parent.target is node:
+            return True, True
+        if isinstance(parent, cst.AnnAssign) and parent.target is node:
+            return False, True
+        if isinstance(parent, (cst.For, cst.CompFor)) and parent.target is node:
+            return False, True
+        if isinstance(parent, (cst.Element, cst.StarredElement)) and self._in_target(parent):
+            return False, True
+        if any(isinstance(p, (cst.Lambda, cst.FunctionDef)) for p in self._around(name)):
+            return True, True
+        if isinstance(parent, cst.Arg) and parent.value is node:
+            return True, self._call_writes(parent)
+        return True, False
+
+    def _around(self, name: cst.Name) -> Iterator[cst.CSTNode]:
+        for node in self.source.parents(name):
+            if node is self.function:
+                return
+            yield node
+
+    def _in_target(self, node: cst.CSTNode) -> bool:
+        """Whether a tuple element stands left of an assignment or is a loop's target."""
+        below: cst.CSTNode = node
+        for above in self.source.parents(node):
+            if isinstance(above, (cst.AssignTarget, cst.For)):
+                return isinstance(above, cst.AssignTarget) or above.target is below
+            if not isinstance(above, (cst.Tuple, cst.List, cst.Element, cst.StarredElement)):
+                return False
+            below = above
+        return False
+
+    def _call_writes(self, arg: cst.Arg) -> bool:
+        call = self.source.parent(arg)
+        if not isinstance(call, cst.Call):
+            return False
+        if arg.keyword is not None and arg.keyword.value in self._writing:
+            return True
+        called = self.source.code(call.func).rpartition(".")[2]
+        return called in STORES and arg.keyword is None and call.args[0] is arg
+
+    def _add_view(self, statement: Statement) -> None:
+        """``a = b[...]``, ``a = b`` and ``a = b.method(...)``: from here on ``a`` may be a view of ``b``."""
+        value = statement.value
+        while isinstance(value, (cst.Subscript, cst.Attribute, cst.Call)):
+            if isinstance(value, cst.Attribute) and value.attr.value in ("shape", "dtype"):
+                return
+            value = value.func if isinstance(value, cst.Call) else value.value
+        if not isinstance(value, cst.Name) or not self._is_variable(value):
+            return
+        if isinstance(statement.target, cst.Name):
+            self._views[value.value].add(statement.target.value)
+            self._views[statement.target.value].add(value.value)
+
+    def statement_of(self, node: cst.CSTNode) -> Statement | None:
+        """The innermost statement that holds ``node``."""
+        if node in self._by_node:
+            return self._by_node[node]
+        return next((self._by_node[p] for p in self.source.parents(node) if p in self._by_node), None)
+
+    def simple(self) -> Iterator[Statement]:
+        """The statements that are not compound, in source order."""
+        return (s for s in self.statements if isinstance(s.node, cst.SimpleStatementLine))
+
+    def sharing(self, names: Iterable[str]) -> set[str]:
+        """``names`` and all names that may share storage with one of them."""
+        found: set[str] = set()
+        todo = list(names)
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo.extend(self._views.get(name, ()))
+        return found
+
+    def occurrences(self, name: str) -> list[cst.Name]:
+        return [n for n in self.names if n.value == name]
+
+    def variables(self, node: cst.CSTNode) -> set[str]:
+        """The variables that occur in ``node``."""
+        return {n.value for n in walk(node, cst.Name) if self._is_variable(n)}
+
+    def between(self, first: Statement, second: Statement) -> list[Statement]:
+        """The statements of the block after ``first`` and before ``second``; both must be in one block."""
+        block = [s for s in self.statements if s.block is first.block]
+        return block[block.index(first) + 1 : block.index(second)]
+
+    def unchanged(self, first: Statement, second: Statement, names: Iterable[str]) -> bool:
+        """Whether nothing between the two statements may write one of ``names`` or what shares storage with
+        it.
+        """
+        watched = self.sharing(names)
+        return not any(watched & s.writes for s in self.between(first, second))
+
+    def written_in(self, loop: cst.For) -> set[str]:
+        """The names that the loop's body or its target may write."""
+        return self._by_node[loop].writes
+
+    def readers(self, definition: Statement) -> list[cst.BaseExpression] | None:
+        """The expressions that read exactly the value that ``definition`` writes, in its block or below,
+        after it.
+
+        None when anything else happens to the variable: another write, a read of another part of it, a read
+        through an attribute, or a read elsewhere, before, or in another iteration.
+        """
+        target, name = definition.target, definition.target_name
+        if target is None or name is None or self.sharing([name]) != {name}:
+            return None
+        key = self.source.key(target)
+        found: list[cst.BaseExpression] = []
+        for occurrence in self.occurrences(name):
+            whole: cst.BaseExpression = occurrence
+            parent = self.source.parent(whole)
+            while isinstance(parent, cst.Subscript) and parent.value is whole:
+                whole, parent = parent, self.source.parent(parent)
+            if whole is target or (isinstance(target, cst.Subscript) and self._is_allocation(occurrence)):
+                continue
+            reads, writes = self._role(occurrence)
+            if writes or not reads or isinstance(parent, cst.Attribute) or self.source.key(whole) != key:
+                return None
+            if not self._follows(definition, occurrence):
+                return None
+            found.append(whole)
+        return found
+
+    def uses_after(self, definition: Statement) -> list[cst.Name] | None:
+        """Every use of the variable that ``definition`` writes, if all only read it, after it, in its block
+        or below.
+
+        Unlike ``readers``, parts and views of it may be read too, as long as nothing writes through them.
+        """
+        name = definition.target_name
+        if name is None:
+            return None
+        allocation = self.allocation(name) if isinstance(definition.target, cst.Subscript) else None
+        uses: list[cst.Name] = []
+        for shared in self.sharing([name]):
+            for occurrence in self.occurrences(shared):
+                reads, writes = self._role(occurrence)
+                statement = self.statement_of(occurrence)
+                if statement is None:
+                    return None
+                if statement in (definition, allocation) and writes and not reads:
+                    continue
+                binds_view = shared != name and statement.target is occurrence
+                if (writes and not binds_view) or not self._follows(definition, occurrence):
+                    return None
+                if shared == name:
+                    uses.append(occurrence)
+        return uses
+
+    def only_reader(self, definition: Statement) -> tuple[cst.BaseExpression, Statement] | None:
+        """The one expression that reads what ``definition`` writes, and its statement, if in the same block."""
+        readers = self.readers(definition)
+        if readers is None or len(readers) != 1:
+            return None
+        statement = self.statement_of(readers[0])
+        if statement is None or statement.block is not definition.block:
+            return None
+        return readers[0], statement
+
+    def allocation(self, name: str) -> Statement | None:
+        """The statement that binds ``name`` to a fresh tensor, if that is the only one that binds it."""
+        binding = [s for s in self.statements if isinstance(s.target, cst.Name) and s.target.value == name]
+        if len(binding) == 1 and isinstance(binding[0].value, cst.Call):
+            called = self.source.code(binding[0].value.func).rpartition(".")[2]
+            return binding[0] if called in ALLOCATIONS else None
+        return None
+
+    def _is_allocation(self, occurrence: cst.Name) -> bool:
+        allocation = self.allocation(occurrence.value)
+        return allocation is not None and allocation.target is occurrence
+
+    def _follows(self, definition: Statement, node: cst.CSTNode) -> bool:
+        if self.source.start(node) <= self.source.end(definition.node):
+            return False
+        return definition.block is self.function.body or definition.block in self.source.parents(node)
+
+
+#: Functions whose first argument is written: stores to memory.
+STORES = frozenset({"store", "atomic_rmw", "dma_copy"})
+#: Functions that make a fresh tensor.
+ALLOCATIONS = frozenset({"ndarray", "zeros", "ones", "full", "empty", "zeros_like", "empty_like"})

@@ -1,0 +1,102 @@
+"""What a dotted name means in a file, however the import is spelled, and how to spell a meaning there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+
+def dotted(node: cst.BaseExpression) -> str | None:
+    """``a.b.c`` as written, or None for anything but names and attributes."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        base = dotted(node.value)
+        return f"{base}.{node.attr.value}" if base else None
+    return None
+
+
+class Names:
+    """Import bindings of a module and of the functions around and inside a kernel; later ones win."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, str] = {}
+        self._assigned: set[str] = set()
+
+    def bind_all(self, body: cst.CSTNode) -> None:
+        """Bind the imports and aliases in ``body``, not looking into functions and classes below it."""
+        for statement in _statements(body):
+            if isinstance(statement, cst.Import):
+                self._bind_import(statement)
+            elif isinstance(statement, cst.ImportFrom):
+                self._bind_import_from(statement)
+            elif isinstance(statement, cst.Assign):
+                self._bind_assign(statement)
+
+    def hide(self, name: str) -> None:
+        """``name`` is a parameter or local variable from here on."""
+        self._paths.pop(name, None)
+
+    def path(self, node: cst.BaseExpression) -> str | None:
+        """The full path that ``node`` means ("neuronxcc.nki.language.load"); None when it is not imported."""
+        written = dotted(node)
+        if written is None:
+            return None
+        root, _, rest = written.partition(".")
+        base = self._paths.get(root)
+        if base is None:
+            return None
+        return f"{base}.{rest}" if rest else base
+
+    def imported(self) -> set[str]:
+        """The names that an import binds and no assignment: modules and functions, never tensors."""
+        return set(self._paths) - self._assigned
+
+    def spelled(self, path: str) -> str | None:
+        """How to write ``path`` in this file: the shortest that its imports allow, or None."""
+        ways = []
+        for name, bound in self._paths.items():
+            if path == bound:
+                ways.append(name)
+            elif path.startswith(f"{bound}."):
+                ways.append(f"{name}{path[len(bound) :]}")
+        return min(ways, key=lambda way: (way.count("."), len(way)), default=None)
+
+    def _bind_import(self, node: cst.Import) -> None:
+        for alias in node.names:
+            path = dotted(alias.name)
+            if path is None:
+                continue
+            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                self._paths[alias.asname.name.value] = path
+            else:
+                root = path.partition(".")[0]
+                self._paths[root] = root
+
+    def _bind_import_from(self, node: cst.ImportFrom) -> None:
+        if node.module is None or node.relative or isinstance(node.names, cst.ImportStar):
+            return
+        module = dotted(node.module)
+        for alias in node.names:
+            name = dotted(alias.name)
+            bound = alias.asname.name if alias.asname is not None else alias.name
+            if module and name and isinstance(bound, cst.Name):
+                self._paths[bound.value] = f"{module}.{name}"
+
+    def _bind_assign(self, node: cst.Assign) -> None:
+        if len(node.targets) == 1 and isinstance(target := node.targets[0].target, cst.Name):
+            path = self.path(node.value)
+            self._assigned.add(target.value)
+            if path is not None:
+                self._paths[target.value] = path
+            else:
+                self.hide(target.value)
+
+
+def _statements(node: cst.CSTNode) -> Iterator[cst.BaseSmallStatement]:
+    for child in node.children:
+        if isinstance(child, cst.BaseSmallStatement):
+            yield child
+        elif not isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+            yield from _statements(child)

@@ -1,0 +1,76 @@
+"""Use a tile that is already on chip instead of loading the same bytes again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.instructions import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.source import canonical
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    loads = kernel.of("nl.load")
+    for position, second in enumerate(loads):
+        for first in loads[:position]:
+            rewrite = _reused(kernel, first, second)
+            if rewrite is not None:
+                yield rewrite
+                break
+
+
+def _reused(kernel: NkiKernel, first: Instruction, second: Instruction) -> Rewrite | None:
+    """Replace the reads of ``second`` by reads of ``first``, if both load the same and nothing wrote it
+    meanwhile.
+    """
+    flow, source = kernel.flow, kernel.source
+    one, two = first.statement, second.statement
+    if one is None or two is None or one.block is not two.block or not source.same(first.call, second.call):
+        return None
+    kept, dropped = one.target_name, two.target_name
+    if kept is None or dropped is None or kept == dropped or one.target is None:
+        return None
+    dropped_reads = flow.uses_after(two)
+    if flow.uses_after(one) is None or dropped_reads is None:
+        return None
+    if not flow.unchanged(one, two, flow.variables(first.call)):
+        return None
+    edits = [source.without(two.node)]
+    if isinstance(two.target, cst.Name):
+        if not isinstance(one.target, cst.Name):
+            return None
+        edits += [source.replace(name, kept) for name in dropped_reads]
+    else:
+        allocation, kept_allocation = flow.allocation(dropped), flow.allocation(kept)
+        if allocation is None or kept_allocation is None or isinstance(one.target, cst.Name):
+            return None
+        if not _same_index(kernel, one.target, two.target):
+            return None
+        if not _same_layout(kernel, allocation.value, kept_allocation.value):
+            return None
+        edits += [source.replace(name, kept) for name in dropped_reads]
+        edits.append(source.without(allocation.node))
+    return Rewrite(tuple(edits), f"Use {kept} instead of loading the same tile again as {dropped}.")
+
+
+def _same_index(kernel: NkiKernel, one: cst.BaseExpression, other: cst.BaseExpression | None) -> bool:
+    if not (isinstance(one, cst.Subscript) and isinstance(other, cst.Subscript)):
+        return False
+    index, other_index = (", ".join(kernel.source.code(e) for e in s.slice) for s in (one, other))
+    return canonical(index) == canonical(other_index)
+
+
+def _same_layout(kernel: NkiKernel, one: cst.BaseExpression | None, other: cst.BaseExpression | None) -> bool:
+    """Whether two allocations have the same function, shape, type and buffer; their names may differ."""
+    if one is None or other is None:
+        return False
+    left, right = kernel.instruction(one), kernel.instruction(other)
+    if left is None or right is None or left.path != right.path:
+        return False
+    keys = (set(left.args) | set(right.args)) - {"name"}
+    return all(k in left.args and k in right.args and kernel.source.same(left[k], right[k]) for k in keys)

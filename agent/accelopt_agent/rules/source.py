@@ -1,0 +1,132 @@
+"""A parsed file: LibCST nodes with their byte spans and parents, and the text of each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TypeVar
+
+import libcst as cst
+from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
+
+from accelopt_agent.rules.edit import Edit
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+@lru_cache(maxsize=4096)
+def canonical(expression: str) -> str:
+    """A key that is equal for expressions which differ only in layout or redundant parentheses."""
+    try:
+        return ast.dump(ast.parse(f"({expression}\n)", mode="eval"))
+    except SyntaxError:
+        return expression  # a slice or a starred element: compared as written
+
+
+class Source:
+    """``text`` parsed once.
+
+    Raises:
+        libcst.ParserSyntaxError: the text does not parse.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.data = text.encode()
+        wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+        self.module = wrapper.module
+        self._spans = wrapper.resolve(ByteSpanPositionProvider)
+        self._parents = wrapper.resolve(ParentNodeProvider)
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        # LibCST counts bytes of the code it writes; a byte order mark is not part of it.
+        self._shift = len(self.data) - len(self.module.code.encode()) if text.startswith("\ufeff") else 0
+
+    def start(self, node: cst.CSTNode) -> int:
+        return self._spans[node].start + self._shift
+
+    def end(self, node: cst.CSTNode) -> int:
+        span = self._spans[node]
+        return span.start + span.length + self._shift
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The node's text as written, without parentheses around it."""
+        return self.data[self.start(node) : self.end(node)].decode()
+
+    def key(self, node: cst.CSTNode) -> str:
+        """Equal for two expressions that mean the same up to layout."""
+        return canonical(self.code(node))
+
+    def same(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+        return self.key(one) == self.key(other)
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self._parents.get(node)
+
+    def parents(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes around ``node``, innermost first."""
+        above = self.parent(node)
+        while above is not None:
+            yield above
+            above = self.parent(above)
+
+    def line(self, node: cst.CSTNode) -> int:
+        """The 1-based line on which ``node`` starts."""
+        return self.data.count(b"\n", 0, self.start(node)) + 1
+
+    def line_start(self, at: int) -> int:
+        """The offset of the first byte of the line that holds offset ``at``."""
+        return self.data.rfind(b"\n", 0, at) + 1
+
+    def line_end(self, at: int) -> int:
+        """The offset just after the line end that follows ``at``."""
+        found = self.data.find(b"\n", at)
+        return len(self.data) if found < 0 else found + 1
+
+    def indent(self, statement: cst.CSTNode) -> str:
+        """The whitespace before the first statement on ``statement``'s line."""
+        at = self.start(statement)
+        line = self.data[self.line_start(at) : at].decode()
+        return line[: len(line) - len(line.lstrip())]
+
+    def replace(self, node: cst.CSTNode, text: str) -> Edit:
+        return Edit(self.start(node), self.end(node), text)
+
+    def replace_with_parentheses(self, node: cst.BaseExpression, text: str) -> Edit:
+        """Replace an expression together with the parentheses written around it."""
+        start, end = self.start(node), self.end(node)
+        for _ in node.lpar if hasattr(node, "lpar") else ():
+            start = self.data.rfind(b"(", 0, start)
+            end = self.data.find(b")", end) + 1
+        return Edit(start, end, text)
+
+    def before(self, statement: cst.CSTNode, lines: str) -> Edit:
+        """Insert whole lines of code before ``statement``, indented like it on top of their own indent."""
+        at = self.line_start(self.start(statement))
+        return Edit(at, at, self._indented(lines, self.indent(statement)))
+
+    def after(self, statement: cst.CSTNode, lines: str) -> Edit:
+        """Insert whole lines of code, indented like it, after ``statement``."""
+        at = self.line_end(self.end(statement))
+        text = self._indented(lines, self.indent(statement))
+        return Edit(at, at, text if self.data[:at].endswith(b"\n") else "\n" + text)
+
+    def without(self, statement: cst.CSTNode) -> Edit:
+        """Remove a statement with its line; comments above it stay. A block left empty gets ``pass``."""
+        start, end = self.start(statement), self.end(statement)
+        block = self.parent(statement)
+        if isinstance(block, cst.IndentedBlock) and len(block.body) == 1:
+            return Edit(start, end, "pass")
+        return Edit(self.line_start(start), self.line_end(end), "")
+
+    @staticmethod
+    def _indented(lines: str, indent: str) -> str:
+        return "".join(f"{indent}{line}\n" if line else "\n" for line in lines.splitlines())
+
+
+def walk(node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
+    """All nodes of ``kind`` at and below ``node``, in source order."""
+    if isinstance(node, kind):
+        yield node
+    for child in node.children:
+        yield from walk(child, kind)

@@ -1,0 +1,74 @@
+"""What a rule looks at: one kernel in its file, with what is known about its cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.names import Names
+from accelopt_agent.rules.source import Source, walk
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import KernelMeasurement
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One way a rule would change a kernel. ``launch_edits`` lie outside of it, at its launch (Triton)."""
+
+    edits: tuple[Edit, ...]
+    summary: str
+    launch_edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """``function`` is the kernel's definition in ``source``; ``names`` resolves what is visible inside it."""
+
+    source: Source
+    kernel: Kernel
+    function: cst.FunctionDef
+    measurement: KernelMeasurement | None = None
+    target: str = ""
+
+    @cached_property
+    def names(self) -> Names:
+        names = Names()
+        names.bind_all(self.source.module)
+        around = [n for n in self.source.parents(self.function) if isinstance(n, cst.FunctionDef)]
+        for function in [*reversed(around), self.function]:
+            for parameter in walk(function.params, cst.Param):
+                names.hide(parameter.name.value)
+            names.bind_all(function.body)
+        return names
+
+    @property
+    def start(self) -> int:
+        """The offset of the kernel's first line: that of its first decorator."""
+        decorators = self.function.decorators
+        return self.source.line_start(self.source.start(decorators[0] if decorators else self.function))
+
+    @property
+    def end(self) -> int:
+        return self.source.line_end(self.source.end(self.function))
+
+
+class KernelNotFound(LookupError):
+    """The kernel is not in the text it was said to be in: the file changed."""
+
+
+def open_subject(
+    source: Source, kernel: Kernel, measurement: KernelMeasurement | None = None, target: str = ""
+) -> Subject:
+    """Find ``kernel`` in ``source``.
+
+    Raises:
+        KernelNotFound: no function of that name stands at the kernel's line.
+    """
+    name = kernel.name.rpartition(".")[2].partition("#")[0]
+    for function in walk(source.module, cst.FunctionDef):
+        if function.name.value == name and source.line(function) == kernel.line:
+            return Subject(source, kernel, function, measurement, target)
+    raise KernelNotFound(f"no kernel {kernel.name} at line {kernel.line}")

@@ -1,0 +1,1 @@
+"""Rules for Triton. Every module is one rule with a function ``rewrites``."""
