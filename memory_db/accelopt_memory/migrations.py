@@ -27,8 +27,8 @@ def m001_pairs(db: Database) -> None:
     columns = {
         "kernel": str, "dialect": str, "target": str, "host": str, "file": str, "origin": str,
         "summary": str, "bound": str, "slow_hash": str, "fast_hash": str, "slow_text": str,
-        "fast_text": str, "slow_json": str, "fast_json": str, "steps_json": str, "features_json": str, "receipts_json": str, "created": str,
-        "imported": int,
+        "fast_text": str, "slow_json": str, "fast_json": str, "steps_json": str,
+        "features_json": str, "receipts_json": str, "created": str, "imported": int,
     }  # fmt: skip
     _keyed(db, "pairs", columns)
     db.table("pairs").create_index(["dialect"], if_not_exists=True)

@@ -1,0 +1,1 @@
+"""Settings: which there are (``schema``), where they come from (``layers``), what holds (``load``)."""

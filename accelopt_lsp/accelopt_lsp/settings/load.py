@@ -1,0 +1,208 @@
+"""The settings that hold for a file: defaults, and over them each layer in turn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from accelopt_lsp.settings.layers import (
+    Complaint,
+    Layer,
+    environment_layer,
+    given_layer,
+    project_layer,
+    user_layer,
+)
+from accelopt_lsp.settings.schema import all_settings, setting_named
+from accelopt_profiling.jobs import Limits
+from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.plain import from_plain
+
+
+@dataclass(frozen=True)
+class TargetSettings:
+    triton: str
+    nki: str
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """A host over SSH: what to connect to, its Python, and variables for the kernels that run there."""
+
+    ssh: str
+    python: str = "python3"
+    env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    base_url: str
+    model: str
+    api_key_env: str
+
+    @property
+    def configured(self) -> bool:
+        """Whether a model may be asked at all."""
+        return bool(self.base_url and self.model)
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    path: str
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    seconds: float
+    memory_mb: int
+    output_kb: int
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    candidates: int
+    minutes: float
+
+
+@dataclass(frozen=True)
+class EditorSettings:
+    lens: bool
+    hints: bool
+    findings: bool
+    profile_on: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every setting with its value. ``origins`` tells the layer of each that is no default.
+
+    ``project_root`` is the folder of the project's settings file, or of its repository; ``problem_root``
+    the folder that the paths in ``problem`` are relative to. ``complaints`` are the settings that are wrong
+    and were not used.
+    """
+
+    target: TargetSettings
+    host: str
+    python: str
+    hosts: dict[str, HostSettings]
+    model: ModelSettings
+    memory: MemorySettings
+    limits: LimitSettings
+    search: SearchSettings
+    editor: EditorSettings
+    problem: str | dict[str, str] | None = None
+    project_root: Path | None = None
+    problem_root: Path | None = None
+    complaints: tuple[Complaint, ...] = ()
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def target_for(self, dialect: Dialect) -> str:
+        return self.target.nki if dialect == "nki" else self.target.triton
+
+    @property
+    def memory_path(self) -> Path | None:
+        """The database of the memory; None for the one in the user's data folder."""
+        return Path(self.memory.path).expanduser().absolute() if self.memory.path else None
+
+    @property
+    def job_limits(self) -> Limits:
+        """The limits of one step, as the worker wants them."""
+        return Limits(
+            seconds=self.limits.seconds,
+            memory_bytes=self.limits.memory_mb << 20,
+            output_bytes=self.limits.output_kb << 10,
+        )
+
+
+def load_settings(
+    start: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    editor: Mapping[str, Any] | None = None,
+    trusted: bool = True,
+) -> Settings:
+    """The settings for the file or folder ``start``; never raises: what is wrong is in ``complaints``.
+
+    ``flags`` come from the command line and ``editor`` from the editor's ``accelopt.*``, both by setting
+    name. Without trust, what the workspace says about hosts, commands, files to write and models is not
+    used.
+    """
+    environ = os.environ if environ is None else environ
+    project = project_layer(start) if start is not None else Layer("the project's settings")
+    asked = given_layer("the editor's settings", editor or {}, project.folder or _folder(start))
+    if not trusted:
+        _forget_sensitive(project)
+        _forget_sensitive(asked)
+    layers = [
+        user_layer(environ),
+        project,
+        environment_layer(environ),
+        asked,
+        given_layer("the command line", flags or {}, Path.cwd()),
+    ]
+    values = {s.name: s.default for s in all_settings().values() if "NAME" not in s.name}
+    origins: dict[str, str] = {}
+    problem_root: Path | None = None
+    for layer in layers:
+        for name, value in layer.values.items():
+            values[name] = value
+            origins[name] = layer.name
+        if "problem" in layer.values:
+            problem_root = layer.folder
+    complaints = [complaint for layer in layers for complaint in layer.complaints]
+    complaints += _drop_incomplete_hosts(values, origins)
+    nested = {"hosts": {}, **_nested(values)}
+    if values["host"] != "local" and values["host"] not in nested["hosts"]:
+        message = f"names {values['host']!r}, but there is no [hosts.{values['host']}]; kernels run locally."
+        complaints.append(Complaint(origins.pop("host"), "host", message))
+        nested["host"] = "local"
+    known = from_plain(Settings, {**nested, "complaints": [], "origins": {}})
+    return Settings(
+        **{
+            **known.__dict__,
+            "project_root": project.folder,
+            "problem_root": problem_root,
+            "complaints": tuple(dict.fromkeys(complaints)),
+            "origins": origins,
+        }
+    )
+
+
+def _folder(start: Path | None) -> Path | None:
+    if start is None:
+        return None
+    return start if start.is_dir() else start.parent
+
+
+def _forget_sensitive(layer: Layer) -> None:
+    for name in [n for n in layer.values if (s := setting_named(n)) is not None and s.sensitive]:
+        del layer.values[name]
+
+
+def _drop_incomplete_hosts(values: dict[str, Any], origins: dict[str, str]) -> list[Complaint]:
+    """A host without an address cannot be used: take it out and say so."""
+    names = {name.split(".")[1] for name in values if name.startswith("hosts.")}
+    complaints = []
+    for host in sorted(names):
+        if f"hosts.{host}.ssh" in values:
+            continue
+        mine = [name for name in values if name.startswith(f"hosts.{host}.")]
+        complaints.append(Complaint(origins[mine[0]], f"hosts.{host}", 'needs `ssh = "user@host"`.'))
+        for name in mine:
+            del values[name]
+    return complaints
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for name, value in values.items():
+        *tables, last = name.split(".")
+        node = nested
+        for table in tables:
+            node = node.setdefault(table, {})
+        node[last] = value
+    return nested
