@@ -1,0 +1,18 @@
+"""Triton kernels without a GPU: capture, interpretation, counting, compilation, estimates."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from accelopt_profiling.triton.session import Session
+
+
+def emulated(
+    target: str, mode: Literal["capture", "execute"] = "capture", **options: Any
+) -> AbstractContextManager[Session]:
+    """``session.emulated``, which see; imported only now because it needs torch and triton."""
+    from accelopt_profiling.triton import session
+
+    return session.emulated(target, mode, **options)

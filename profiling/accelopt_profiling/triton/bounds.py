@@ -1,0 +1,127 @@
+"""The memory a launch may touch: which tensor an address belongs to, and which lanes leave their tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Region:
+    """The storage behind one tensor argument, as addresses in bytes; ``start`` is the tensor's first element."""
+
+    name: str
+    base: int
+    end: int
+    start: int
+    itemsize: int
+    storage: Any = field(compare=False, repr=False, default=None)
+
+    @property
+    def nbytes(self) -> int:
+        return self.end - self.base
+
+    @property
+    def elements(self) -> int:
+        return (self.end - self.start) // self.itemsize
+
+
+@dataclass
+class OutOfBounds:
+    """An operation (``load``, ``store``, ``atomic``) on a 1-based source ``line`` that left its tensor.
+
+    ``program`` and ``element`` are those of the first bad lane; ``element`` counts from the tensor's first element
+    and may be negative. ``lanes`` and ``programs`` are sums over the interpreted programs.
+    """
+
+    operation: str
+    line: int
+    tensor: str
+    program: tuple[int, int, int]
+    element: int
+    size: int
+    lanes: int = 0
+    programs: int = 0
+
+
+def regions_of(arguments: Mapping[str, Any]) -> list[Region]:
+    """The regions of all tensors among a launch's arguments, inside tuples and tensor descriptors too."""
+    return [r for name, value in arguments.items() for r in _regions(name, value)]
+
+
+def _regions(name: str, value: Any) -> Iterable[Region]:
+    if isinstance(value, (tuple, list)):
+        for index, item in enumerate(value):
+            yield from _regions(f"{name}[{index}]", item)
+    elif hasattr(value, "block_shape") and hasattr(value, "base"):
+        yield from _regions(name, value.base)
+    elif hasattr(value, "data_ptr"):
+        tensor = getattr(value, "base", value) if not hasattr(value, "untyped_storage") else value
+        storage = tensor.untyped_storage()
+        base = storage.data_ptr()
+        yield Region(name, base, base + storage.nbytes(), value.data_ptr(), value.element_size(), storage)
+
+
+class Memory:
+    """The regions of one launch. Collects what went out of bounds: one record per line, operation and tensor."""
+
+    def __init__(self, regions: Iterable[Region], other: Iterable[Region] = ()) -> None:
+        self.regions = {region.name: region for region in regions}
+        self._all = [*self.regions.values(), *other]
+        self.faults: dict[tuple[str, int, str], OutOfBounds] = {}
+        self._last: dict[tuple[str, int, str], tuple[int, int, int]] = {}
+
+    def locate(self, addresses: Array, mask: Array, origin: str | None) -> Region | None:
+        """The region that a pointer derived from argument ``origin`` points into; by address where that is lost."""
+        if origin is not None and origin in self.regions:
+            return self.regions[origin]
+        active = addresses[mask]
+        if active.size:
+            first = int(active.flat[0])
+            for region in self._all:
+                if region.base <= first < region.end:
+                    return region
+        return None
+
+    def allowed(self, addresses: Array, mask: Array, itemsize: int, region: Region | None) -> Array | None:
+        """Which lanes may be accessed; None when every active lane may (the usual case, and cheap)."""
+        if region is None:
+            return np.zeros(addresses.shape, np.bool_)
+        limit = region.end - itemsize
+        if limit < region.base:
+            return np.zeros(addresses.shape, np.bool_)
+        if region.base <= int(addresses.min()) and int(addresses.max()) <= limit:
+            return None
+        inside = (addresses >= np.uint64(region.base)) & (addresses <= np.uint64(limit))
+        return None if bool((inside | ~mask).all()) else mask & inside
+
+    def report(
+        self,
+        operation: str,
+        line: int,
+        region: Region | None,
+        program: tuple[int, int, int],
+        addresses: Array,
+        bad: Array,
+    ) -> None:
+        """Record the ``bad`` lanes of one operation."""
+        name = region.name if region else "an unknown pointer"
+        key = (operation, line, name)
+        fault = self.faults.get(key)
+        if fault is None:
+            address = int(addresses[bad].flat[0])
+            element = ((address - region.start + (1 << 63)) % (1 << 64) - (1 << 63)) if region else address
+            size = region.elements if region else 0
+            fault = OutOfBounds(
+                operation, line, name, program, element // (region.itemsize if region else 1), size
+            )
+            self.faults[key] = fault
+        fault.lanes += int(bad.sum())
+        if self._last.get(key) != program:
+            self._last[key] = program
+            fault.programs += 1
