@@ -31,7 +31,8 @@ class LaunchCounts:
     """``lines`` by 1-based line; ``programs`` is the launch's grid size and ``sampled`` how many were interpreted.
 
     ``unique_load_sectors``/``unique_store_sectors`` are, per tensor argument (by name), the distinct sectors the
-    sample touched; ``tensor_bytes`` the tensor's size; both feed the DRAM estimate.
+    sample touched; ``load_sectors``/``store_sectors`` are all it asked for, each access counted;
+    ``tensor_bytes`` the tensor's size. They feed the DRAM estimate.
     """
 
     programs: int
@@ -40,3 +41,5 @@ class LaunchCounts:
     unique_load_sectors: dict[str, int] = field(default_factory=dict)
     unique_store_sectors: dict[str, int] = field(default_factory=dict)
     tensor_bytes: dict[str, int] = field(default_factory=dict)
+    load_sectors: dict[str, int] = field(default_factory=dict)
+    store_sectors: dict[str, int] = field(default_factory=dict)
