@@ -1,0 +1,40 @@
+// The extension's wiring: what it registers, and what happens when trust or settings change.
+import * as vscode from 'vscode';
+import { Server } from './server';
+import { StatusItem } from './status';
+import { SuggestionView } from './suggestion';
+
+let server: Server | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const output = vscode.window.createOutputChannel('AccelOpt', { log: true });
+  const status = new StatusItem();
+  const running = (server = new Server(context, output, status));
+  const suggestions = new SuggestionView(running);
+  const command = (id: string, run: (...given: never[]) => unknown) =>
+    context.subscriptions.push(vscode.commands.registerCommand(id, run));
+
+  context.subscriptions.push(output, status, running);
+  command('accelopt.profile', () => running.onActiveFile('profile'));
+  command('accelopt.optimize', () => running.onActiveFile('optimize'));
+  command('accelopt.cancel', () => running.execute('cancel', {}));
+  command('accelopt.restart', () => running.restart());
+  command('accelopt.showOutput', () => output.show());
+  command('accelopt.showSuggestion', (shown: never) => suggestions.show(shown));
+  command('accelopt.acceptSuggestion', (uri?: vscode.Uri) => suggestions.accept(uri));
+  command('accelopt.rejectSuggestion', (uri?: vscode.Uri) => suggestions.reject(uri));
+
+  context.subscriptions.push(
+    vscode.workspace.onDidGrantWorkspaceTrust(() => running.restart()),
+    vscode.workspace.onDidChangeConfiguration((change) => {
+      if (change.affectsConfiguration('accelopt.interpreter')) {
+        void running.restart();
+      }
+    }),
+  );
+  await running.restart();
+}
+
+export async function deactivate(): Promise<void> {
+  await server?.stop();
+}

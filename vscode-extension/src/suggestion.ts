@@ -1,0 +1,64 @@
+// A suggestion side by side with the file it is for; Accept and Reject are buttons in the editor's title.
+import * as vscode from 'vscode';
+import type { Server } from './server';
+
+interface Shown {
+  id: string;
+  uri: string;
+  title?: string;
+}
+
+interface Answer {
+  applied?: boolean;
+  message?: string;
+}
+
+export class SuggestionView {
+  constructor(private readonly server: Server) {}
+
+  /** Open the diff: the file on the left, the suggestion (served by the server) on the right. */
+  async show({ id, uri, title }: Shown): Promise<void> {
+    const file = vscode.Uri.parse(uri, true);
+    const name = file.path.split('/').at(-1) ?? 'kernel.py';
+    const candidate = vscode.Uri.from({ scheme: 'accelopt-candidate', path: `/${id}/${name}`, query: uri });
+    const document = await vscode.workspace.openTextDocument(candidate);
+    await vscode.languages.setTextDocumentLanguage(document, 'python');
+    await vscode.commands.executeCommand('vscode.diff', file, candidate, title ?? `${name}: suggested version`);
+  }
+
+  /** Accept the suggestion shown by `uri` (or by the active editor): the server applies the edit and remembers it. */
+  async accept(uri?: vscode.Uri): Promise<void> {
+    const shown = this.shown(uri);
+    if (!shown) {
+      return;
+    }
+    const answer = await this.server.execute<Answer>('accept', { id: shown.id, uri: shown.uri, apply: true });
+    if (answer && answer.applied !== false) {
+      await this.close(shown.candidate);
+      await vscode.window.showTextDocument(vscode.Uri.parse(shown.uri, true));
+    }
+  }
+
+  async reject(uri?: vscode.Uri): Promise<void> {
+    const shown = this.shown(uri);
+    if (shown) {
+      await this.server.execute('reject', { id: shown.id, uri: shown.uri });
+      await this.close(shown.candidate);
+    }
+  }
+
+  private shown(uri?: vscode.Uri): { id: string; uri: string; candidate: vscode.Uri } | undefined {
+    const candidate = uri ?? vscode.window.activeTextEditor?.document.uri;
+    if (candidate?.scheme !== 'accelopt-candidate') {
+      return undefined;
+    }
+    return { id: candidate.path.split('/')[1] ?? '', uri: candidate.query, candidate };
+  }
+
+  private async close(candidate: vscode.Uri): Promise<void> {
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+    const showing = (tab: vscode.Tab) =>
+      tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.toString() === candidate.toString();
+    await vscode.window.tabGroups.close(tabs.filter(showing));
+  }
+}
