@@ -1,0 +1,107 @@
+"""How long a launch should take on a GPU that is not there: a roofline with an interval that says how well it knows.
+
+The interval holds what the model leaves out, and is checked against published timings (docs/triton_estimate.md):
+memory-bound kernels above 40 us lie within -25 % and +33 % of the estimate for at least 9 shapes of 10. Kernels
+bound by the tensor cores were not checked on any device and get a wider one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.quantity import Known, Quantity, estimated, executed
+from accelopt_profiling.targets import GpuTarget
+from accelopt_profiling.triton.compiled import CompiledFacts
+from accelopt_profiling.triton.counts import LaunchCounts
+from accelopt_profiling.triton.occupancy import occupancy
+from accelopt_profiling.triton.roofline import ideal_time, resource_times, work
+from accelopt_profiling.triton.traffic import traffic
+
+LOW, HIGH = 0.75, 4 / 3  # where at least 9 of 10 checked shapes lie, see above
+UNCHECKED_LOW, UNCHECKED_HIGH = 0.6, 2.0  # arithmetic-bound kernels: never compared with a device
+FLOOR_LOW, FLOOR_HIGH = 0.5, 2.0  # of the launch floor: what dominates kernels of a few microseconds
+ASSUMED_REGISTERS, ASSUMED_WARPS = 32, 4  # before the kernel is compiled
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """``latency`` in microseconds. ``bound``: "memory", "L2", "tensor core", "fp32", "special functions" or "launch".
+
+    ``percent_of_peak`` is 100 where every byte crosses DRAM once at the datasheet's bandwidth, or the arithmetic
+    runs at its peak. ``times_us`` has the time of each resource alone. ``quantities``: "dram_bytes",
+    "l2_bytes", "useful_bytes", "float_operations", "special_operations", "matrix_flops", "coalescing".
+    """
+
+    latency: Latency
+    bound: str
+    percent_of_peak: Quantity
+    times_us: dict[str, float] = field(default_factory=dict)
+    quantities: dict[str, Quantity] = field(default_factory=dict)
+
+
+def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> Estimate:
+    """Estimate one launch from what its sampled programs did and what the compiler made of it.
+
+    Pure and fast (well below a millisecond). ``compiled`` may be None: then the occupancy is guessed.
+
+    Raises:
+        ValueError: no program was sampled, so nothing is known.
+    """
+    if counts.sampled < 1:
+        raise ValueError("no program of the launch was interpreted: there is nothing to estimate from")
+    resident = _resident_programs(counts, compiled, target)
+    moved = traffic(counts, target, resident)
+    done = work(counts, target, compiled)
+    times = resource_times(counts, done, moved, target, compiled)
+    floor = target["model.launch_floor"]
+    slowest = max(times, key=lambda name: times[name])
+    bound = slowest if times[slowest] >= floor else "launch"
+    expected = floor + times[slowest]
+
+    checked = slowest in ("memory", "L2")
+    low_factor, high_factor = (LOW, HIGH) if checked else (UNCHECKED_LOW, UNCHECKED_HIGH)
+    memory_low = times["memory"] * moved.dram_low / moved.dram if moved.dram else 0.0
+    memory_high = times["memory"] * moved.dram_high / moved.dram if moved.dram else 0.0
+    others = [value for name, value in times.items() if name != "memory"]
+    low = low_factor * (max(memory_low, *others) + FLOOR_LOW * floor)
+    high = high_factor * (max(memory_high, *others) + FLOOR_HIGH * floor)
+    if not _overlaps(compiled, slowest):
+        high = max(high, sum(times.values()) + FLOOR_HIGH * floor)
+    ideal = ideal_time(done, moved, target)
+    quantities = {
+        "dram_bytes": estimated(moved.dram, moved.dram_low, moved.dram_high, "bytes"),
+        "l2_bytes": executed(moved.requested, "bytes"),
+        "useful_bytes": executed(moved.useful, "bytes"),
+        "float_operations": executed(done.float_operations, "operations"),
+        "special_operations": executed(done.special_operations, "operations"),
+        "matrix_flops": executed(sum(done.matrix_flops.values()), "FLOP"),
+    }
+    if moved.requested:
+        quantities["coalescing"] = executed(min(100.0, 100 * moved.useful / moved.requested), "%")
+    return Estimate(
+        Latency(expected, min(low, expected), max(high, expected), Known.ESTIMATED),
+        bound,
+        estimated(_percent(ideal, expected), _percent(ideal, high), _percent(ideal, low), "%"),
+        times,
+        quantities,
+    )
+
+
+def _percent(ideal: float, actual: float) -> float:
+    return min(100.0, 100 * ideal / actual) if actual > 0 else 0.0
+
+
+def _resident_programs(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> int:
+    if compiled is not None and compiled.occupancy is not None:
+        each = compiled.occupancy.programs
+    else:
+        each = occupancy(target, warps=ASSUMED_WARPS, registers=ASSUMED_REGISTERS, shared_bytes=0).programs
+    return min(counts.programs, max(1, each) * int(target["multiprocessors"]))
+
+
+def _overlaps(compiled: CompiledFacts | None, slowest: str) -> bool:
+    """Whether loads and arithmetic surely run at the same time: by many resident programs or by pipelining."""
+    if slowest in ("memory", "L2") or compiled is None:
+        return slowest in ("memory", "L2")
+    return compiled.pipeline_depth > 1
