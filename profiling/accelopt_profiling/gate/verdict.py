@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a candidate was refused, or what is worth knowing about one that was accepted. ``code`` is stable."""
+    """Why a candidate was refused, or what to know about one that was accepted. ``code`` is stable."""
 
     code: str
     message: str
@@ -16,7 +16,9 @@ class Reason:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The gate's decision. ``checks`` lists each check with its outcome and worst error; ``receipt`` is its evidence."""
+    """The gate's decision. ``checks`` lists each check with its outcome and worst error; ``receipt`` is its
+    evidence.
+    """
 
     accepted: bool
     reasons: list[Reason] = field(default_factory=list)

@@ -1,4 +1,7 @@
-"""Problems: inputs, a reference and tolerances for a kernel, found in one of seven ways and loaded in a child process.
+"""Problems: inputs, a reference and tolerances for a kernel, found in one of seven ways and loaded in a child
+process.
 
-``ref`` is what the editor's side knows (found by syntax, nothing imported); ``problem`` is what a child process loads.
+``find`` and ``found`` work on the editor's side, by syntax, and import nothing; ``load`` and the modules
+named after the kinds (``module``, ``nkibench``, ``kernelbench``, ``flashinfer``, ``selfrun``) work in a child
+process.
 """

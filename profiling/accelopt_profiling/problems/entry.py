@@ -1,64 +1,81 @@
-"""Guess which function of a kernel file takes the problem's inputs."""
+"""Guess, by syntax, which function of a kernel file takes the problem's inputs."""
 
 from __future__ import annotations
 
 import ast
-import inspect
-from types import ModuleType
-from typing import Any
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.problem import ProblemError
 
+_NOT_ENTRIES = ("_", "test_", "bench", "main", "reference", "get_inputs")
 
-def guess_entry(module: ModuleType, count: int, file: str) -> Any:
+
+def find_entry(text: str, count: int, file: str | None = None) -> str:
     """The one public function that launches a kernel, or the one NKI kernel, if it takes ``count`` arguments.
 
     Raises:
         ProblemError: none or several fit; the message lists them and says how to choose.
     """
-    source = inspect.getsource(module)
-    kernels = {k.name: k for k in find_kernels(source).kernels if not k.device_function and "." not in k.name}
-    names = [name for name in _launchers(source, set(kernels)) if callable(getattr(module, name, None))]
+    names = launchers(text)
+    functions = {n.name: n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)}
     if not names:
-        names = [k.name for k in kernels.values() if k.dialect == "nki"]
-    fitting = [n for n in names if _accepts(getattr(module, n), count)]
+        names = [k.name for k in find_kernels(text).kernels if k.dialect == "nki" and not k.device_function]
+    fitting = [n for n in names if n not in functions or accepts(functions[n], count)]
     if len(fitting) == 1:
-        return getattr(module, fitting[0])
+        return fitting[0]
+    for preferred in ("kernel", "optimized_kernel"):  # the names NKIBench gives its kernels
+        if preferred in fitting:
+            return preferred
+    inputs = f"{count} input{'' if count == 1 else 's'}"
     if not fitting:
-        tried = f" ({', '.join(names)} do not)" if names else ""
-        message = f"No function that launches a kernel takes {count} inputs{tried}; name one with `entry = \"...\"`."
+        tried = f" ({', '.join(names)}: no match)" if names else ""
+        message = f'No function that launches a kernel takes {inputs}{tried}; name one with `entry = "..."`.'
     else:
-        message = f"Several functions could take the inputs ({', '.join(fitting)}); name one with `entry = \"...\"`."
+        listed = ", ".join(fitting)
+        message = f'Several functions could take the {inputs} ({listed}); name one with `entry = "..."`.'
     raise ProblemError("problem-invalid", message, file)
 
 
-def _launchers(source: str, kernels: set[str]) -> list[str]:
-    """Public top-level functions whose body launches a kernel, outermost first: one that another calls is left out."""
-    tree = ast.parse(source)
-    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
-    launching = {name: _called(node) & kernels for name, node in functions.items() if name not in kernels}
-    direct = [name for name, called in launching.items() if called]
-    called_by_others = {c for name, node in functions.items() if name in direct for c in _called(node)} & set(direct)
-    return [n for n in direct if n not in called_by_others and not n.startswith(("_", "test_", "bench"))]
+def launchers(text: str) -> list[str]:
+    """Public top-level functions that launch a kernel of the file, directly or through another function of
+    it.
+
+    A function that another launcher calls is left out, and so are classes' methods.
+    """
+    kernels = {k.name for k in find_kernels(text).kernels if not k.device_function and "." not in k.name}
+    functions = {
+        n.name: n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name not in kernels
+    }
+    calls = {name: called_names(node) for name, node in functions.items()}
+    launching = {name for name, called in calls.items() if called & kernels}
+    while more := {name for name, called in calls.items() if called & launching} - launching:
+        launching |= more
+    public = {n for n in launching if not n.startswith(_NOT_ENTRIES)}
+    inner = {c for name in public for c in calls[name]}
+    return [n for n in functions if n in public and n not in inner]
 
 
-def _called(node: ast.AST) -> set[str]:
+def called_names(node: ast.AST) -> set[str]:
+    """Names called anywhere below ``node``, ``f(...)`` and ``f[grid](...)`` alike."""
     found: set[str] = set()
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
             target = call.func.value if isinstance(call.func, ast.Subscript) else call.func
             if isinstance(target, ast.Name):
                 found.add(target.id)
+            elif (
+                isinstance(target, ast.Attribute)
+                and target.attr in ("run", "warmup")
+                and isinstance(target.value, ast.Name)
+            ):
+                found.add(target.value.id)
     return found
 
 
-def _accepts(function: Any, count: int) -> bool:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return True
-    positional = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    required = [p for p in positional if p.default is p.empty]
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
-    return len(required) <= count and (variadic or count <= len(positional))
+def accepts(function: ast.FunctionDef, count: int) -> bool:
+    """Whether ``function`` can be called with ``count`` positional arguments."""
+    positional = len(function.args.posonlyargs) + len(function.args.args)
+    required = positional - len(function.args.defaults)
+    if any(default is None for default in function.args.kw_defaults):
+        return False  # a keyword-only argument without a default
+    return required <= count and (function.args.vararg is not None or count <= positional)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from accelopt_profiling.problems.call import Call
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far an output may be from the float64 reference; None where the gate's own rule for the dtype holds.
+    """How far an output may be from the float64 reference; None where the gate's own rule for the dtype
+    holds.
 
-    ``relative`` bounds the relative L2 error of the whole output and of each row; ``absolute`` is added per element.
+    ``relative`` bounds the relative L2 error of the whole output and of each row; ``absolute`` is added per
+    element.
     """
 
     relative: float | None = None
@@ -20,7 +25,9 @@ class Tolerance:
 
 
 class ProblemError(Exception):
-    """A problem that cannot be used: what happened, to what, and what to do next. ``line`` is 1-based in ``file``."""
+    """A problem that cannot be used: what happened, to what, and what to do next. ``line`` is 1-based in
+    ``file``.
+    """
 
     def __init__(self, code: str, message: str, file: str | None = None, line: int | None = None) -> None:
         super().__init__(message)
@@ -28,7 +35,12 @@ class ProblemError(Exception):
 
 
 class Problem(Protocol):
-    """Inputs, reference and call of one problem. Values are NumPy arrays, torch tensors, numbers, or lists of them."""
+    """Inputs, reference and call of one problem. Values are NumPy arrays, torch tensors, numbers, or lists of
+    them.
+
+    ``run`` is ``call`` and ``problems.call.perform`` in one. The gate uses the two halves: what makes the
+    call comes from the original file, what answers it from the candidate, in another process.
+    """
 
     tolerance: Tolerance
     shapes: Sequence[Mapping[str, Any]]  # further cases; empty when the problem has one shape only
@@ -40,4 +52,14 @@ class Problem(Protocol):
         """The right outputs for ``inputs``, as a list; None when the problem has no reference."""
 
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
-        """Call the entry point of the kernel file ``module`` with ``inputs`` and return its outputs as a list."""
+        """Call the entry point of the kernel file ``module`` with ``inputs`` and return its raw outputs as a
+        list.
+        """
+
+    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
+        """Which function of the kernel file to call for ``inputs``, how, and with which arguments."""
+
+    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
+        """Turn raw outputs of ``run`` into the layout of the reference's outputs ``expected``; most leave
+        them.
+        """

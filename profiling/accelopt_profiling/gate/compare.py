@@ -1,0 +1,189 @@
+"""Compare one output with what it should be: masks of NaN and infinities first, then errors of whole, rows,
+elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.gate.tolerance import ELEMENT, NATIVE_ELEMENT, NATIVE_NORM, Allowed
+
+Array = np.ndarray[Any, Any]
+_CHUNK = 1 << 21  # elements compared at a time
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The errors of one output. ``whole``, ``row`` and ``element`` are the worst ratios of error to what is
+    allowed (at most 1 passes); ``relative`` is the relative L2 error; ``location`` is the index of the worst
+    element, with the value found and the value expected there. ``fault`` is "" or a stable code:
+    "not-finite", "missed-not-finite", "wrong-result".
+    """
+
+    fault: str = ""
+    detail: str = ""
+    relative: float = 0.0
+    whole: float = 0.0
+    row: float = 0.0
+    element: float = 0.0
+    max_abs: float = 0.0
+    location: list[int] = field(default_factory=list)
+    found: float | None = None
+    expected: float | None = None
+    checked: float = 1.0
+
+
+def compare(actual: Array, expected: Array, native: Array | None, limit: Allowed) -> Comparison:
+    """Compare float arrays of one shape, all in float64. ``native`` is the reference in the inputs' own
+    precision.
+    """
+    return _compare_floats(
+        _rows(actual), _rows(expected), None if native is None else _rows(native), limit, actual.shape
+    )
+
+
+def compare_exact(actual: Array, expected: Array) -> Comparison:
+    """Compare integers, booleans or complex numbers: every element must be equal."""
+    wrong = actual != expected
+    count = int(np.count_nonzero(wrong))
+    if not count:
+        return Comparison()
+    place = [int(i) for i in np.argwhere(wrong)[0]] if wrong.ndim else []
+    found, wanted = actual[tuple(place)], expected[tuple(place)]
+    detail = f"{count} of {actual.size} elements differ, first at {place}: {found} instead of {wanted}"
+    return Comparison("wrong-result", detail, element=math.inf, location=place)
+
+
+def _rows(array: Array) -> Array:
+    """As rows along the last axis; a vector, or a column of single elements, is one row."""
+    if array.ndim == 0:
+        return array.reshape(1, 1)
+    if array.ndim == 1 or array.shape[-1] == 1:
+        return array.reshape(1, -1)
+    return array.reshape(-1, array.shape[-1])
+
+
+def _pieces(rows: int, columns: int) -> Iterator[slice]:
+    step = max(1, _CHUNK // max(columns, 1))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+@dataclass
+class _Worst:
+    row: float = 0.0
+    element: float = 0.0
+    max_abs: float = 0.0
+    place: tuple[int, int] = (0, 0)
+    error_squares: float = 0.0
+    squares: float = 0.0
+    native_squares: float = 0.0
+
+
+def _compare_floats(
+    actual: Array, expected: Array, native: Array | None, limit: Allowed, shape: Any
+) -> Comparison:
+    if (masks := _compare_masks(actual, expected, shape)) is not None:
+        return masks
+    worst = _Worst()
+    for piece in _pieces(*actual.shape):
+        _add(
+            worst,
+            actual[piece],
+            expected[piece],
+            None if native is None else native[piece],
+            limit,
+            piece.start,
+        )
+    count = max(actual.size, 1)
+    bound = limit.relative * math.sqrt(worst.squares) + limit.absolute * math.sqrt(count)
+    bound += NATIVE_NORM * math.sqrt(worst.native_squares)
+    error = math.sqrt(worst.error_squares)
+    whole = _ratio(error, bound)
+    relative = error / math.sqrt(worst.squares) if worst.squares else (math.inf if error else 0.0)
+    place = _unravel(worst.place, actual.shape, shape)
+    found, wanted = (
+        (float(actual[worst.place]), float(expected[worst.place])) if actual.size else (None, None)
+    )
+    fault = "wrong-result" if max(whole, worst.row, worst.element) > 1 else ""
+    detail = ""
+    if fault:
+        which = max((whole, "the whole output"), (worst.row, "a row"), (worst.element, "an element"))[1]
+        times = max(whole, worst.row, worst.element)
+        detail = (
+            f"the error of {which} is {times:.3g} times what is allowed "
+            f"(relative L2 error {relative:.3g}; worst at {place}: {found:.7g} instead of {wanted:.7g})"
+        )
+    return Comparison(
+        fault, detail, relative, whole, worst.row, worst.element, worst.max_abs, place, found, wanted
+    )  # fmt: skip
+
+
+def _add(
+    worst: _Worst, actual: Array, expected: Array, native: Array | None, limit: Allowed, start: int
+) -> None:
+    finite = np.isfinite(expected)
+    error = np.abs(np.where(finite, actual - np.where(finite, expected, 0.0), 0.0))
+    target = np.where(finite, expected, 0.0)
+    columns = max(actual.shape[1], 1)
+    own = np.zeros_like(error)
+    if native is not None:
+        own = np.abs(np.where(finite & np.isfinite(native), native - target, 0.0))
+    row_error, row_norm, row_own = (np.sqrt((a * a).sum(axis=1)) for a in (error, target, own))
+    row_bound = limit.relative * row_norm + limit.absolute * math.sqrt(columns) + NATIVE_NORM * row_own
+    row_rms, own_rms = row_norm[:, None] / math.sqrt(columns), row_own[:, None] / math.sqrt(columns)
+    bound = ELEMENT * limit.relative * (np.abs(target) + row_rms) + limit.absolute + NATIVE_ELEMENT * own_rms
+    ratios = _ratios(error, bound)
+    worst.row = max(worst.row, float(_ratios(row_error, row_bound).max(initial=0.0)))
+    worst.max_abs = max(worst.max_abs, float(error.max(initial=0.0)))
+    if ratios.size and float(ratios.max()) >= worst.element:
+        index = int(ratios.argmax())
+        worst.element = float(ratios.reshape(-1)[index])
+        worst.place = (start + index // actual.shape[1], index % actual.shape[1])
+    worst.error_squares += float((error * error).sum())
+    worst.squares += float((target * target).sum())
+    worst.native_squares += float((own * own).sum())
+
+
+def _ratio(error: float, bound: float) -> float:
+    return error / bound if bound else (math.inf if error else 0.0)
+
+
+def _ratios(error: Array, bound: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(error == 0.0, 0.0, error / bound)
+
+
+def _compare_masks(actual: Array, expected: Array, shape: Any) -> Comparison | None:
+    """The first place where one is NaN or infinite and the other is not the same; None when there is none."""
+    for piece in _pieces(*actual.shape):
+        mine, theirs = actual[piece], expected[piece]
+        special = ~np.isfinite(mine) | ~np.isfinite(theirs)
+        if not special.any():
+            continue
+        same = (np.isnan(mine) & np.isnan(theirs)) | (mine == theirs)
+        wrong = special & ~same
+        if wrong.any():
+            row, column = (int(i) for i in np.argwhere(wrong)[0])
+            place = _unravel((piece.start + row, column), actual.shape, shape)
+            found, wanted = float(mine[row, column]), float(theirs[row, column])
+            fault = "not-finite" if math.isfinite(wanted) else "missed-not-finite"
+            detail = (
+                f"{int(np.count_nonzero(wrong))} elements, first at {place}: {found} instead of {wanted:.7g}"
+            )
+            return Comparison(
+                fault, detail, math.inf, math.inf, math.inf, math.inf, math.inf, place, found, wanted
+            )
+    return None
+
+
+def _unravel(place: tuple[int, int], rows: tuple[int, ...], shape: Any) -> list[int]:
+    if not shape:
+        return []
+    flat = place[0] * rows[1] + place[1]
+    return [int(i) for i in np.unravel_index(flat, shape)] if flat < math.prod(shape) else []

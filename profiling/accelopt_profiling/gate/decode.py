@@ -1,0 +1,139 @@
+"""Saved arrays as float64 or as they are, for the process that judges: it has NumPy and no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.gate.values import BITS, read_bits, read_index
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One array or number of a saved value. ``values`` holds float64 for every float dtype, else the stored
+    array.
+    """
+
+    where: str
+    library: str
+    dtype: str
+    shape: tuple[int, ...]
+    values: Array
+    type_name: str = ""  # the class of a torch tensor
+
+    @property
+    def floating(self) -> bool:
+        return self.dtype.startswith(("float", "bfloat"))
+
+
+def read_leaves(folder: Path) -> list[Leaf]:
+    """The arrays and numbers saved in ``folder``, in order, lists and tuples flattened.
+
+    Raises:
+        ValueError: what is there was not written by ``save_values``.
+    """
+    found: list[Leaf] = []
+    for number, spec in enumerate(read_index(folder)):
+        _collect(spec, f"output {number}", folder, found)
+    return found
+
+
+def _collect(spec: Any, where: str, folder: Path, found: list[Leaf]) -> None:
+    kind = spec.get("kind") if isinstance(spec, dict) else None
+    if kind in ("list", "tuple", "dict"):
+        items = spec["items"].items() if kind == "dict" else enumerate(spec["items"])
+        for key, item in items:
+            _collect(item, f"{where}[{key}]", folder, found)
+    elif kind == "none":
+        found.append(Leaf(where, "none", "none", (), np.zeros(())))
+    elif kind in ("bool", "int", "float", "complex"):
+        number = {"bool": bool, "int": int, "float": float, "complex": complex}[kind](spec["value"])
+        dtype = {"float": "float64", "int": "int64", "bool": "bool", "complex": "complex128"}[kind]
+        found.append(Leaf(where, "number", dtype, (), np.asarray(number)))
+    elif kind == "array":
+        library, dtype, kind = (str(spec.get(key, "")) for key in ("library", "dtype", "type"))
+        found.append(Leaf(where, library, dtype, _shape(spec), _values(spec, folder), kind))
+    else:
+        raise ValueError(f"{where} is not an array or a number")
+
+
+def _shape(spec: dict[str, Any]) -> tuple[int, ...]:
+    shape = spec.get("shape")
+    if not isinstance(shape, list) or not all(isinstance(n, int) and n >= 0 for n in shape):
+        raise ValueError(f"a saved array has the shape {shape!r}")
+    return tuple(shape)
+
+
+def _values(spec: dict[str, Any], folder: Path) -> Array:
+    bits = read_bits(spec, folder)
+    shape = _shape(spec)
+    strides = spec.get("strides")
+    if strides is not None:
+        bits = _strided(bits, shape, strides)
+    if bits.shape != shape:
+        raise ValueError(f"a saved array of shape {shape} holds {bits.shape}")
+    dtype = str(spec["dtype"])
+    if dtype in BITS:
+        return decode_bits(bits, dtype)
+    return bits.astype(np.float64) if bits.dtype.kind == "f" else bits
+
+
+def _strided(window: Array, shape: tuple[int, ...], strides: Any) -> Array:
+    if (
+        not isinstance(strides, list)
+        or len(strides) != len(shape)
+        or not all(isinstance(s, int) for s in strides)
+    ):
+        raise ValueError(f"a saved tensor has the strides {strides!r}")
+    if 0 in shape:
+        return np.zeros(shape, window.dtype)
+    span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    if window.ndim != 1 or min(strides, default=0) < 0 or span > window.size:
+        raise ValueError("a saved tensor reaches beyond its file")
+    size = window.itemsize
+    return np.lib.stride_tricks.as_strided(window, shape, [s * size for s in strides], writeable=False)
+
+
+def decode_bits(bits: Array, dtype: str) -> Array:
+    """bfloat16 and float8 bit patterns as float64, exactly.
+
+    bfloat16 is the upper half of a float32. The float8 formats follow the OCP 8-bit floating point
+    specification (e4m3fn, e5m2) and the variants with one NaN and no negative zero (fnuz): at most 256
+    values, so a table serves.
+    """
+    if dtype == "bfloat16":
+        return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    if bits.dtype != np.uint8:
+        raise ValueError(f"a saved {dtype} array is stored as {bits.dtype}")
+    return _float8_table(dtype)[bits]
+
+
+@cache
+def _float8_table(dtype: str) -> Array:
+    exponent_bits = 4 if "e4m3" in dtype else 5
+    mantissa_bits = 7 - exponent_bits
+    one_nan = dtype.endswith("fnuz")
+    bias = (1 << (exponent_bits - 1)) - (0 if one_nan else 1)
+    table = np.empty(256)
+    for code in range(256):
+        sign = -1.0 if code & 0x80 else 1.0
+        exponent = (code >> mantissa_bits) & ((1 << exponent_bits) - 1)
+        mantissa = code & ((1 << mantissa_bits) - 1)
+        if exponent == 0:
+            table[code] = sign * mantissa * 2.0 ** (1 - bias - mantissa_bits)
+        else:
+            table[code] = sign * (1 + mantissa / (1 << mantissa_bits)) * 2.0 ** (exponent - bias)
+        top = exponent == (1 << exponent_bits) - 1
+        if one_nan:
+            table[code] = np.nan if code == 0x80 else table[code]
+        elif dtype == "float8_e4m3fn":
+            table[code] = np.nan if top and mantissa == 7 else table[code]
+        elif top:
+            table[code] = np.nan if mantissa else sign * np.inf
+    return table

@@ -1,0 +1,86 @@
+"""Change drawn inputs into other distributions that are still fair to ask of a kernel.
+
+Only float arrays with more than one element change; numbers, flags and indices stay. An array that was drawn
+without a negative value keeps none, and NaN and infinities stay where they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
+    """The inputs in ``distribution``, and whether anything changed. Lists and tuples are changed inside.
+
+    "large" is three times the original, "small" a hundredth, "negated" its negative, "rows" gives each row of
+    the last axis one constant value and one row in seven zeros, "integers" draws from -2..2 (0..2 where
+    nothing is negative), on which sums and products are exact in every format, "shuffled" moves the elements
+    about.
+    """
+    generator = np.random.default_rng(seed)
+    state = _State(distribution, generator)
+    return [state.value(v) for v in inputs], state.changed
+
+
+class _State:
+    def __init__(self, distribution: str, generator: np.random.Generator) -> None:
+        self.distribution, self.generator, self.changed = distribution, generator, False
+
+    def value(self, value: Any) -> Any:
+        if type(value) in (list, tuple):
+            return type(value)(self.value(v) for v in value)
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
+            return self._tensor(torch, value)
+        if isinstance(value, np.ndarray) and _is_float(str(value.dtype)) and value.size > 1:
+            changed = self._array(value.astype(np.float64))
+            return value if changed is None else changed.astype(value.dtype)
+        return value
+
+    def _tensor(self, torch: Any, value: Any) -> Any:
+        if not value.is_floating_point() or value.numel() <= 1:
+            return value
+        array = value.detach().to("cpu", torch.float64).numpy()
+        changed = self._array(array)
+        if changed is None:
+            return value
+        with torch.no_grad():
+            result = torch.empty_like(value)
+            result.copy_(torch.from_numpy(np.ascontiguousarray(changed)))
+        return result.requires_grad_(value.requires_grad)
+
+    def _array(self, array: Array) -> Array | None:
+        """The changed array, or None where the distribution leaves it alone."""
+        finite = np.isfinite(array)
+        non_negative = not bool((array[finite] < 0).any())
+        if self.distribution == "negated" and non_negative:
+            return None
+        with np.errstate(all="ignore"):
+            changed = self._rule(array, non_negative)
+        self.changed = True
+        return np.where(finite, changed, array)
+
+    def _rule(self, array: Array, non_negative: bool) -> Array:
+        factor = {"large": 3.0, "small": 0.01, "negated": -1.0}.get(self.distribution)
+        if factor is not None:
+            scaled: Array = array * factor
+            return scaled
+        if self.distribution == "rows":
+            changed: Array = np.broadcast_to(array[..., :1], array.shape).copy()
+            changed.reshape(-1, changed.shape[-1])[3::7] = 0.0
+            return changed
+        if self.distribution == "integers":
+            return self.generator.integers(0 if non_negative else -2, 3, size=array.shape).astype(np.float64)
+        if self.distribution == "shuffled":
+            shuffled: Array = self.generator.permutation(array.reshape(-1)).reshape(array.shape)
+            return shuffled
+        return array
+
+
+def _is_float(dtype: str) -> bool:
+    return dtype.startswith(("float", "bfloat"))

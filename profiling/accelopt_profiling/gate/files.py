@@ -1,0 +1,64 @@
+"""Where the gate's steps keep their files in the job's folder, and how the problem's own files come and go."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from accelopt_profiling.jobs import Source, StepError
+from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.usercode import enter_sources, user_errors
+
+
+def case_folder(context: StepContext, index: int) -> Path:
+    """The folder of one case; below it ``inputs``, ``arguments``, ``outputs``, ``again``, ``expected``, ..."""
+    return context.folder / "gate" / str(index)
+
+
+@contextmanager
+def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]:
+    """The problem's files in a fresh folder for as long as its process needs them, imported from there only.
+
+    The files that the candidate's process saw are left out of the import path: it may have changed them. The
+    folder is gone before the next step starts, so that a candidate cannot read its reference there.
+    """
+    forget_candidate(context)
+    root = Path(tempfile.mkdtemp(prefix="problem-", dir=context.folder))
+    try:
+        for name, text in source.files.items():
+            file = (root / "src" / name).resolve()
+            if not file.is_relative_to(root.resolve() / "src"):
+                raise StepFailed(StepError("unsupported", f"The source path {name} leaves the job's folder."))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="")
+        own = replace(context, folder=root, source=source)
+        enter_sources(own)
+        yield own
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def forget_candidate(context: StepContext) -> None:
+    """Take the candidate's folder off the import path of a process that runs none of its code."""
+    place = str((context.folder / "src").resolve())
+    sys.path[:] = [p for p in sys.path if not str(Path(p).resolve()).startswith(place)]
+
+
+@contextmanager
+def problem_errors(context: StepContext, doing: str) -> Iterator[None]:
+    """Errors of the problem's code, said to be the problem's: a candidate is never blamed for them."""
+    try:
+        with user_errors(context, doing):
+            yield
+    except StepFailed as failed:
+        if failed.error.code in ("user-error", "exited"):
+            raise StepFailed(replace(failed.error, code="problem-raised")) from failed
+        raise
+    except ProblemError as error:
+        raise StepFailed(StepError(error.code, error.message, error.file, error.line)) from error

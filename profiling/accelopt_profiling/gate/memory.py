@@ -1,0 +1,77 @@
+"""Whether values share memory, and new data at old addresses."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+
+def arrays_of(values: Any, where: str = "") -> list[tuple[str, Any]]:
+    """The NumPy arrays and torch tensors inside ``values``, with their places."""
+    torch = sys.modules.get("torch")
+    if type(values) in (list, tuple):
+        return [
+            found
+            for n, v in enumerate(values)
+            for found in arrays_of(v, f"{where}[{n}]" if where else str(n))
+        ]
+    if isinstance(values, np.ndarray) or (torch is not None and isinstance(values, torch.Tensor)):
+        return [(where, values)]
+    return []
+
+
+def span(array: Any) -> tuple[int, int]:
+    """First byte address of an array's elements, and the one after the last."""
+    if isinstance(array, np.ndarray):
+        places: Any = getattr(np.lib, "array_utils", np)  # NumPy 2 moved the function
+        low, high = places.byte_bounds(array)
+        return int(low), int(high)
+    if not array.numel():
+        return 0, 0
+    length = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.stride(), strict=True))
+    start = int(array.data_ptr())
+    return start, start + length * int(array.element_size())
+
+
+def overlapping(one: list[Any], other: list[Any]) -> list[str]:
+    """Which arrays of ``other`` share memory with which of ``one``, in words."""
+    found: list[str] = []
+    for place, second in arrays_of(other):
+        low, high = span(second)
+        for source, first in arrays_of(one):
+            start, end = span(first)
+            if low < end and start < high:
+                found.append(f"output {place} shares memory with input {source}")
+                break
+    return found
+
+
+def same_layout(one: list[Any], other: list[Any]) -> bool:
+    """Whether the arrays of both have pairwise the same type, dtype, shape and strides."""
+    first, second = arrays_of(one), arrays_of(other)
+    return (
+        len(first) == len(second)
+        and bool(first)
+        and all(_alike(a, b) for (_, a), (_, b) in zip(first, second, strict=True))
+    )
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if type(a) is not type(b) or a.dtype != b.dtype or tuple(a.shape) != tuple(b.shape):
+        return False
+    if isinstance(a, np.ndarray):
+        return a.strides == b.strides and bool(a.flags.writeable)
+    return bool(a.stride() == b.stride() and not a.requires_grad)
+
+
+def fill_in_place(target: list[Any], source: list[Any]) -> None:
+    """Write the arrays of ``source`` into those of ``target``; everything else is replaced."""
+    for n, (old, new) in enumerate(zip(target, source, strict=True)):
+        if isinstance(old, np.ndarray):
+            old[...] = new
+        elif arrays_of([old]) and type(old) not in (list, tuple):
+            old.copy_(new)
+        else:
+            target[n] = new

@@ -1,0 +1,67 @@
+"""How far an output may be from its float64 reference, when the problem does not say.
+
+Three bounds hold at once, for the error d, the expected values e and the relative tolerance r of the dtype:
+
+* whole output: ||d|| <= r ||e|| + absolute sqrt(n) + 4 ||native - e||
+* each row (last axis): the same with the row's own norms
+* each element: |d| <= 5 r (|e| + rms of the row of e) + absolute + 8 rms of the row of (native - e)
+
+``native`` is the reference run in the inputs' own dtype: its error shows how well the problem is conditioned
+at these inputs (long sums, cancellation), so an honest kernel may be off by a few times as much. Where there
+is no native run the last terms are zero. 5 r: the largest of a million normal errors is about five times
+their rms.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from accelopt_profiling.problems.problem import Tolerance
+
+NATIVE_NORM = 4.0
+NATIVE_ELEMENT = 8.0
+ELEMENT = 5.0
+#: float dtypes from fine to coarse
+_COARSENESS = (
+    "float64", "float32", "float16", "bfloat16",
+    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """``relative`` and ``absolute`` as in the module's formulas; ``stated`` tells that the problem gave them."""
+
+    relative: float
+    absolute: float
+    stated: bool = False
+
+
+@cache
+def _table() -> dict[str, float]:
+    text = resources.files("accelopt_profiling.gate").joinpath("tolerance.json").read_text(encoding="utf-8")
+    return {name: float(entry["value"]) for name, entry in json.loads(text)["relative"].items()}
+
+
+def allowed(dtypes: list[str], stated: Tolerance) -> Allowed:
+    """The tolerance for an output, given the float dtypes of the inputs and of the output.
+
+    The coarsest of them counts: rounding to bfloat16 anywhere in an honest kernel with bfloat16 inputs costs
+    that much.
+    """
+    coarse = coarsest(dtypes)
+    relative = _table()[coarse] if coarse else _table()["float64"]
+    if stated.relative is not None:
+        relative = stated.relative
+    return Allowed(
+        relative, stated.absolute or 0.0, stated.relative is not None or stated.absolute is not None
+    )
+
+
+def coarsest(dtypes: list[str]) -> str | None:
+    """The float dtype with the fewest significant bits among ``dtypes``; None when none of them is a float."""
+    known = [d for d in dtypes if d in _COARSENESS]
+    return max(known, key=_COARSENESS.index) if known else None

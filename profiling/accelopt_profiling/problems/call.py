@@ -1,0 +1,89 @@
+"""How a kernel file is called with a problem's inputs, as plain data: the process that runs a candidate needs
+no more.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Literal
+
+from accelopt_profiling.problems.problem import ProblemError
+
+#: "returns": the function returns its outputs; "destination": outputs are passed after the inputs, filled
+#: with NaN;
+#: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself.
+CallStyle = Literal["returns", "destination", "model", "script"]
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """An output the caller allocates: its shape and the name of its torch dtype."""
+
+    shape: list[int]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of ``function`` of the kernel file.
+
+    With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
+    ``seed`` seeds the generators before the constructor runs, as it does for the reference model.
+    """
+
+    function: str
+    style: CallStyle = "returns"
+    outputs: list[OutputSpec] = field(default_factory=list)
+    seed: int = 0
+
+
+def perform(module: ModuleType, call: Call, arguments: list[Any], file: str | None = None) -> list[Any]:
+    """Make the call and return its outputs as a list.
+
+    Raises:
+        ProblemError: the kernel file lacks the function, or it returned nothing.
+    """
+    function = getattr(module, call.function, None)
+    if not callable(function):
+        raise ProblemError(
+            "problem-invalid", f"The kernel file has no function `{call.function}` to call.", file
+        )
+    if call.style == "model":
+        result = _call_model(function, call, arguments)
+    elif call.style == "destination":
+        outputs = [_poisoned(spec) for spec in call.outputs]
+        function(*arguments, *outputs)
+        result = outputs
+    else:
+        result = function(*arguments)
+    if result is None:
+        message = f"`{call.function}` returned nothing; let it return the outputs."
+        raise ProblemError("problem-empty", message, file)
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def _call_model(cls: Any, call: Call, arguments: list[Any]) -> Any:
+    import torch
+
+    construct, inputs = arguments
+    torch.manual_seed(call.seed)
+    model = cls(*construct)
+    model = model.eval() if hasattr(model, "eval") else model
+    with torch.no_grad():
+        return model(*inputs)
+
+
+def _poisoned(spec: OutputSpec) -> Any:
+    """A tensor in which a value nobody wrote shows: NaN, or the largest value of an integer dtype."""
+    import torch
+
+    dtype = getattr(torch, spec.dtype)
+    # Under the stand-in for a missing GPU "cuda" is this machine's memory; on a GPU it is the device.
+    device = "cuda" if torch.cuda.is_available() and "triton" in sys.modules else "cpu"
+    if dtype == torch.bool:
+        return torch.ones(spec.shape, dtype=dtype, device=device)
+    if dtype.is_floating_point:
+        return torch.full(spec.shape, float("nan"), device=device).to(dtype)
+    return torch.full(spec.shape, torch.iinfo(dtype).max, dtype=dtype, device=device)

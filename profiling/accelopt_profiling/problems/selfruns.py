@@ -1,0 +1,93 @@
+"""How a file runs its own kernels, by syntax: a ``__main__`` block, statements of the module, tests,
+benchmarks.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.problems.entry import called_names, launchers
+from accelopt_profiling.problems.recognise import is_main_guard
+
+
+@dataclass(frozen=True)
+class OwnRuns:
+    """``main`` and ``module`` tell of a ``__main__`` block and of module-level launches; ``functions`` names
+    tests and benchmarks that need no arguments. ``recorded`` are the functions whose calls make a candidate
+    comparable.
+    """
+
+    main: bool = False
+    module: bool = False
+    functions: list[str] = field(default_factory=list)
+    recorded: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return self.main or self.module or bool(self.functions)
+
+
+def own_runs(text: str) -> OwnRuns:
+    """Find what of a kernel file launches its kernels when the file is run. A file that does not parse has
+    none.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return OwnRuns()
+    kernels = {k.name for k in find_kernels(text).kernels if not k.device_function}
+    if not kernels:
+        return OwnRuns()
+    nki = {k.name for k in find_kernels(text).kernels if k.dialect == "nki"}
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name not in kernels}
+    classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
+    reaching = set(kernels)
+    bodies: dict[str, set[str]] = {name: _used_names(node) for name, node in (functions | classes).items()}
+    aliases = {
+        target.id: _used_names(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    bodies.update(aliases)
+    while more := {name for name, used in bodies.items() if used & reaching} - reaching:
+        reaching |= more
+    main = any(is_main_guard(n) and _used_names(n) & reaching for n in tree.body)
+    statements = [
+        n for n in tree.body if isinstance(n, (ast.Expr, ast.Assign, ast.For, ast.With, ast.Assert, ast.If))
+    ]
+    module = any(called_names(n) & reaching for n in statements if not is_main_guard(n))
+    tests = [
+        name
+        for name, node in functions.items()
+        if name in reaching and name.startswith(("test", "bench")) and _runs_alone(node)
+    ]
+    recorded = [
+        n for n in launchers(text) if n in functions and not n.startswith(("test", "bench", "main", "run"))
+    ]
+    recorded = [n for n in recorded if functions[n].args.args or functions[n].args.vararg]
+    return OwnRuns(main, module, tests, recorded or sorted(nki))
+
+
+def _used_names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _runs_alone(function: ast.FunctionDef) -> bool:
+    """Whether it can be called without arguments, or ``pytest.mark.parametrize`` gives all of them."""
+    needed = {a.arg for a in function.args.args[: len(function.args.args) - len(function.args.defaults)]}
+    for decorator in function.decorator_list:
+        if not (
+            isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.args
+        ):
+            continue
+        if decorator.func.attr == "parametrize":
+            try:
+                names = ast.literal_eval(decorator.args[0])
+            except ValueError:
+                continue
+            listed = names.split(",") if isinstance(names, str) else list(names)
+            needed -= {n.strip() for n in listed}
+    return not needed
