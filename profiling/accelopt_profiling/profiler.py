@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.hosts.host import Host, JobFailed
+from accelopt_profiling.hosts.host import Host, HostFacts, JobFailed
 from accelopt_profiling.jobs import Job, Limits, ProfileParams, Runtime, Source, Step, StepError
 from accelopt_profiling.kernels import Discovery, Kernel, find_kernels
-from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement
+from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.find import find_problem
 from accelopt_profiling.problems.found import FoundProblem, source_for
+from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.timing.step import TimeParams
 
 RUNTIMES: dict[Dialect, Runtime] = {"nki": "numpy", "triton": "torch"}
 
@@ -96,7 +98,7 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
         source_for, request.path, request.text, subject.found, ship_imports=host.remote
     )
     for dialect, group in by_dialect.items():
-        job = _job(request, subject, source, dialect, group, host.name)
+        job = _job(request, subject, source, dialect, group, await host.facts())
         try:
             async with contextlib.aclosing(host.run(job)) as messages:
                 async for message in messages:
@@ -114,13 +116,16 @@ def _job(
     source: Source,
     dialect: Dialect,
     kernels: list[Kernel],
-    host: str,
+    host: HostFacts,
 ) -> Job:
     ref = subject.found.ref
-    specs = request.input_specs.get(ref.content_hash) if ref else None
-    params = ProfileParams(kernels, ref, request.targets[dialect], host, specs, request.detail)
-    step = Step("profile", RUNTIMES[dialect], to_plain(params), request.limits)
-    return Job(source, [step], request.background)
+    assert ref is not None
+    specs = request.input_specs.get(ref.content_hash)
+    params = ProfileParams(kernels, ref, request.targets[dialect], host.name, specs, request.detail)
+    steps = [Step("profile", RUNTIMES[dialect], to_plain(params), request.limits)]
+    if dialect == "triton" and host.devices and ref.kind != "selfrun":
+        steps.append(Step("time", "torch", to_plain(TimeParams(kernels, ref)), request.limits))
+    return Job(source, steps, request.background)
 
 
 class _State:
@@ -147,6 +152,10 @@ class _State:
                 self._kernels[measured.name] = dataclasses.replace(
                     measured, content_hash=self._hashes[measured.name], host=self._host.name
                 )
+                changed = True
+        for name, data in value.get("timings", {}).items():
+            if name in self._kernels:
+                self._kernels[name] = _timed(self._kernels[name], from_plain(Latency, data))
                 changed = True
         return changed
 
@@ -195,3 +204,19 @@ class _State:
             self._host.name,
             content_hash=kernel.content_hash,
         )
+
+
+def _timed(estimate: KernelMeasurement, latency: Latency) -> KernelMeasurement:
+    """A measurement with a device's time in place of the model's, which stays among the quantities.
+
+    Percent of peak keeps its roofline: it scales with the time.
+    """
+    model, share = estimate.latency, estimate.percent_of_peak
+    quantities = dict(estimate.quantities)
+    if model.us is not None:
+        quantities["estimated_time"] = Quantity(model.us, model.known, "us", model.low_us, model.high_us)
+        if share is not None and latency.us:
+            share = share * model.us / latency.us
+    return dataclasses.replace(
+        estimate, latency=latency, quantities=quantities, percent_of_peak=share, stage="timed"
+    )

@@ -39,6 +39,11 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
         return lambda context: profile(context, bound)
     if name == "load":
         return load
+    if name == "time":
+        from accelopt_profiling.timing.step import TimeParams, time_launches
+
+        timed = _parse(name, TimeParams, params)
+        return lambda context: time_launches(context, timed)
     from accelopt_profiling.gate.steps import STEPS
 
     if name not in STEPS:

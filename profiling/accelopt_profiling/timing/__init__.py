@@ -1,0 +1,1 @@
+"""Time on a real device."""
