@@ -2,6 +2,8 @@
 import * as vscode from 'vscode';
 import type { Server } from './server';
 
+const SCHEME = 'accelopt-candidate';
+
 interface Shown {
   id: string;
   uri: string;
@@ -20,7 +22,7 @@ export class SuggestionView {
   async show({ id, uri, title }: Shown): Promise<void> {
     const file = vscode.Uri.parse(uri, true);
     const name = file.path.split('/').at(-1) ?? 'kernel.py';
-    const candidate = vscode.Uri.from({ scheme: 'accelopt-candidate', path: `/${id}/${name}`, query: uri });
+    const candidate = vscode.Uri.from({ scheme: SCHEME, path: file.path, query: `id=${id}` });
     const document = await vscode.workspace.openTextDocument(candidate);
     await vscode.languages.setTextDocumentLanguage(document, 'python');
     await vscode.commands.executeCommand('vscode.diff', file, candidate, title ?? `${name}: suggested version`);
@@ -49,10 +51,11 @@ export class SuggestionView {
 
   private shown(uri?: vscode.Uri): { id: string; uri: string; candidate: vscode.Uri } | undefined {
     const candidate = uri ?? vscode.window.activeTextEditor?.document.uri;
-    if (candidate?.scheme !== 'accelopt-candidate') {
+    if (candidate?.scheme !== SCHEME) {
       return undefined;
     }
-    return { id: candidate.path.split('/')[1] ?? '', uri: candidate.query, candidate };
+    const id = new URLSearchParams(candidate.query).get('id') ?? '';
+    return { id, uri: vscode.Uri.file(candidate.path).toString(), candidate };
   }
 
   private async close(candidate: vscode.Uri): Promise<void> {

@@ -1,0 +1,60 @@
+"""The product in a real VS Code workbench in headless Chromium: open, save, optimize, diff, accept, on disk, remembered."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from editor import NODE, Workbench  # noqa: E402
+
+pytestmark = pytest.mark.editor
+
+OUT = Path(__file__).parent / "out"
+BROKEN = "import neuronxcc.nki as nki\n\n\n@nki.jit\ndef kernel(x:\n    return x\n"
+
+
+def test_save_profile_optimize_accept(tmp_path):
+    workspace = tmp_path / "work"
+    shutil.copytree(ROOT / "examples", workspace)
+    (workspace / "broken.py").write_text(BROKEN)
+    database = tmp_path / "memory.db"
+    OUT.mkdir(exist_ok=True)
+    workbench = Workbench(tmp_path / "data", workspace, environment={"ACCELOPT_DB": str(database)})
+    workbench.install_extension()
+    before = (workspace / "nki_silu.py").read_text()
+    workbench.start()
+    try:
+        seen = drive(workbench.url)
+    finally:
+        workbench.stop()
+    assert "est." in seen["lens"]
+    assert "trn1" in seen["lens"]
+    assert "proved faster" in seen["offer"]
+    after = (workspace / "nki_silu.py").read_text()
+    assert after != before, "the accepted version is not on disk"
+    stats = memory_stats(database)
+    assert stats["pairs"] == 1
+    assert seen["outside"] == [], "the workbench asked for something outside this machine"
+
+
+def drive(url: str) -> dict[str, object]:
+    environment = {**os.environ, "PLAYWRIGHT": str(ROOT / ".tools/playwright")}
+    command = [str(NODE), str(Path(__file__).parent / "vscode/drive.mjs"), url, str(OUT)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, env=environment)
+    print(done.stderr)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\nscreenshots: {OUT}"
+    return json.loads(done.stdout)
+
+
+def memory_stats(database: Path) -> dict[str, int]:
+    command = [sys.executable, "-m", "accelopt_lsp", "memory", "stats", "--json"]
+    environment = {**os.environ, "ACCELOPT_DB": str(database)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=60)
+    return json.loads(done.stdout)
