@@ -95,7 +95,6 @@ class Settings:
     editor: EditorSettings
     problem: str | dict[str, str] | None = None
     project_root: Path | None = None
-    problem_root: Path | None = None
     complaints: tuple[Complaint, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
 
@@ -146,13 +145,12 @@ def load_settings(
     ]
     values = {s.name: s.default for s in all_settings().values() if "NAME" not in s.name}
     origins: dict[str, str] = {}
-    problem_root: Path | None = None
     for layer in layers:
         for name, value in layer.values.items():
             values[name] = value
             origins[name] = layer.name
-        if "problem" in layer.values:
-            problem_root = layer.folder
+        if layer is not project and layer.folder is not None and "problem" in layer.values:
+            values["problem"] = _absolute(layer.values["problem"], layer.folder)
     complaints = [complaint for layer in layers for complaint in layer.complaints]
     complaints += _drop_incomplete_hosts(values, origins)
     nested = {"hosts": {}, **_nested(values)}
@@ -165,11 +163,16 @@ def load_settings(
         **{
             **known.__dict__,
             "project_root": project.folder,
-            "problem_root": problem_root,
             "complaints": tuple(dict.fromkeys(complaints)),
             "origins": origins,
         }
     )
+
+
+def _absolute(problem: str | dict[str, str], folder: Path) -> str | dict[str, str]:
+    if isinstance(problem, str):
+        return str(folder / Path(problem).expanduser())
+    return {file: str(folder / Path(path).expanduser()) for file, path in problem.items()}
 
 
 def _folder(start: Path | None) -> Path | None:

@@ -1,0 +1,1 @@
+"""The command line. ``main`` is the entry point; each other file is one group of commands."""

@@ -1,0 +1,192 @@
+"""The checks of ``accelopt doctor``. None imports torch or a Neuron SDK: it looks where they are
+installed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from accelopt_lsp.cli.opening import memory_path
+from accelopt_lsp.settings.layers import user_file
+from accelopt_lsp.settings.load import Settings, load_settings
+
+
+@dataclass(frozen=True)
+class Check:
+    """``absent`` is something optional that is not there; ``broken`` something needed that does not work."""
+
+    name: str
+    state: Literal["ok", "absent", "broken"]
+    found: str
+    fix: str = ""
+
+
+def all_checks(folder: Path) -> list[Check]:
+    settings = load_settings(folder)
+    return [
+        python(),
+        package("numpy", "numpy", needed=True),
+        package("ml_dtypes", "ml_dtypes", needed=True),
+        torch(),
+        triton(),
+        ptxas(),
+        neuron_sdk(),
+        neuron_tools(),
+        nvidia(),
+        ssh(settings),
+        database(settings),
+        settings_files(settings),
+        model(settings),
+    ]
+
+
+def python() -> Check:
+    return Check("Python", "ok", f"{platform.python_version()} at {sys.executable}")
+
+
+def package(name: str, distribution: str, *, needed: bool) -> Check:
+    """An installed package, by its metadata."""
+    try:
+        return Check(name, "ok", importlib.metadata.version(distribution))
+    except importlib.metadata.PackageNotFoundError:
+        state: Literal["broken", "absent"] = "broken" if needed else "absent"
+        return Check(name, state, "not installed", f"Run `{sys.executable} -m pip install {distribution}`.")
+
+
+def torch() -> Check:
+    check = package("torch", "torch", needed=False)
+    if check.state == "ok":
+        return check
+    return Check("torch", "absent", check.found, "For Triton kernels: `pip install 'accelopt-lsp[triton]'`.")
+
+
+def triton() -> Check:
+    check = package("triton", "triton", needed=False)
+    if check.state != "ok":
+        return Check(
+            "triton", "absent", check.found, "For Triton kernels: `pip install 'accelopt-lsp[triton]'`."
+        )
+    major, minor = (int(part) for part in check.found.split(".")[:2])
+    if (3, 7) <= (major, minor) < (3, 10):
+        return check
+    return Check("triton", "broken", f"{check.found}, not tried with", "Install `triton>=3.7,<3.10`.")
+
+
+def ptxas() -> Check:
+    """The assembler that comes with Triton; without it registers and spills of NVIDIA kernels are not
+    known."""
+    fix = "It comes with triton: `pip install --force-reinstall triton`."
+    spec = importlib.util.find_spec("triton")
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    named = os.environ.get("TRITON_PTXAS_PATH")
+    candidates = [named] if named else [f"{folder}/backends/nvidia/bin/ptxas" for folder in folders]
+    for path in candidates:
+        if os.access(path, os.X_OK):
+            try:
+                done = subprocess.run(
+                    [path, "--version"], capture_output=True, text=True, timeout=20, check=True
+                )
+            except (OSError, subprocess.SubprocessError) as error:
+                return Check("ptxas", "broken", f"{path} does not run: {error}", fix)
+            release = next((line for line in done.stdout.splitlines() if "release" in line), path)
+            return Check("ptxas", "ok", release.strip())
+    return Check("ptxas", "absent", "not found", fix)
+
+
+def neuron_sdk() -> Check:
+    """The Neuron compiler; PyPI has placeholders of these names, so a version alone proves nothing."""
+    for module, distribution in (("neuronxcc.nki", "neuronx-cc"), ("nki.language", "nki")):
+        try:
+            there = importlib.util.find_spec(module) is not None
+        except (ImportError, ValueError):
+            there = False
+        if there:
+            version = package(module, distribution, needed=False).found
+            return Check("NKI SDK", "ok", f"{module} {version}")
+    return Check(
+        "NKI SDK",
+        "absent",
+        "not installed: NKI kernels run in AccelOpt's own emulator",
+        "On a Trainium machine install AWS's packages from the Neuron repository.",
+    )
+
+
+def neuron_tools() -> Check:
+    found = [name for name in ("neuron-explorer", "neuron-profile", "neuron-ls") if shutil.which(name)]
+    if found:
+        return Check(
+            "Neuron tools", "ok", f"{', '.join(found)} (AccelOpt has not yet been run on this hardware)"
+        )
+    return Check("Neuron tools", "absent", "none: times on Trainium are estimated, not measured")
+
+
+def nvidia() -> Check:
+    smi = shutil.which("nvidia-smi")
+    if smi is None:
+        return Check("NVIDIA GPU", "absent", "no nvidia-smi: times on GPUs are estimated, not measured")
+    query = [smi, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check("NVIDIA GPU", "absent", f"nvidia-smi does not answer: {error}", "Check the driver.")
+    return Check("NVIDIA GPU", "ok", "; ".join(done.stdout.split("\n")).strip("; "))
+
+
+def ssh(settings: Settings) -> Check:
+    client = shutil.which("ssh")
+    named = f", hosts: {', '.join(settings.hosts)} (try them with `accelopt hosts`)" if settings.hosts else ""
+    if client:
+        return Check("ssh", "ok", client + named)
+    state: Literal["broken", "absent"] = "broken" if settings.hosts else "absent"
+    return Check("ssh", state, "not found" + named, "Install OpenSSH's client to use hosts.")
+
+
+def database(settings: Settings) -> Check:
+    """Whether the memory can be read; nothing is created."""
+    from accelopt_memory.errors import MemoryUnavailable
+    from accelopt_memory.memory import Memory
+
+    path = memory_path(settings)
+    try:
+        with Memory.open(path, read_only=True) as memory:
+            stats = memory.stats()
+    except MemoryUnavailable as error:
+        return Check("memory", "broken", str(error))
+    if not path.exists():
+        nearest = next(p for p in path.parents if p.exists())
+        if not os.access(nearest, os.W_OK):
+            fix = "Set ACCELOPT_DB to a file that you may write."
+            return Check("memory", "broken", f"{path} cannot be made", fix)
+        return Check("memory", "ok", f"{path} (not made yet)")
+    if not os.access(path, os.W_OK):
+        fix = "Make it writable, or set ACCELOPT_DB to another file."
+        return Check("memory", "broken", f"{path} is read-only", fix)
+    return Check("memory", "ok", f"{path}: {stats.pairs} pairs, {stats.runs} runs, {stats.bytes >> 10} KiB")
+
+
+def settings_files(settings: Settings) -> Check:
+    place = user_file(os.environ)
+    there = "" if place.exists() else " (not there)"
+    sources = sorted(set(settings.origins.values()))
+    found = f"yours: {place}{there}" + (f"; in use: {', '.join(sources)}" if sources else "; all defaults")
+    if settings.complaints:
+        return Check("settings", "broken", found, "\n".join(map(str, settings.complaints)))
+    return Check("settings", "ok", found)
+
+
+def model(settings: Settings) -> Check:
+    if not settings.model.configured:
+        return Check("model", "absent", "none configured: rewrites come from rules and the memory")
+    key = settings.model.api_key_env
+    found = f"{settings.model.model} at {settings.model.base_url}"
+    if not os.environ.get(key):
+        return Check("model", "ok", f"{found}; {key} is not set (a key in the system keyring works too)")
+    return Check("model", "ok", f"{found}, key from {key}")

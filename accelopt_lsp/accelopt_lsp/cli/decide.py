@@ -1,0 +1,117 @@
+"""``accelopt accept`` and ``accelopt reject``: what a person decides about a suggestion."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.opening import open_memory
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import print_json, printable, say
+
+if TYPE_CHECKING:
+    from accelopt_agent.suggestion import Suggestion
+    from accelopt_memory.memory import Memory
+
+
+@click.command()
+@click.argument("suggestion_id", metavar="ID")
+@click.option("--no-apply", is_flag=True, help="Only remember it: the edit was made already.")
+@json_option
+def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
+    """Apply the suggestion ID to its file and remember it as a slow-fast pair."""
+    from accelopt_agent.accept import accept as remember
+
+    with open_memory() as memory:
+        suggestion = _suggestion(memory, suggestion_id)
+        changed = False if no_apply else _apply(suggestion)
+        try:
+            pair = remember(memory, suggestion)
+        except ValueError as error:
+            raise wrong_input(f"{error}.") from None
+    if as_json:
+        print_json({"id": suggestion.id, "file": suggestion.file, "applied": changed, "pair": pair})
+        return
+    if changed:
+        say(f"Changed {suggestion.file}.")
+    click.echo(printable(f"Remembered as pair {pair}: {suggestion.kernel}, {suggestion.speedup.value:.2f}x."))
+
+
+@click.command()
+@click.argument("suggestion_id", metavar="ID")
+@click.option("--reason", default="", help="Why, for those who look at the memory later.")
+@json_option
+def reject(suggestion_id: str, reason: str, as_json: bool) -> None:
+    """Remember that the suggestion ID is not wanted; it is not offered again."""
+    from accelopt_agent.accept import reject as remember
+
+    with open_memory() as memory:
+        suggestion = _suggestion(memory, suggestion_id)
+        rejection = remember(memory, suggestion, reason)
+    if as_json:
+        print_json({"id": suggestion.id, "rejection": rejection})
+    else:
+        click.echo(printable(f"{suggestion.kernel}: {suggestion.summary} Not offered again."))
+
+
+def _suggestion(memory: Memory, suggestion_id: str) -> Suggestion:
+    from accelopt_agent.suggestion import Suggestion
+    from accelopt_profiling.plain import from_plain
+
+    stored = memory.suggestion(suggestion_id)
+    if stored is None:
+        raise CommandFailed(Exit.NO, f"The memory has no suggestion {suggestion_id!r}.")
+    try:
+        return from_plain(Suggestion, stored.body)
+    except ValueError as error:
+        raise wrong_input(f"The suggestion {suggestion_id} was saved by another version: {error}.") from None
+
+
+def _apply(suggestion: Suggestion) -> bool:
+    """Change the file; False when it holds the suggested kernel already.
+
+    Raises:
+        CommandFailed: the file changed so that the suggestion no longer fits; it is left as it is.
+    """
+    from accelopt_agent.apply import Refusal, apply_to_text, edits_for
+    from accelopt_profiling.kernels import find_kernels
+
+    path = Path(suggestion.file)
+    try:
+        raw = path.read_bytes()
+        text = raw.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise wrong_input(f"{path} cannot be changed: {error}.") from None
+    bom = "\ufeff" if text.startswith("\ufeff") else ""
+    text = text.removeprefix(bom)
+    fast = {k.content_hash for k in find_kernels(suggestion.text).kernels if k.name == suggestion.kernel}
+    if fast & {k.content_hash for k in find_kernels(text).kernels if k.name == suggestion.kernel}:
+        return False
+    edits = edits_for(text, suggestion)
+    if isinstance(edits, Refusal):
+        raise CommandFailed(Exit.NO, f"{path} was not changed. {edits.reason}")
+    _replace(path, (bom + apply_to_text(text, edits)).encode("utf-8"))
+    return True
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write the file whole or not at all; links and permissions stay."""
+    real = path.resolve()
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, real.stat().st_mode & 0o7777)
+        os.replace(temporary, real)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None

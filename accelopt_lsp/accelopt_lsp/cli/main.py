@@ -1,0 +1,116 @@
+"""``accelopt``: finds the command, runs it, and turns how it ended into an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed, Exit, as_object, expected_failure
+from accelopt_lsp.cli.terminal import print_json, say
+
+#: Where each command is. A module is imported when its command is used or listed; what is heavy it imports
+#: itself.
+COMMANDS = {
+    "profile": "profile:profile",
+    "optimize": "optimize:optimize",
+    "verify": "verify:verify",
+    "accept": "decide:accept",
+    "reject": "decide:reject",
+    "memory": "memory:memory",
+    "replay": "replay:replay",
+    "watch": "watch:watch",
+    "hosts": "hosts:hosts",
+    "doctor": "doctor:doctor",
+    "lsp": "lsp:lsp",
+}
+
+
+class Commands(click.Group):
+    """The commands by name, in the order in which a newcomer meets them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"accelopt_lsp.cli.{module}"), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        import difflib
+
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else " See `accelopt --help`."
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.command(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(package_name="accelopt-lsp", prog_name="accelopt")
+def accelopt() -> None:
+    """What Triton and NKI kernels cost, and faster versions of them that were proved right.
+
+    Exit codes: 0 done, 1 the answer is no (rejected, wrong, nothing found), 2 wrong usage or input,
+    3 the host, the model or the database failed. Commands that report take --json.
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    before_dashes = list(arguments)[: arguments.index("--")] if "--" in arguments else list(arguments)
+    as_json = "--json" in before_dashes
+    try:
+        answer: Any = accelopt.main(list(arguments), prog_name="accelopt", standalone_mode=False)
+        return int(answer) if isinstance(answer, int) else Exit.DONE
+    except click.UsageError as error:
+        if not as_json:
+            error.show()
+        failure = CommandFailed(Exit.WRONG_INPUT, error.format_message())
+        return _report(failure, as_json, shown=not as_json)
+    except click.ClickException as error:
+        return _report(CommandFailed(Exit.WRONG_INPUT, error.format_message()), as_json)
+    except (click.Abort, KeyboardInterrupt):
+        say("Interrupted.")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:  # the reader of a pipe went away: nobody is left to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return Exit.DONE
+    except Exception as error:
+        failed = expected_failure(error)
+        if failed is None:
+            raise
+        return _report(failed, as_json)
+
+
+def _report(failure: CommandFailed, as_json: bool, shown: bool = False) -> int:
+    if not shown:
+        say(f"Error: {failure.message}")
+    if as_json:
+        print_json(as_object(failure))
+    return failure.exit_code
+
+
+def main() -> NoReturn:
+    """The console script ``accelopt``."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def lsp_main() -> NoReturn:
+    """The console script ``accelopt-lsp``: the server, for the configuration of an editor."""
+    sys.exit(run(["lsp", *sys.argv[1:]]))
+
+
+if __name__ == "__main__":
+    main()

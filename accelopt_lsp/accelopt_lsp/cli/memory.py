@@ -1,0 +1,212 @@
+"""``accelopt memory``: what was learned, looked at and moved about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.opening import memory_path, open_memory
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import out, print_json, printable, say
+
+if TYPE_CHECKING:
+    from accelopt_memory.memory import Memory
+    from accelopt_memory.records import RecordKind
+
+
+@click.group()
+def memory() -> None:
+    """What was learned: accepted pairs, traps, runs and receipts."""
+
+
+@memory.command()
+@json_option
+def path(as_json: bool) -> None:
+    """Print where the database is. Nothing is created."""
+    where = memory_path()
+    if as_json:
+        print_json({"path": str(where)})
+    else:
+        click.echo(str(where))
+
+
+@memory.command()
+@json_option
+def stats(as_json: bool) -> None:
+    """How much there is."""
+    with open_memory(read_only=True) as opened:
+        counts = opened.stats()
+    if as_json:
+        print_json(counts)
+        return
+    from rich.table import Table
+
+    table = Table("", "", show_header=False, box=None)
+    for name, value in vars(counts).items():
+        table.add_row(name, printable(str(value)))
+    out().print(table)
+
+
+@memory.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000))
+@json_option
+def search(words: tuple[str, ...], limit: int, as_json: bool) -> int:
+    """Find pairs, traps and rejections that hold every one of WORDS."""
+    with open_memory(read_only=True) as opened:
+        found = opened.search(" ".join(words), limit)
+    if as_json:
+        print_json({"query": " ".join(words), "results": found})
+    elif found:
+        from rich.table import Table
+
+        table = Table("kind", "id", "kernel", "summary", "saved", box=None)
+        for hit in found:
+            table.add_row(
+                hit.kind, hit.id, printable(hit.kernel), printable(hit.summary), hit.created[:19] + "Z"
+            )
+        out().print(table)
+    else:
+        say("Nothing found.")
+    return Exit.DONE if found else Exit.NO
+
+
+@memory.command()
+@click.argument("entry_id", metavar="ID")
+@json_option
+def show(entry_id: str, as_json: bool) -> None:
+    """Show one entry. Its first four or more characters are enough where they are unique."""
+    with open_memory(read_only=True) as opened:
+        kind, full = _the_one(opened, entry_id)
+        record = opened.entry(kind, full)
+        shown: dict[str, Any] = {"kind": kind, "id": full, "entry": record}
+        if kind == "run":
+            shown["events"] = opened.events(full)
+    if as_json:
+        print_json(shown)
+        return
+    import json
+
+    from accelopt_profiling.plain import to_plain
+
+    for name, value in to_plain(shown["entry"]).items():
+        if name in ("features", "number", "slow_text", "fast_text"):
+            continue
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        click.echo(f"{name}: {printable(text)}")
+    if kind == "pair" and record is not None:
+        click.echo(printable(_diff(record.slow_text, record.fast_text)))
+    for event in shown.get("events", []):
+        click.echo(printable(f"{event.number:5} {event.kind} {json.dumps(event.data, ensure_ascii=False)}"))
+
+
+@memory.command()
+@click.argument("entry_ids", metavar="ID...", nargs=-1, required=True)
+@json_option
+def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
+    """Delete entries for good, and the evidence that only they have."""
+    forgotten: list[dict[str, str]] = []
+    with open_memory() as opened:
+        for kind, full in [_the_one(opened, entry_id) for entry_id in entry_ids]:
+            opened.forget(full)
+            forgotten.append({"kind": kind, "id": full})
+    if as_json:
+        print_json({"forgotten": forgotten})
+    else:
+        for entry in forgotten:
+            click.echo(f"Forgot {entry['kind']} {entry['id']}.")
+
+
+@memory.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@json_option
+def export(file: Path, as_json: bool) -> None:
+    """Write pairs, traps, rejections and receipts to FILE as JSON lines."""
+    with open_memory(read_only=True) as opened:
+        try:
+            count = opened.export(file)
+        except OSError as error:
+            raise wrong_input(f"{file} cannot be written: {error.strerror}.") from None
+    if as_json:
+        print_json({"path": str(file), "records": count})
+    else:
+        click.echo(f"Wrote {count} records to {file}.")
+
+
+@memory.command(name="import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+def import_(file: Path, as_json: bool) -> None:
+    """Add what an export holds: all of it, or on a wrong line nothing."""
+    with open_memory() as opened:
+        try:
+            added = opened.import_(file)
+        except OSError as error:
+            raise wrong_input(f"{file} cannot be read: {error.strerror}.") from None
+    if as_json:
+        print_json({"path": str(file), "added": added})
+    else:
+        click.echo("Added " + ", ".join(f"{count} {kind}s" for kind, count in added.items()) + ".")
+
+
+@memory.command()
+@click.option("--neighbours", default=5, show_default=True, type=click.IntRange(1, 100))
+@json_option
+def eval(neighbours: int, as_json: bool) -> int:  # the command's name
+    """How well similar kernels point to the rewrite that helped: each pair asked of all the others."""
+    from accelopt_memory.recall import recall
+
+    with open_memory(read_only=True) as opened:
+        result = recall(opened.pairs(), neighbours)
+    if as_json:
+        print_json(result)
+    elif result.asked:
+        click.echo(
+            f"For {result.asked} of {result.pairs} pairs another pair holds one of their rewrites; it is among the "
+            f"{neighbours} most similar for {result.hits} ({result.hits / result.asked:.0%}), "
+            f"mean reciprocal rank {result.mean_reciprocal_rank:.2f}."
+        )
+    else:
+        say(f"{result.pairs} pairs, and no two share a rewrite: nothing can be said yet.")
+    return Exit.DONE if result.asked else Exit.NO
+
+
+@memory.command(name="set-aside")
+@json_option
+def set_aside_(as_json: bool) -> int:
+    """Move a database that cannot be read out of the way; the next command begins a new one."""
+    from accelopt_memory.memory import set_aside
+
+    where = memory_path()
+    try:
+        moved = set_aside(where)
+    except OSError as error:
+        raise CommandFailed(Exit.UNAVAILABLE, f"{where} cannot be moved: {error.strerror}.") from None
+    if as_json:
+        print_json({"path": str(where), "moved_to": str(moved) if moved else None})
+    else:
+        click.echo(f"Moved to {moved}." if moved else f"There is no file {where}.")
+    return Exit.DONE if moved else Exit.NO
+
+
+def _the_one(opened: Memory, entry_id: str) -> tuple[RecordKind, str]:
+    """The entry that an id or its beginning means. Raises CommandFailed: none, or several."""
+    found = opened.entries(entry_id)
+    exact = [entry for entry in found if entry[1] == entry_id]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        few = " Give at least four characters." if len(entry_id) < 4 else ""
+        raise CommandFailed(Exit.NO, f"The memory has no entry {entry_id!r}.{few}")
+    listed = ", ".join(f"{kind} {full}" for kind, full in found[:5])
+    raise wrong_input(f"{entry_id!r} could mean {listed}{' and more' if len(found) > 5 else ''}.")
+
+
+def _diff(slow: str, fast: str) -> str:
+    import difflib
+
+    lines = difflib.unified_diff(slow.splitlines(), fast.splitlines(), "slow", "fast", lineterm="")
+    return "\n".join(lines)

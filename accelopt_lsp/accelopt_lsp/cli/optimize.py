@@ -1,0 +1,237 @@
+"""``accelopt optimize``: search for faster versions that pass the gate."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.opening import memory_path, open_host, read_source, settings_for, targets_for
+from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
+from accelopt_lsp.cli.terminal import out, print_json, say
+
+if TYPE_CHECKING:
+    from accelopt_agent.events import Event
+    from accelopt_agent.model.settings import ModelSettings
+    from accelopt_agent.request import Budget, OptimizeRequest
+    from accelopt_agent.suggestion import Suggestion
+    from accelopt_lsp.settings.load import Settings
+    from accelopt_memory.memory import Memory
+    from accelopt_profiling.measurement import Latency
+
+#: The words of ``--budget``: what each limits, and how many of the budget's units one is.
+_BUDGET = {
+    "candidates": ("candidates", 1.0),
+    "tokens": ("tokens", 1.0),
+    "money": ("money", 1.0),
+    "s": ("seconds", 1.0),
+    "seconds": ("seconds", 1.0),
+    "m": ("seconds", 60.0),
+    "minutes": ("seconds", 60.0),
+}
+
+
+@click.command()
+@kernel_file()
+@problem_option
+@click.option("--kernel", metavar="NAME", help="Only this kernel.")
+@target_option
+@host_option
+@click.option("--no-model", is_flag=True, help="Ask no model, whatever the settings say.")
+@click.option(
+    "--budget",
+    metavar="LIMITS",
+    help="Such as 60, 5m, or candidates=60,minutes=5,tokens=100000. The search ends with the first that is used up.",
+)
+@json_option
+def optimize(
+    file: Path,
+    problem: str | None,
+    kernel: str | None,
+    target: str | None,
+    host: str | None,
+    no_model: bool,
+    budget: str | None,
+    as_json: bool,
+) -> int:
+    """Search for faster versions of the kernels of FILE. Only what passes the gate is printed.
+
+    Exit code 1: nothing faster was found.
+    """
+    settings = settings_for(file, {"problem": problem, "host": host})
+    limits = budget_of(settings, budget)
+    request = _request(file, settings, kernel, target, limits)
+    search = asyncio.run(_search(settings, request, ask_model=not no_model))
+    if search.run is None:
+        raise CommandFailed(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")
+    best_first = sorted(search.suggestions, key=lambda s: -s.speedup.value)
+    if as_json:
+        from accelopt_lsp.cli.shapes import search_object
+
+        print_json(
+            search_object(str(file), search.run, search.baseline, best_first, search.tried, search.usage)
+        )
+    else:
+        from accelopt_lsp.cli.tables import print_suggestion
+
+        console = out()
+        for suggestion in best_first:
+            print_suggestion(console, suggestion)
+        if best_first:
+            console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {best_first[0].id}`.")
+    say(f"{search.tried} candidates tried; {search.reason}")
+    if search.failed and not best_first:
+        return Exit.UNAVAILABLE if search.host_lost else Exit.WRONG_INPUT
+    return Exit.DONE if best_first else Exit.NO
+
+
+class _Search:
+    """What a search came to, gathered from its events."""
+
+    def __init__(self) -> None:
+        from accelopt_profiling.measurement import Latency
+
+        self.run: str | None = None
+        self.reason = ""
+        self.baseline: Latency = Latency()
+        self.suggestions: list[Suggestion] = []
+        self.tried = 0
+        self.usage: Any = {}
+        self.measured = False
+
+    @property
+    def failed(self) -> bool:
+        """No kernel could even be measured."""
+        return not self.measured
+
+    @property
+    def host_lost(self) -> bool:
+        return "reach" in self.reason or "host" in self.reason
+
+    def take(self, event: Event) -> None:
+        from accelopt_agent import events
+
+        if isinstance(event, events.BaselineMeasured):
+            if not self.measured:  # the costliest kernel comes first
+                self.baseline = event.measurement.latency
+            self.measured = True
+            say(f"{event.kernel}: looking for faster versions")
+        elif isinstance(event, events.CandidateTried):
+            self.tried = max(self.tried, event.number)
+            say(f"{event.number:4} {event.outcome:8} {event.candidate.origin}: {event.candidate.summary}")
+        elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:
+            say("     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons))
+        elif isinstance(event, events.SuggestionFound):
+            self.suggestions.append(event.suggestion)
+            say(f"     suggestion {event.suggestion.id}: {event.suggestion.speedup.value:.2f}x")
+        elif isinstance(event, events.ProgressText):
+            say(event.text)
+        elif isinstance(event, events.Finished):
+            self.run, self.reason, self.usage = event.run, event.reason, event.usage
+
+
+async def _search(settings: Settings, request: OptimizeRequest, *, ask_model: bool) -> _Search:
+    from accelopt_agent.optimize import optimize as run_search
+
+    host = open_host(settings)
+    memory = _memory(settings)
+    search = _Search()
+    try:
+        events = run_search(request, host, memory, model=model_of(settings) if ask_model else None)
+        async with aclosing(events) as told:
+            async for event in told:
+                search.take(event)
+    finally:
+        await host.close()
+        if memory is not None:
+            memory.close()
+    return search
+
+
+def _memory(settings: Settings) -> Memory | None:
+    """The memory, or None with a remark: a search works without one."""
+    from accelopt_memory.errors import MemoryUnavailable
+    from accelopt_memory.memory import Memory
+
+    try:
+        return Memory.open(memory_path(settings))
+    except MemoryUnavailable as error:
+        say(f"Nothing of this search will be remembered. {error}")
+        return None
+
+
+def model_of(settings: Settings) -> ModelSettings | None:
+    """The model to ask, None where none is configured."""
+    if not settings.model.configured:
+        return None
+    from accelopt_agent.model.settings import ModelSettings
+
+    return ModelSettings(
+        base_url=settings.model.base_url,
+        model=settings.model.model,
+        key_variable=settings.model.api_key_env,
+    )
+
+
+def budget_of(settings: Settings, text: str | None) -> Budget:
+    """The budget of the settings, with what ``--budget`` says over it.
+
+    Raises:
+        CommandFailed: the text is no budget.
+    """
+    from accelopt_agent.request import Budget
+
+    limits: dict[str, Any] = {
+        "candidates": settings.search.candidates,
+        "seconds": settings.search.minutes * 60.0,
+    }
+    for part in filter(None, (text or "").replace(" ", "").split(",")):
+        named = re.fullmatch(r"([a-z]+)=(\d+(?:\.\d+)?)", part)
+        united = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", part)
+        word, amount = (
+            (named[1], named[2]) if named else (united[2] or "candidates", united[1]) if united else ("", "")
+        )
+        if word not in _BUDGET or float(amount) <= 0:
+            raise wrong_input(
+                f"--budget: {part!r} is no limit; write 60, 5m, or candidates=60,minutes=5,tokens=100000."
+            )
+        name, unit = _BUDGET[word]
+        limits[name] = int(float(amount)) if name in ("candidates", "tokens") else float(amount) * unit
+    return Budget(**limits)
+
+
+def _request(
+    file: Path, settings: Settings, kernel: str | None, target: str | None, budget: Budget
+) -> OptimizeRequest:
+    from accelopt_agent.request import OptimizeRequest
+    from accelopt_lsp.cli.profile import request_for
+    from accelopt_profiling.profiler import examine
+
+    text = read_source(file)
+    subject = examine(request_for(file, text, settings, target))
+    errors = [f"{file}:{f.line}: {f.message}" for f in subject.findings if f.severity == "error"]
+    if errors:
+        raise wrong_input("\n".join(errors))
+    if not subject.kernels:
+        raise CommandFailed(Exit.NO, f"{file} has no kernel that is launched.")
+    names = [k.name for k in subject.kernels]
+    if kernel is not None and kernel not in names:
+        raise wrong_input(f"{file} has no kernel {kernel!r}; it has {', '.join(names)}.")
+    if subject.found.ref is None:
+        why = "; ".join(f.message for f in subject.found.findings) or "no problem was found for it."
+        raise wrong_input(f"{file}: {why}")
+    dialect = next(k.dialect for k in subject.kernels if kernel in (None, k.name))
+    return OptimizeRequest(
+        path=file.resolve(),
+        text=text,
+        target=targets_for(settings, target)[dialect],
+        root=settings.project_root,
+        problem=settings.problem,
+        kernel=kernel,
+        budget=budget,
+    )

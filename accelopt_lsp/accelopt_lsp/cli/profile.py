@@ -1,0 +1,127 @@
+"""``accelopt profile``: what the kernels of a file cost and whether they are right."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.opening import open_host, open_memory, read_source, settings_for, targets_for
+from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
+from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
+
+if TYPE_CHECKING:
+    from accelopt_lsp.settings.load import Settings
+    from accelopt_profiling.measurement import FileMeasurement
+    from accelopt_profiling.profiler import ProfileRequest
+
+
+@click.command()
+@kernel_file()
+@problem_option
+@click.option(
+    "--kernel", "kernels", metavar="NAME", multiple=True, help="Only this kernel (may be repeated)."
+)
+@target_option
+@host_option
+@json_option
+def profile(
+    file: Path,
+    problem: str | None,
+    kernels: tuple[str, ...],
+    target: str | None,
+    host: str | None,
+    as_json: bool,
+) -> int:
+    """What the kernels of FILE cost and whether they are right.
+
+    Exit code 1: a kernel's result is wrong, or there is no kernel. 2: nothing could be run.
+    """
+    settings = settings_for(file, {"problem": problem, "host": host})
+    request = request_for(file, read_source(file), settings, target, kernels)
+    _check_names(request)
+    measurement = asyncio.run(_profile(settings, request))
+    remember_receipts(settings, measurement)
+    if as_json:
+        from accelopt_lsp.cli.shapes import file_object
+
+        print_json(file_object(measurement))
+    else:
+        from accelopt_lsp.cli.tables import print_measurement
+
+        print_measurement(out(), measurement)
+    return answer(measurement)
+
+
+def request_for(
+    file: Path, text: str, settings: Settings, target: str | None = None, kernels: tuple[str, ...] = ()
+) -> ProfileRequest:
+    """The question to ask about a file under its settings."""
+    from accelopt_profiling.profiler import ProfileRequest
+
+    return ProfileRequest(
+        path=file.resolve(),
+        text=text,
+        targets=targets_for(settings, target),
+        project_root=settings.project_root,
+        problem=settings.problem,
+        kernels=kernels or None,
+        limits=settings.job_limits,
+    )
+
+
+async def _profile(settings: Settings, request: ProfileRequest) -> FileMeasurement:
+    from accelopt_profiling.profiler import profile as run_profile
+
+    host = open_host(settings)
+    last: FileMeasurement | None = None
+    try:
+        with err().status(f"profiling {printable(request.path.name)} on {host.name} ..."):
+            async with aclosing(run_profile(host, request)) as growing:
+                async for measurement in growing:
+                    last = measurement
+    finally:
+        await host.close()
+    if last is None:
+        raise CommandFailed(Exit.UNAVAILABLE, f"{host.name} gave no answer for {request.path}.")
+    return last
+
+
+def _check_names(request: ProfileRequest) -> None:
+    """A ``--kernel`` that is not there is a mistake in the call, not an empty result."""
+    from accelopt_profiling.kernels import find_kernels
+
+    names = [kernel.name for kernel in find_kernels(request.text).kernels if not kernel.device_function]
+    for asked in request.kernels or ():
+        if names and asked not in names:
+            raise wrong_input(f"{request.path.name} has no kernel {asked!r}; it has {', '.join(names)}.")
+
+
+def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
+    """Keep the evidence, so that ``accelopt replay`` can find it. A memory that cannot be used costs only
+    that."""
+    if not measurement.receipts:
+        return
+    from accelopt_memory.errors import MemoryUnavailable
+
+    try:
+        with open_memory(settings) as memory:
+            for receipt in measurement.receipts:
+                memory.add_receipt(receipt)
+    except MemoryUnavailable as error:
+        say(f"The receipts were not kept. {error}")
+
+
+def answer(measurement: FileMeasurement) -> Exit:
+    """The exit code that a measurement means."""
+    findings = [*measurement.findings, *(f for kernel in measurement.kernels for f in kernel.findings)]
+    if any(kernel.correctness.status == "failed" for kernel in measurement.kernels):
+        return Exit.NO
+    known = any(kernel.latency.us is not None for kernel in measurement.kernels)
+    if not known and any(finding.severity == "error" for finding in findings):
+        return Exit.WRONG_INPUT
+    return Exit.DONE if measurement.kernels else Exit.NO

@@ -1,0 +1,145 @@
+"""``accelopt replay``: do it again from the evidence, and say whether it agrees."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.opening import open_host, open_memory, settings_for
+from accelopt_lsp.cli.options import host_option, json_option
+from accelopt_lsp.cli.terminal import out, print_json, printable
+
+if TYPE_CHECKING:
+    from accelopt_lsp.settings.load import Settings
+    from accelopt_profiling.measurement import KernelMeasurement
+    from accelopt_profiling.receipt import Receipt
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What came out differently: the name of a quantity, and what the receipt and the replay say."""
+
+    name: str
+    then: Any
+    now: Any
+
+
+@dataclass(frozen=True)
+class Replayed:
+    receipt: str
+    kind: str
+    agrees: bool
+    differences: list[Difference] = field(default_factory=list)
+
+
+@click.command()
+@click.argument("receipt_id", metavar="RECEIPT")
+@host_option
+@json_option
+def replay(receipt_id: str, host: str | None, as_json: bool) -> int:
+    """Run what RECEIPT is the evidence of again. Exit code 1: it does not agree.
+
+    Counts and compiler facts must be the same and intervals of times must overlap.
+    """
+    settings = settings_for(Path.cwd(), {"host": host})
+    with open_memory(settings, read_only=True) as memory:
+        receipt = memory.receipt(receipt_id)
+    if receipt is None:
+        raise CommandFailed(Exit.NO, f"The memory has no receipt {receipt_id!r}.")
+    if receipt.kind != "profile":
+        raise wrong_input(
+            f"{receipt_id} is the receipt of a {receipt.kind}; only receipts of profiles hold all sources needed."
+        )
+    replayed = asyncio.run(_profile_again(settings, receipt))
+    if as_json:
+        print_json(replayed)
+    else:
+        console = out()
+        console.print("agrees" if replayed.agrees else "does not agree")
+        for difference in replayed.differences:
+            console.print(
+                printable(f"  {difference.name}: {difference.then} in the receipt, {difference.now} now")
+            )
+    return Exit.DONE if replayed.agrees else Exit.NO
+
+
+async def _profile_again(settings: Settings, receipt: Receipt) -> Replayed:
+    from accelopt_profiling.jobs import Source
+    from accelopt_profiling.measurement import KernelMeasurement
+    from accelopt_profiling.plain import from_plain
+    from accelopt_profiling.profiler import ProfileRequest, profile
+
+    try:
+        source = from_plain(Source, receipt.body.get("source"))
+        then = from_plain(KernelMeasurement, receipt.body.get("measurement"))
+        text = source.files[source.kernel]
+    except (ValueError, KeyError) as error:
+        raise wrong_input(f"The receipt {receipt.id} is not complete: {error}.") from None
+    host = open_host(settings)
+    now: KernelMeasurement | None = None
+    with tempfile.TemporaryDirectory(prefix="accelopt-replay-") as folder:
+        _write(Path(folder), source)
+        request = ProfileRequest(
+            path=Path(folder) / source.kernel,
+            text=text,
+            targets={then.dialect: then.target},
+            project_root=Path(folder),
+            kernels=[then.name],
+            limits=settings.job_limits,
+        )
+        try:
+            async for measurement in profile(host, request):
+                now = next((k for k in measurement.kernels if k.name == then.name), now)
+        finally:
+            await host.close()
+    if now is None:
+        raise wrong_input(f"The receipt {receipt.id} holds no kernel {then.name}.")
+    differences = compare(then, now)
+    return Replayed(receipt.id, receipt.kind, not differences, differences)
+
+
+def _write(folder: Path, source: Any) -> None:
+    """The receipt's files below ``folder``. Raises CommandFailed: one of them would lie outside it."""
+    for name, text in source.files.items():
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder.resolve()):
+            raise wrong_input(
+                f"The receipt holds the path {name!r}, which leaves its folder; nothing was run."
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+
+
+def compare(then: KernelMeasurement, now: KernelMeasurement) -> list[Difference]:
+    """What two measurements of the same kernel disagree about."""
+    from accelopt_profiling.quantity import Known
+
+    found: list[Difference] = []
+    if then.correctness.status != now.correctness.status:
+        found.append(Difference("correctness", then.correctness.status, now.correctness.status))
+    old, new = then.latency, now.latency
+    if old.known is not new.known:
+        found.append(Difference("latency is known", str(old.known), str(new.known)))
+    elif not _overlap((old.low_us, old.us, old.high_us), (new.low_us, new.us, new.high_us)):
+        found.append(Difference("latency in us", old.us, new.us))
+    exact = {Known.EXECUTED, Known.COMPILED}
+    for name in sorted(then.quantities.keys() | now.quantities.keys()):
+        a, b = then.quantities.get(name), now.quantities.get(name)
+        if (a and a.known in exact) or (b and b.known in exact):
+            before, after = (a.value if a else None), (b.value if b else None)
+            if before != after:
+                found.append(Difference(name, before, after))
+    return found
+
+
+def _overlap(a: tuple[float | None, ...], b: tuple[float | None, ...]) -> bool:
+    known_a, known_b = [v for v in a if v is not None], [v for v in b if v is not None]
+    if not known_a or not known_b:
+        return not known_a and not known_b
+    return min(known_a) <= max(known_b) and min(known_b) <= max(known_a)

@@ -1,0 +1,104 @@
+"""The JSON that scripts rely on: exactly these names, whatever the data classes inside are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from accelopt_profiling.plain import to_plain
+
+if TYPE_CHECKING:
+    from accelopt_agent.suggestion import Suggestion
+    from accelopt_profiling.gate.verdict import Verdict
+    from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement, Latency
+
+
+def file_object(measurement: FileMeasurement) -> dict[str, Any]:
+    """What ``profile --json`` prints. ``findings`` beside ``kernels`` are those that belong to no kernel."""
+    return {
+        "file": measurement.file,
+        "kernels": [kernel_object(kernel) for kernel in measurement.kernels],
+        "findings": [finding_object(finding) for finding in measurement.findings],
+    }
+
+
+def kernel_object(kernel: KernelMeasurement) -> dict[str, Any]:
+    return {
+        "name": kernel.name,
+        "line": kernel.line,
+        "dialect": kernel.dialect,
+        "target": kernel.target,
+        "host": kernel.host,
+        "correctness": {"status": kernel.correctness.status, "detail": kernel.correctness.detail},
+        "latency": latency_object(kernel.latency),
+        "percent_of_peak": kernel.percent_of_peak,
+        "bound": kernel.bound,
+        "quantities": to_plain(kernel.quantities),
+        "lines": to_plain(kernel.lines),
+        "findings": [finding_object(finding) for finding in kernel.findings],
+        "receipt": kernel.receipt,
+    }
+
+
+def latency_object(latency: Latency) -> dict[str, Any]:
+    return {
+        "us": latency.us,
+        "low_us": latency.low_us,
+        "high_us": latency.high_us,
+        "known": latency.known.value,
+    }
+
+
+def finding_object(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "line": finding.line,
+        "severity": finding.severity,
+        "message": finding.message,
+    }
+
+
+def verdict_object(verdict: Verdict) -> dict[str, Any]:
+    """What ``verify --json`` prints, and the ``gate`` of a suggestion."""
+    return {
+        "accepted": verdict.accepted,
+        "reasons": [{"code": reason.code, "message": reason.message} for reason in verdict.reasons],
+        "receipt": verdict.receipt,
+    }
+
+
+def suggestion_object(suggestion: Suggestion) -> dict[str, Any]:
+    return {
+        "id": suggestion.id,
+        "kernel": suggestion.kernel,
+        "speedup": {
+            "value": suggestion.speedup.value,
+            "low": suggestion.speedup.low,
+            "high": suggestion.speedup.high,
+            "known": suggestion.speedup.known.value,
+        },
+        "latency": latency_object(suggestion.fast),
+        "origin": suggestion.origin,
+        "summary": suggestion.summary,
+        "diff": suggestion.diff,
+        "gate": verdict_object(suggestion.gate),
+    }
+
+
+def search_object(
+    file: str,
+    run: str,
+    baseline: Latency,
+    suggestions: Iterable[Suggestion],
+    tried: int,
+    usage: Any,
+) -> dict[str, Any]:
+    """What ``optimize --json`` prints."""
+    return {
+        "file": file,
+        "run": run,
+        "baseline": latency_object(baseline),
+        "suggestions": [suggestion_object(suggestion) for suggestion in suggestions],
+        "tried": tried,
+        "usage": to_plain(usage),
+    }

@@ -1,0 +1,81 @@
+"""Measurements and suggestions as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from accelopt_lsp.cli.terminal import printable
+from accelopt_lsp.features.wording import duration, origin, percent, speedup
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from accelopt_agent.suggestion import Suggestion
+    from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
+
+#: Lines of a kernel that are listed, costliest first.
+LINES_SHOWN = 8
+
+
+def print_measurement(console: Console, measurement: FileMeasurement) -> None:
+    """A row per kernel, its costliest lines, then every finding where a compiler would put it."""
+    if measurement.kernels:
+        console.print(measurement_table([measurement]))
+    for kernel in measurement.kernels:
+        _print_lines(console, measurement.file, kernel)
+    for finding in measurement.findings:
+        console.print(finding_line(measurement.file, finding))
+    for kernel in measurement.kernels:
+        for finding in kernel.findings:
+            console.print(finding_line(measurement.file, finding))
+    if not measurement.kernels and not measurement.findings:
+        console.print(printable(f"{measurement.file} has no Triton or NKI kernel."))
+
+
+def measurement_table(measurements: Sequence[FileMeasurement], with_file: bool = False) -> Table:
+    from rich.table import Table
+
+    columns = ["kernel", "target", "time", "of peak", "bound by", "result"]
+    table = Table(*(["file", *columns] if with_file else columns), box=None, pad_edge=False)
+    for measurement in measurements:
+        for kernel in measurement.kernels:
+            row = _row(kernel)
+            table.add_row(*([printable(measurement.file), *row] if with_file else row))
+    return table
+
+
+def _row(kernel: KernelMeasurement) -> list[str]:
+    peak = "" if kernel.percent_of_peak is None else f"{percent(kernel.percent_of_peak)} %"
+    detail = f": {kernel.correctness.detail}" if kernel.correctness.status == "failed" else ""
+    cells = [
+        f"{kernel.name}:{kernel.line}",
+        kernel.target if kernel.host == "local" else f"{kernel.target} ({kernel.host})",
+        duration(kernel.latency),
+        peak,
+        kernel.bound or "",
+        kernel.correctness.status + detail,
+    ]
+    return [printable(cell) for cell in cells]
+
+
+def _print_lines(console: Console, file: str, kernel: KernelMeasurement) -> None:
+    costly = [line for line in kernel.lines if line.share is not None]
+    costly.sort(key=lambda line: (-(line.share or 0.0), line.line))
+    for line in costly[:LINES_SHOWN]:
+        console.print(printable(f"  {file}:{line.line}  {100 * (line.share or 0.0):3.0f} %  {line.text}"))
+
+
+def finding_line(file: str, finding: Finding) -> str:
+    """``file:line: severity code: message``, which editors and terminals make a link of."""
+    return printable(f"{file}:{finding.line}: {finding.severity} {finding.code}: {finding.message}")
+
+
+def print_suggestion(console: Console, suggestion: Suggestion) -> None:
+    """The headline, what it does, and the diff."""
+    by = origin(suggestion)
+    console.print(printable(f"{suggestion.id}  {suggestion.kernel}  {speedup(suggestion.speedup)}  by {by}"))
+    console.print(printable(f"  {suggestion.summary}"))
+    console.print(printable(f"  {duration(suggestion.slow)} -> {duration(suggestion.fast)}"))
+    console.print(printable(suggestion.diff), style="dim")

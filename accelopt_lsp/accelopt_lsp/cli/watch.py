@@ -1,0 +1,218 @@
+"""``accelopt watch``: profile what is saved below a folder, as a live table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed
+from accelopt_lsp.cli.opening import open_host, read_source, settings_for
+from accelopt_lsp.cli.options import host_option, json_option, target_option
+from accelopt_lsp.cli.profile import request_for
+from accelopt_lsp.cli.terminal import print_json, printable, say
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from accelopt_lsp.settings.load import Settings
+    from accelopt_profiling.hosts.host import Host
+    from accelopt_profiling.measurement import FileMeasurement
+
+#: Folders that hold other people's code or none.
+SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", "site-packages", ".tox"})
+
+#: Files found when the watch begins are profiled too, up to this many.
+FIRST_FILES = 200
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
+@target_option
+@host_option
+@click.option("--once", is_flag=True, help="Profile what is there and end.")
+@json_option
+def watch(folder: Path, target: str | None, host: str | None, once: bool, as_json: bool) -> None:
+    """Profile the kernels below FOLDER, and again whenever one is saved. Ctrl-C ends it.
+
+    With --json and --once: one object with the measurements of all files.
+    """
+    settings = settings_for(folder, {"host": host})
+    watcher = Watcher(folder.resolve(), settings, target)
+    if once:
+        asyncio.run(watcher.run(forever=False))
+        if as_json:
+            from accelopt_lsp.cli.shapes import file_object
+
+            print_json({"folder": str(folder), "files": [file_object(m) for m in watcher.shown()]})
+            return
+        from accelopt_lsp.cli.tables import print_measurement
+        from accelopt_lsp.cli.terminal import out
+
+        for measurement in watcher.shown():
+            print_measurement(out(), measurement)
+        return
+    if as_json:
+        raise click.UsageError("--json needs --once: a watch never ends, and an object must.")
+    from rich.live import Live
+
+    with Live(auto_refresh=False) as live:
+        watcher.changed = lambda: _redraw(live, watcher)
+        asyncio.run(watcher.run(forever=True))
+
+
+class Watcher:
+    """The latest measurement of every file with kernels below ``folder``. ``changed`` is called after each
+    one."""
+
+    def __init__(self, folder: Path, settings: Settings, target: str | None) -> None:
+        self.folder, self._settings, self._target = folder, settings, target
+        self.changed: Callable[[], None] = lambda: None
+        self.measurements: dict[Path, FileMeasurement] = {}
+        self._work: dict[Path, asyncio.Task[None]] = {}
+
+    def shown(self) -> list[FileMeasurement]:
+        return [self.measurements[path] for path in sorted(self.measurements)]
+
+    async def run(self, *, forever: bool) -> None:
+        """Profile what is there, then what is saved, until cancelled or, unless ``forever``, all is done."""
+        host = open_host(self._settings)
+        try:
+            if forever:
+                await self._follow(host)
+            else:
+                for path in kernel_files(self.folder):
+                    await self._profile(host, path)
+        finally:
+            for task in self._work.values():
+                task.cancel()
+            await asyncio.gather(*self._work.values(), return_exceptions=True)
+            await host.close()
+
+    async def _follow(self, host: Host) -> None:
+        saved: asyncio.Queue[Path] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def tell(path: Path) -> None:  # from the observer's thread
+            loop.call_soon_threadsafe(saved.put_nowait, path)
+
+        observer = observe(self.folder, tell)
+        try:
+            for path in kernel_files(self.folder):
+                saved.put_nowait(path)
+            while True:
+                self._start(host, await saved.get())
+        finally:
+            observer.stop()
+            await asyncio.to_thread(observer.join)
+
+    def _start(self, host: Host, path: Path) -> None:
+        """Profile a file; a profile of its older text ends."""
+        running = self._work.pop(path, None)
+        if running is not None:
+            running.cancel()
+        task = asyncio.create_task(self._profile(host, path))
+        self._work[path] = task
+        task.add_done_callback(lambda done: self._ended(path, done))
+
+    def _ended(self, path: Path, done: asyncio.Task[None]) -> None:
+        if self._work.get(path) is done:
+            del self._work[path]
+        if not done.cancelled() and done.exception() is not None:
+            say(f"{path}: {done.exception()}")
+
+    async def _profile(self, host: Host, path: Path) -> None:
+        from accelopt_profiling.kernels import may_hold_kernels
+        from accelopt_profiling.profiler import profile
+
+        try:
+            text = read_source(path)
+        except CommandFailed as error:
+            if self.measurements.pop(path, None) is not None:
+                self.changed()
+            if path.exists():
+                say(error.message)
+            return
+        if not may_hold_kernels(text):
+            self.measurements.pop(path, None)
+            return
+        settings = settings_for(path, {"host": self._settings.host})
+        async with aclosing(profile(host, request_for(path, text, settings, self._target))) as growing:
+            async for measurement in growing:
+                if measurement.kernels or measurement.findings:
+                    self.measurements[path] = measurement
+                self.changed()
+
+
+def kernel_files(folder: Path) -> list[Path]:
+    """The Python files below ``folder`` that may hold a kernel, links and skipped folders left out."""
+    import os
+
+    from accelopt_profiling.kernels import may_hold_kernels
+
+    found: list[Path] = []
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if f not in SKIPPED)
+        for name in sorted(names):
+            path = Path(where, name)
+            if is_watched(path) and path.is_file() and not path.is_symlink():
+                try:
+                    text = path.read_text(encoding="utf-8", errors="replace")
+                except OSError:
+                    continue
+                if may_hold_kernels(text):
+                    found.append(path)
+                if len(found) == FIRST_FILES:
+                    say(f"More than {FIRST_FILES} files with kernels: the others when they are saved.")
+                    return found
+    return found
+
+
+def is_watched(path: Path) -> bool:
+    return path.suffix == ".py" and not SKIPPED & set(path.parts)
+
+
+def observe(folder: Path, saved: Callable[[Path], None]) -> Any:
+    """Call ``saved`` from another thread for every Python file that is written or moved into place; the
+    started observer, which the caller stops. Raises CommandFailed: the system cannot watch the folder.
+    """
+    from watchdog.events import FileSystemEvent, FileSystemEventHandler
+    from watchdog.observers import Observer
+
+    from accelopt_lsp.cli.failures import Exit
+
+    class Saved(FileSystemEventHandler):
+        def on_any_event(self, event: FileSystemEvent) -> None:
+            if event.event_type in ("modified", "created", "moved", "deleted") and not event.is_directory:
+                path = Path(str(event.dest_path or event.src_path))
+                if is_watched(path):
+                    saved(path)
+
+    observer = Observer()
+    observer.schedule(Saved(), str(folder), recursive=True)
+    try:
+        observer.start()
+    except OSError as error:
+        raise CommandFailed(Exit.UNAVAILABLE, f"{folder} cannot be watched: {error.strerror}.") from None
+    return observer
+
+
+def _redraw(live: Live, watcher: Watcher) -> None:
+    from rich.console import Group
+    from rich.text import Text
+
+    from accelopt_lsp.cli.tables import finding_line, measurement_table
+
+    shown = watcher.shown()
+    findings = [
+        Text(finding_line(m.file, f))
+        for m in shown
+        for f in [*m.findings, *(g for k in m.kernels for g in k.findings)]
+        if f.severity in ("error", "warning")
+    ]
+    empty = Text(printable(f"Waiting for a kernel to be saved below {watcher.folder} ..."))
+    live.update(Group(measurement_table(shown, with_file=True), *findings) if shown else empty, refresh=True)
