@@ -1,0 +1,94 @@
+"""The plan of the house: who may import whom, what runs on a host, and names that say something."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = {
+    "accelopt_profiling": ROOT / "profiling/accelopt_profiling",
+    "accelopt_memory": ROOT / "memory_db/accelopt_memory",
+    "nkibench": ROOT / "nkibench/nkibench",
+    "accelopt_agent": ROOT / "agent/accelopt_agent",
+    "accelopt_lsp": ROOT / "accelopt_lsp/accelopt_lsp",
+}
+MAY_IMPORT = {
+    "accelopt_profiling": set(),
+    "accelopt_memory": {"accelopt_profiling"},
+    "nkibench": {"accelopt_profiling", "accelopt_agent"},
+    "accelopt_agent": {"accelopt_memory", "accelopt_profiling", "nkibench"},
+    "accelopt_lsp": {"accelopt_agent", "accelopt_memory", "accelopt_profiling", "nkibench"},
+}
+#: What a host has: the standard library, NumPy, and the toolchains that are imported where they are there.
+ON_A_HOST = {"numpy", "ml_dtypes", "torch", "triton", "neuronxcc", "nki"}
+EDITOR_ONLY = {"lsprotocol", "pygls"}
+SAY_NOTHING = {"utils", "util", "helpers", "helper", "misc", "common", "manager", "base"}
+
+
+def modules(room: str) -> list[Path]:
+    return sorted(ROOMS[room].rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_the_plan_allows(room):
+    wrong = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in modules(room)
+        for name in (imported(path) & set(ROOMS)) - MAY_IMPORT[room] - {room}
+    }
+    assert not wrong
+
+
+def test_the_agent_and_the_benchmark_do_not_import_each_other_in_a_circle():
+    circle = [p for p in modules("accelopt_agent") if "nkibench" in imported(p)]
+    back = [p for p in modules("nkibench") if "accelopt_agent" in imported(p)]
+    assert not (circle and back)
+
+
+def test_profiling_needs_nothing_that_a_host_may_lack():
+    allowed = set(sys.stdlib_module_names) | ON_A_HOST | {"accelopt_profiling"}
+    wrong = {
+        f"{path.relative_to(ROOT)}: {name}" for path in modules("accelopt_profiling") for name in imported(path) - allowed
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize("room", [r for r in ROOMS if r != "accelopt_lsp"])
+def test_only_the_server_knows_editors(room):
+    wrong = {f"{path.relative_to(ROOT)}" for path in modules(room) if imported(path) & EDITOR_ONLY}
+    assert not wrong
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_names_say_what_a_file_is(room):
+    assert not [str(p.relative_to(ROOT)) for p in modules(room) if p.stem in SAY_NOTHING or p.parent.name in SAY_NOTHING]
+
+
+def test_every_room_says_what_it_is_for():
+    missing = [str(p.parent.relative_to(ROOT)) for p in ROOMS.values() if not (p.parent / "README.md").exists()]
+    assert not missing
+
+
+def test_no_file_names_a_package_registry():
+    hosts = ("pypi" + ".org", "registry.npmjs" + ".org", "deb.debian" + ".org", "pythonhosted" + ".org")
+    suffixes = {".py", ".md", ".toml", ".json", ".ts", ".mjs", ".sh", ".cfg", ".yml"}
+    skip = {".venv", ".tools", "node_modules", ".git", "bundled", "dist"}
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in ROOT.rglob("*")
+        if path.suffix in suffixes and not skip & set(path.relative_to(ROOT).parts) and path.is_file()
+        if any(host in path.read_text(errors="replace") for host in hosts)
+    ]
+    assert not wrong
