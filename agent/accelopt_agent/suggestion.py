@@ -23,7 +23,7 @@ class Speedup:
 class Suggestion:
     """A proved rewrite. ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and
     ``text`` the whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the
-    latencies of both on ``target``, found on ``host``."""
+    latencies of both on ``target``, found on ``host``; ``bound`` is what limits the slow one, if known."""
 
     id: str
     run: str
@@ -43,3 +43,4 @@ class Suggestion:
     target: str
     host: str
     steps: tuple[str, ...] = ()
+    bound: str | None = None

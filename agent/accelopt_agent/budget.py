@@ -1,0 +1,63 @@
+"""Counts what a run uses and says when its budget is spent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from accelopt_agent.events import Usage
+from accelopt_agent.request import Budget
+
+
+class Meter:
+    """The use of one run against its budget. ``clock`` gives seconds."""
+
+    def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
+        self.budget = budget
+        self._clock, self._started = clock, clock()
+        self.candidates = self.judged = self.skipped = 0
+        self.model_calls = self.tokens_in = self.tokens_out = 0
+        self.money: float | None = None
+
+    @property
+    def usage(self) -> Usage:
+        seconds = self._clock() - self._started
+        return Usage(
+            self.candidates, self.judged, self.skipped, self.model_calls, self.tokens_in, self.tokens_out,
+            seconds, self.money,
+        )  # fmt: skip
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the time is up, at least 0; None without a limit."""
+        if self.budget.seconds is None:
+            return None
+        return max(0.0, self.budget.seconds - (self._clock() - self._started))
+
+    @property
+    def candidates_left(self) -> int:
+        return max(0, self.budget.candidates - self.candidates)
+
+    def spent(self) -> str | None:
+        """Which part of the budget that no further work can do without is used up, as one line."""
+        if self.seconds_left == 0.0:
+            return f"the time of {self.budget.seconds:g} s is used up"
+        if not self.candidates_left:
+            return f"all {self.budget.candidates} candidates are tried"
+        return None
+
+    def model_spent(self) -> str | None:
+        """Which part of the budget forbids another call of the model, as one line."""
+        if self.budget.tokens is not None and self.tokens_in + self.tokens_out >= self.budget.tokens:
+            return f"the {self.budget.tokens} tokens are used up"
+        if self.budget.money is not None and (self.money or 0.0) >= self.budget.money:
+            return f"the money ({self.budget.money:g}) is used up"
+        return None
+
+    def charge(self, tokens_in: int, tokens_out: int, money: float | None) -> None:
+        """Book one call of a model."""
+        self.model_calls += 1
+        self.tokens_in += tokens_in
+        self.tokens_out += tokens_out
+        if money is not None:
+            self.money = (self.money or 0.0) + money

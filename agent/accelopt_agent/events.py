@@ -1,0 +1,79 @@
+"""What a search tells while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Union
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.suggestion import Suggestion
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+
+#: What the cost of a candidate says: it could not be run; it is slower than the baseline; it is not clearly
+#: faster, which may be noise; it is clearly faster and may go through the gate.
+Outcome = Literal["failed", "slower", "unclear", "faster"]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a run has used. ``judged`` counts the candidates that went through the gate, ``skipped`` those known
+    to be duplicates, traps or not wanted, which cost nothing. ``money`` is None without a configured price."""
+
+    candidates: int = 0
+    judged: int = 0
+    skipped: int = 0
+    model_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    money: float | None = None
+
+
+@dataclass(frozen=True)
+class BaselineMeasured:
+    kernel: str
+    measurement: KernelMeasurement
+
+
+@dataclass(frozen=True)
+class CandidateTried:
+    """The ``number``-th candidate of the run (from 1) and what its cost says. ``detail`` is one line."""
+
+    number: int
+    candidate: Candidate
+    outcome: Outcome
+    latency: Latency
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class CandidateJudged:
+    """What the gate says about a candidate that is clearly faster."""
+
+    candidate: Candidate
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class SuggestionFound:
+    suggestion: Suggestion
+
+
+@dataclass(frozen=True)
+class ProgressText:
+    """One line for a person: what is being done, or what went wrong and what that means."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The end of the run, with why it ended: one line."""
+
+    run: str
+    reason: str
+    usage: Usage
+
+
+Event = Union[BaselineMeasured, CandidateTried, CandidateJudged, SuggestionFound, ProgressText, Finished]  # noqa: UP007

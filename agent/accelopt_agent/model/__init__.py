@@ -1,0 +1,1 @@
+"""Rewrites by a language model behind any OpenAI-compatible address. Off unless configured."""

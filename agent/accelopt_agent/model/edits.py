@@ -1,0 +1,122 @@
+"""Read a coder's answer: search-and-replace blocks, found in the file and applied."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from accelopt_agent.lines import split_lines
+
+
+class BadAnswer(ValueError):
+    """An answer that holds no edits, or edits that do not fit the file. One line."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """These whole lines of the file become those."""
+
+    search: tuple[str, ...]
+    replace: tuple[str, ...]
+
+
+_HEAD = re.compile(r"^\s*<{4,}\s*(SEARCH|ORIGINAL)?\s*$", re.IGNORECASE)
+_MIDDLE = re.compile(r"^\s*={4,}\s*$")
+_TAIL = re.compile(r"^\s*>{4,}\s*(REPLACE|UPDATED)?\s*$", re.IGNORECASE)
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})[\w+-]*\s*$")
+
+#: More blocks than this is no edit but a model that repeats itself.
+MOST_BLOCKS = 64
+
+
+def read_edits(answer: str) -> list[Replacement]:
+    """The edits of ``answer``, whatever text and fences stand around them. A block said twice counts once.
+
+    Raises:
+        BadAnswer: there are none, or one is not finished.
+    """
+    found: dict[Replacement, None] = {}
+    search: list[str] | None = None
+    replace: list[str] | None = None
+    for line in split_lines(answer).texts:
+        if _HEAD.match(line):
+            search, replace = [], None
+        elif search is not None and replace is None and _MIDDLE.match(line):
+            replace = []
+        elif search is not None and replace is not None and _TAIL.match(line):
+            found.setdefault(Replacement(_bare(search), _bare(replace)))
+            search = replace = None
+        elif search is not None:
+            (search if replace is None else replace).append(line)
+        if len(found) > MOST_BLOCKS:
+            raise BadAnswer(f"the answer has more than {MOST_BLOCKS} edits")
+    if search is not None:
+        raise BadAnswer("the answer ends inside an edit")
+    if not found:
+        raise BadAnswer("the answer holds no edits")
+    return list(found)
+
+
+def _bare(lines: list[str]) -> tuple[str, ...]:
+    """Without the fences that some models put inside a block."""
+    if len(lines) >= 2 and _FENCE.match(lines[0]) and _FENCE.match(lines[-1]):
+        lines = lines[1:-1]
+    return tuple(line.rstrip() for line in lines)
+
+
+def apply_edits(text: str, edits: list[Replacement]) -> str:
+    """``text`` after all ``edits``, each of which must be found exactly once. White space at line ends does not
+    count, and neither does an indent that all lines of a block lack.
+
+    Raises:
+        BadAnswer: a block is empty, not in the file, or in it more than once.
+    """
+    for edit in edits:
+        lines = split_lines(text)
+        if not any(line.strip() for line in edit.search):
+            raise BadAnswer("an edit does not say which lines it changes")
+        at, indent = _place(lines.texts, edit.search)
+        new = [indent + line if line.strip() else line for line in edit.replace]
+        end = lines.ends[at + len(edit.search) - 1]
+        bodies = [*lines.texts[:at], *new, *lines.texts[at + len(edit.search) :]]
+        ends = [*lines.ends[:at], *[lines.newline] * (len(new) - 1), *([end] if new else [])]
+        ends += lines.ends[at + len(edit.search) :]
+        text = "".join(body + stop for body, stop in zip(bodies, ends, strict=True))
+    return text
+
+
+def _place(lines: tuple[str, ...], search: tuple[str, ...]) -> tuple[int, str]:
+    """Where ``search`` stands in ``lines``, and the indent it lacks there."""
+    found = []
+    for at in range(len(lines) - len(search) + 1):
+        indent = _missing_indent(lines[at : at + len(search)], search)
+        if indent is not None:
+            found.append((at, indent))
+    exact = [place for place in found if not place[1]]
+    found = exact or found
+    if not found:
+        raise BadAnswer(f"an edit changes lines that are not in the file: {_shown(search)}")
+    if len(found) > 1:
+        raise BadAnswer(f"an edit fits {len(found)} places in the file: {_shown(search)}")
+    return found[0]
+
+
+def _missing_indent(lines: tuple[str, ...], search: tuple[str, ...]) -> str | None:
+    indents = set()
+    for line, wanted in zip(lines, search, strict=True):
+        if not wanted.strip() or not line.strip():
+            if wanted.strip() or line.strip():
+                return None
+            continue
+        if not line.rstrip().endswith(wanted):
+            return None
+        before = line.rstrip()[: len(line.rstrip()) - len(wanted)]
+        if before.strip():
+            return None
+        indents.add(before)
+    return indents.pop() if len(indents) == 1 else None
+
+
+def _shown(search: tuple[str, ...]) -> str:
+    first = next(line.strip() for line in search if line.strip())
+    return first if len(first) <= 60 else first[:57] + "..."

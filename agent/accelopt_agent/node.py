@@ -1,0 +1,60 @@
+"""One version of the kernel in the search: the original or a candidate, with what is known about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from accelopt_agent.candidate import Candidate
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import KernelMeasurement
+
+
+@dataclass(eq=False)
+class Node:
+    """``kernel`` is the kernel as it stands in ``text``; ``candidate`` is None for the original.
+
+    ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``proof`` is what the gate
+    said, None when it was not asked. ``asked`` holds the proposers that were asked for rewrites of this node.
+    """
+
+    text: str
+    kernel: Kernel
+    measurement: KernelMeasurement
+    candidate: Candidate | None = None
+    parent: Node | None = None
+    step: tuple[str, str] | None = None
+    clearly_faster: bool = False
+    proof: Literal["accepted", "refused"] | None = None
+    asked: set[str] = field(default_factory=set)
+
+    @property
+    def us(self) -> float:
+        """Its time in microseconds, known as its measurement says; infinite when unknown."""
+        us = self.measurement.latency.us
+        return float("inf") if us is None else us
+
+    @property
+    def depth(self) -> int:
+        return 0 if self.parent is None else self.parent.depth + 1
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return self.candidate.steps if self.candidate else ()
+
+    @property
+    def made_by_rules(self) -> bool:
+        """Every rewrite on the way here is one of the catalogue, which means to keep what the kernel computes."""
+        return all(step.startswith("rule:") for step in self.steps)
+
+    @property
+    def may_be_built_upon(self) -> bool:
+        """Others' edits are built upon only after the gate has accepted them."""
+        return self.sound and (self.made_by_rules or self.proof == "accepted")
+
+    @property
+    def sound(self) -> bool:
+        """No version on the way here was refused by the gate, unless this one was accepted itself."""
+        if self.proof is not None:
+            return self.proof == "accepted"
+        return self.parent is None or self.parent.sound

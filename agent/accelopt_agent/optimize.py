@@ -1,0 +1,163 @@
+"""Search faster versions of the kernels of a file. This is what the editor and the command line call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from accelopt_agent.budget import Meter
+from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText, SuggestionFound
+from accelopt_agent.from_memory import MemoryProposer
+from accelopt_agent.hybrid import Hybrid
+from accelopt_agent.model.propose import ModelProposer
+from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.node import Node
+from accelopt_agent.profiled import HostGate, ProfiledCost
+from accelopt_agent.proposer import Proposer, RuleProposer
+from accelopt_agent.recorder import Recorder
+from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.search import BudgetSpent, KernelSearch
+from accelopt_agent.tools import CostModel, CostUnknown, Gate, ToolLost
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import RunStatus
+from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.kernels import Kernel, find_kernels
+from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
+
+
+def optimize(
+    request: OptimizeRequest, host: Host, memory: Memory | None, *, model: ModelSettings | None = None
+) -> AsyncGenerator[Event, None]:
+    """Search on ``host`` and yield what happens, the last event always being ``Finished``.
+
+    Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run
+    is then recorded as cancelled. Expected failures are told in the events and raised by nothing.
+    """
+    cost, gate = ProfiledCost(host, request), HostGate(host, request)
+    return drive(
+        request, cost, gate, memory, host.name, lambda meter: _proposers(request, memory, model, meter)
+    )
+
+
+def _proposers(
+    request: OptimizeRequest, memory: Memory | None, model: ModelSettings | None, meter: Meter
+) -> list[Proposer]:
+    found: list[Proposer] = []
+    if memory is not None:
+        found.append(MemoryProposer(memory))
+    found.append(RuleProposer(request.target))
+    if model is not None:
+        found.append(ModelProposer(model, meter, request.target))
+    return found
+
+
+@dataclass
+class _End:
+    """How a run ends unless something better is known: whoever drives it went away."""
+
+    status: RunStatus = "cancelled"
+    reason: str = "stopped"
+
+
+async def drive(
+    request: OptimizeRequest,
+    cost: CostModel,
+    gate: Gate,
+    memory: Memory | None,
+    host: str,
+    proposers: Callable[[Meter], Sequence[Proposer]],
+) -> AsyncGenerator[Event, None]:
+    """``optimize`` with its tools given: the part that runs without a host."""
+    recorder, meter, end = Recorder(memory), Meter(request.budget), _End()
+    kernels = _launched(request)
+    first = kernels[0] if kernels else None
+    options = {"budget": request.budget, "depth": request.depth}
+    run = await recorder.start(
+        str(request.path),
+        first.name if first else "",
+        first.content_hash if first else "",
+        request.target,
+        host,
+        options,
+    )
+    found = 0
+    try:
+        events = _all_kernels(request, kernels, cost, gate, recorder, meter, run, host, proposers)
+        async with aclosing(events):
+            async for event in events:
+                found += isinstance(event, SuggestionFound)
+                yield event
+        end = _End("finished", _nothing_more(found))
+    except BudgetSpent as spent:
+        end = _End("finished", f"{_nothing_more(found)}: {spent}")
+    except (ToolLost, CostUnknown) as error:
+        end = _End("failed", str(error))
+    except BaseException as error:
+        if isinstance(error, Exception):
+            end = _End("failed", f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        await recorder.finish(end.status, {"reason": end.reason, "usage": meter.usage, "suggestions": found})
+    if trouble := recorder.new_trouble():
+        yield ProgressText(trouble)
+    yield Finished(run, end.reason, meter.usage)
+
+
+def _nothing_more(found: int) -> str:
+    return f"{found} suggestion{'' if found == 1 else 's'}" if found else "nothing faster found"
+
+
+async def _all_kernels(
+    request: OptimizeRequest,
+    kernels: list[Kernel],
+    cost: CostModel,
+    gate: Gate,
+    recorder: Recorder,
+    meter: Meter,
+    run: str,
+    host: str,
+    proposers: Callable[[Meter], Sequence[Proposer]],
+) -> AsyncGenerator[Event, None]:
+    if not kernels:
+        which = f"no kernel {request.kernel}" if request.kernel else "no kernel that is launched"
+        raise CostUnknown("no-kernel", f"{request.path} has {which}.", lasting=True)
+    baseline = await cost.baseline()
+    measured = {m.name: m for m in baseline.kernels}
+    for kernel in sorted(kernels, key=lambda k: -_us(measured.get(k.name))):
+        measurement = measured.get(kernel.name)
+        if measurement is None or measurement.latency.us is None:
+            yield ProgressText(f"{kernel.name} cannot be optimized: {_why_unknown(baseline, measurement)}")
+            continue
+        await recorder.event("baseline", {"kernel": kernel.name, "latency": measurement.latency})
+        yield BaselineMeasured(kernel.name, measurement)
+        if measurement.correctness.status == "failed":
+            why = measurement.correctness.detail or "its result is wrong"
+            yield ProgressText(f"{kernel.name} is not optimized before it is right: {why}")
+            continue
+        root, sources = Node(request.text, kernel, measurement), list(proposers(meter))
+        strategy = Hybrid(root, [p.name for p in sources], target=request.target, depth=request.depth)
+        search = KernelSearch(
+            request, root, strategy, sources,
+            cost=cost, gate=gate, recorder=recorder, meter=meter, run=run, host=host,
+        ).run()  # fmt: skip
+        async with aclosing(search):
+            async for event in search:
+                yield event
+
+
+def _launched(request: OptimizeRequest) -> list[Kernel]:
+    kernels = find_kernels(request.text).kernels
+    if request.kernel is not None:
+        return [k for k in kernels if k.name == request.kernel]
+    return [k for k in kernels if not k.device_function]
+
+
+def _us(measurement: KernelMeasurement | None) -> float:
+    return 0.0 if measurement is None or measurement.latency.us is None else measurement.latency.us
+
+
+def _why_unknown(baseline: FileMeasurement, measurement: KernelMeasurement | None) -> str:
+    findings = [*(measurement.findings if measurement else []), *baseline.findings]
+    worst = [f for f in findings if f.severity == "error"] or findings
+    return worst[0].message if worst else "its time is not known, so nothing can be called faster."

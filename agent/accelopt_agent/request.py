@@ -1,0 +1,41 @@
+"""What is asked of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run may use at most, whichever ends first; None is no limit.
+
+    ``candidates`` counts the rewrites whose cost is found out; ``tokens`` those a model reads and writes;
+    ``money`` is in the currency of the model's configured price.
+    """
+
+    candidates: int = 60
+    seconds: float | None = 300.0
+    tokens: int | None = 200_000
+    money: float | None = None
+
+
+@dataclass(frozen=True)
+class OptimizeRequest:
+    """Search faster versions of ``kernel`` in the file ``text`` at ``path``, for ``target``.
+
+    ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder
+    and ``problem`` its setting of that name, as in ``profiler.ProfileRequest``. ``depth`` bounds how many rewrites
+    are composed, ``parallel`` how many costs are found out at a time.
+    """
+
+    path: Path
+    text: str
+    target: str
+    root: Path | None = None
+    problem: Mapping[str, str] | str | None = None
+    kernel: str | None = None
+    budget: Budget = field(default_factory=Budget)
+    depth: int = 6
+    parallel: int = 2
