@@ -1,0 +1,84 @@
+"""``@nki.jit`` without a compiler: calling the kernel runs it on the emulator."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.beta1 import language
+from accelopt_profiling.nki.dtypes import as_dtype
+from accelopt_profiling.nki.machine import Machine, running
+from accelopt_profiling.nki.tile import BlockArray, Tile
+
+#: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
+Launcher = Callable[[str], Machine]
+
+
+class Kernel:
+    """A kernel function. ``kernel(x)`` runs one program, ``kernel[n](x)`` a grid of them one after another."""
+
+    def __init__(self, function: Callable[..., Any], launch: Launcher, grid: tuple[int, ...] = (1,)) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self._launch, self.grid = function, launch, grid
+
+    def __getitem__(self, grid: Any) -> Kernel:
+        sizes = grid if isinstance(grid, tuple) else (grid,)
+        return Kernel(self.function, self._launch, tuple(int(n) for n in sizes))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from accelopt_profiling.nki.machine import _current
+
+        if _current:  # one kernel calls another: inlined
+            return self.function(*args, **kwargs)
+        machine = self._launch(self.__name__)  # type: ignore[attr-defined]
+        machine.arithmetic_of = language._operator
+        positional = [_argument(machine, a) for a in args]
+        named = {name: _argument(machine, a) for name, a in kwargs.items()}
+        result: Any = None
+        with running(machine):
+            for program in itertools.product(*(range(n) for n in self.grid)):
+                machine.begin_program(program, self.grid)
+                result = self.function(*positional, **named)
+        return _result(machine, result)
+
+
+def _argument(machine: Machine, value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.ndim:
+        return machine.argument(value)
+    if hasattr(value, "detach") and hasattr(value, "numpy"):
+        return machine.argument(_from_torch(value))
+    return value
+
+
+def _from_torch(tensor: Any) -> Any:
+    tensor = tensor.detach().cpu()
+    if str(tensor.dtype) == "torch.bfloat16":
+        import torch
+
+        return tensor.view(torch.int16).numpy().view(as_dtype("bfloat16"))
+    return tensor.numpy()
+
+
+def _result(machine: Machine, value: Any) -> Any:
+    if isinstance(value, Tile):
+        return machine.output(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)(_result(machine, v) for v in value)
+    if isinstance(value, BlockArray):
+        machine.fault("unsupported", "A kernel returns tensors in nl.shared_hbm, not tiles on the chip.")
+    return value
+
+
+def decorator(launch: Launcher) -> Callable[..., Any]:
+    """``nki.jit`` with or without arguments."""
+
+    def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+        if function is None:
+            return lambda f: Kernel(f, launch)
+        return function if isinstance(function, Kernel) else Kernel(function, launch)
+
+    return jit

@@ -1,0 +1,371 @@
+"""``neuronxcc.nki.language``: tensors, loops, indices, data movement and tile functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.beta1 import isa
+from accelopt_profiling.nki.beta1.tokens import Binary, Operation, Reduction, Unary, binary, reduce
+from accelopt_profiling.nki.dtypes import NAMES, MissingType, as_dtype, named
+from accelopt_profiling.nki.index import Affine, arange
+from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.machine import Pending, current
+from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, VECTOR_UNARY, operation_name
+from accelopt_profiling.nki.tile import BlockArray, Tile
+
+
+class ParDim(int):
+    """The size of the partition dimension; dimensions before it are block dimensions."""
+
+
+class Buffer:
+    """A place for a tensor: ``nl.sbuf``, ``nl.psum``, ``nl.hbm`` and its kinds."""
+
+    def __init__(self, name: str, memory: Memory, shared: bool = False) -> None:
+        self.name, self.memory, self.shared = name, memory, shared
+
+    def __repr__(self) -> str:
+        return f"nl.{self.name}"
+
+
+SBUF, PSUM = Buffer("sbuf", Memory.SBUF), Buffer("psum", Memory.PSUM)
+HBM, PRIVATE_HBM, SHARED_HBM = (
+    Buffer("hbm", Memory.HBM),
+    Buffer("private_hbm", Memory.HBM),
+    Buffer("shared_hbm", Memory.HBM, True),
+)
+_BUFFERS = {b.name: b for b in (SBUF, PSUM, HBM, PRIVATE_HBM, SHARED_HBM)}
+
+
+class TileSize:
+    """``nl.tile_size``: what the target's engines take at once."""
+
+    @property
+    def pmax(self) -> int:
+        return current().limits.partitions
+
+    @property
+    def gemm_stationary_fmax(self) -> int:
+        return current().limits.stationary_columns
+
+    @property
+    def gemm_moving_fmax(self) -> int:
+        return current().limits.moving_columns
+
+    @property
+    def psum_fmax(self) -> int:
+        return current().limits.psum_bank_bytes // 4
+
+    @property
+    def total_available_sbuf_size(self) -> int:
+        return current().limits.sbuf_bytes
+
+    bn_stats_fmax = 512
+    psum_min_align = 4
+    sbuf_min_align = 1
+
+
+def _dtype(value: Any) -> np.dtype[Any]:
+    try:
+        return as_dtype(value)
+    except (MissingType, TypeError) as error:
+        current().fault("unsupported", str(error))
+
+
+def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
+    machine = current()
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    place = _BUFFERS.get(buffer) if isinstance(buffer, str) else buffer
+    if place is None:
+        place = SBUF
+    if not isinstance(place, Buffer):
+        machine.fault("unsupported", f"The buffer {buffer!r} is not nl.sbuf, nl.psum or an HBM buffer.")
+    kind = _dtype(dtype)
+    plain = tuple(int(n) for n in sizes)
+    if place.memory is Memory.HBM:
+        if place.shared and fill is None:
+            return machine.shared(plain, kind, name)
+        return machine.allocate(plain, kind, Memory.HBM, name, fill)
+    rank = next((at for at, n in enumerate(sizes) if isinstance(n, ParDim)), 0)
+    if rank:
+        return BlockArray(machine, plain, rank, kind, place.memory, name, machine.line(), fill)
+    if len(plain) < 2:
+        plain = (*plain, 1)
+    return machine.allocate(plain, kind, place.memory, name, fill)
+
+
+def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
+    """A new tensor, unwritten. Default buffer: SBUF."""
+    return _create(shape, dtype, buffer, name, None)
+
+
+def zeros(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
+    return _create(shape, dtype, buffer, name, 0)
+
+
+def ones(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
+    return _create(shape, dtype, buffer, name, 1)
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any
+) -> Any:
+    return _create(shape, dtype, buffer, name, fill_value)
+
+
+def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
+    return _create(a.shape, dtype or a.dtype, buffer or _buffer_of(a), name, 0)
+
+
+def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
+    return _create(a.shape, dtype or a.dtype, buffer or _buffer_of(a), name, None)
+
+
+def _buffer_of(a: Any) -> Buffer:
+    return {Memory.SBUF: SBUF, Memory.PSUM: PSUM, Memory.HBM: SHARED_HBM}[a.buffer]
+
+
+def shared_constant(constant: Any, dtype: Any = None, **unused: Any) -> Tile:
+    """A constant tensor in HBM."""
+    array = np.asarray(constant)
+    return current().argument(array if dtype is None else array.astype(_dtype(dtype)))
+
+
+# Indices and loops
+
+
+class _Grid(tuple[Affine, ...]):
+    """The result of ``nl.mgrid``: a tuple of indices, the first also ``.p``, the last also ``.x``."""
+
+    __slots__ = ()
+
+    @property
+    def p(self) -> Affine:
+        return self[0]
+
+    @property
+    def x(self) -> Affine:
+        return self[-1]
+
+    @property
+    def y(self) -> Affine:
+        return self[-2]
+
+
+class MGrid:
+    """``nl.mgrid[0:128, 0:512]``: one open index per dimension."""
+
+    def __getitem__(self, key: Any) -> _Grid:
+        slices = key if isinstance(key, tuple) else (key,)
+        rank = len(slices)
+        indices = []
+        for axis, part in enumerate(slices):
+            line = arange(as_int(part.start or 0), as_int(part.stop), as_int(part.step or 1))
+            dims = tuple(line.dims[0] if d == axis else (1, 0) for d in range(rank))
+            indices.append(Affine(line.offset, dims))
+        return _Grid(indices)
+
+
+def nl_arange(*bounds: int) -> Affine:
+    """The positions 0..n-1, or start..stop-1."""
+    numbers = [as_int(b) for b in bounds]
+    if len(numbers) == 1:
+        return arange(0, numbers[0])
+    return arange(*numbers)
+
+
+def ds(start: Any, size: int) -> Any:
+    """A slice of ``size`` elements from ``start``."""
+    return slice(start, start + size)
+
+
+def affine_range(*bounds: Any, **unused: Any) -> range:
+    """A loop whose iterations do not depend on each other."""
+    return range(*(as_int(b) for b in bounds))
+
+
+# Data movement
+
+
+def load(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
+    """Bring a tile from HBM to SBUF."""
+    return current().load(src, None if dtype is None else _dtype(dtype), mask)
+
+
+def store(dst: Any, value: Any, *, mask: Any = None, **unused: Any) -> None:
+    """Write a tile to HBM."""
+    current().store(dst, value, mask)
+
+
+def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
+    """Bring a tile from HBM to SBUF with its two dimensions swapped: a DMA of single elements."""
+    machine = current()
+    tile = machine.operand(src)
+    if len(tile.dims) != 2:
+        machine.fault("unsupported", "nl.load_transpose2d takes a tensor of two dimensions.")
+    swapped = Tile(machine, tile.block, tile.offset, (tile.dims[1], tile.dims[0]))
+    if mask is not None or tile.out_of_range:
+        machine.fault(
+            "unsupported", "nl.load_transpose2d with a mask or an index out of range is not emulated."
+        )
+    return machine.load(swapped, None if dtype is None else _dtype(dtype), None)
+
+
+def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
+    """Copy a tile on the chip; the compiler runs it on ScalarE."""
+    return current().run(
+        "tensor_copy", (SCALAR, VECTOR), [src], np.copy, None if dtype is None else _dtype(dtype), mask
+    )
+
+
+def broadcast_to(src: Any, *, shape: Any, **unused: Any) -> Tile:
+    return current().broadcast(src, shape)
+
+
+def expand_dims(data: Any, axis: int) -> Tile:
+    """Add a dimension of size 1."""
+    machine = current()
+    key: list[Any] = [slice(None)] * len(data.shape)
+    key.insert(axis if axis >= 0 else len(key) + 1 + axis, None)
+    return machine.select(data, tuple(key))
+
+
+def loop_reduce(
+    value: Any, op: Any, loop_indices: Sequence[Any], *, mask: Any = None, dtype: Any = None, **unused: Any
+) -> Any:
+    """Combine a value over loops into the place it is assigned to; the first iteration sets the place."""
+    machine = current()
+    name = operation_name(op)
+    if name not in BINARY:
+        machine.fault("unsupported", f"loop_reduce with {name!r}; use add, multiply, max or min.")
+    return Pending(machine.operand(value), name, all(as_int(i) == 0 for i in loop_indices))
+
+
+# Computation
+
+
+def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unused: Any) -> Tile:
+    """``x @ y``. Without ``transpose_x`` TensorE transposes ``x`` first, and a copy brings it back to SBUF."""
+    machine = current()
+    left = machine.operand(x)
+    if not transpose_x:
+        turned = isa.nc_transpose(left)
+        left = machine.run("tensor_copy", (SCALAR, VECTOR), [turned], np.copy, left.dtype)
+    return isa.nc_matmul(left, y, mask=mask)
+
+
+def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
+    """Swap the two dimensions of a tile through TensorE; the result lies in PSUM."""
+    return isa.nc_transpose(x, dtype=dtype, mask=mask)
+
+
+def _choose(condition: Any, x: Any, y: Any) -> Any:
+    return np.where(condition != 0, x, y)
+
+
+def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
+    """``x`` where ``condition`` is not zero, else ``y``."""
+    machine = current()
+    kind = None if dtype is None else _dtype(dtype)
+    operands = [condition, x, y]
+    first = next((o for o in (x, y) if isinstance(o, Tile)), None)
+    if kind is None and first is not None:
+        kind = first.dtype
+    return machine.run("select", (VECTOR,), operands, _choose, kind, mask)
+
+
+def _mean(
+    x: Any, axis: Any = None, dtype: Any = None, mask: Any = None, keepdims: bool = False, **unused: Any
+) -> Any:
+    machine = current()
+    total = reduce(machine, "add", x, axis, dtype, mask, keepdims)
+    count = int(np.prod(x.shape)) // max(1, int(np.prod(total.shape)))
+    return binary(machine, "multiply", total, 1.0 / count)
+
+
+def softmax(x: Any, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
+    """Softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
+    machine = current()
+    peak = reduce(machine, "max", x, axis, None, mask, True, negate=True)
+    powers = isa.activation("exp", x, bias=peak)
+    total = reduce(machine, "add", powers, axis, None, None, True)
+    result = binary(machine, "multiply", powers, isa.reciprocal(total), dtype)
+    assert isinstance(result, Tile)
+    return result
+
+
+def var(x: Any, axis: Any = None, **unused: Any) -> Any:
+    """Variance along free dimensions."""
+    centred = binary(current(), "subtract", x, _mean(x, axis, keepdims=True))
+    return _mean(isa.activation("square", centred), axis)
+
+
+def static_cast(value: Any, dtype: Any) -> Tile:
+    return current().run("tensor_copy", (VECTOR, SCALAR), [value], np.copy, _dtype(dtype))
+
+
+def program_id(axis: int = 0) -> int:
+    return current().program[axis]
+
+
+def num_programs(axes: Any = 0) -> Any:
+    grid = current().grid
+    return tuple(grid[a] for a in axes) if isinstance(axes, (tuple, list)) else grid[axes]
+
+
+def program_ndim() -> int:
+    return len(current().grid)
+
+
+def device_print(prefix: Any = "", x: Any = None, **unused: Any) -> None:
+    """Nothing: there is no device to print from."""
+
+
+def _operator(name: str, *operands: Any) -> Tile:
+    """What Python operators on tiles mean."""
+    machine = current()
+    if name == "astype":
+        return static_cast(operands[0], operands[1])
+    if name == "negative":
+        return machine.run("tensor_scalar", (VECTOR, SCALAR), list(operands), np.negative)
+    result = binary(machine, name, *operands)
+    assert isinstance(result, Tile)
+    return result
+
+
+class _Fp32:
+    min = float(np.finfo(np.float32).min)
+    max = float(np.finfo(np.float32).max)
+
+
+def names() -> dict[str, Any]:
+    """The module's content."""
+    table: dict[str, Any] = {name: Unary(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"}
+    table.update(
+        {name: Binary(name) for name in BINARY if name not in ("max", "min", "rsqrt", "abs", "abs_max")}
+    )
+    table.update(
+        sum=Reduction("sum", "add"), prod=Reduction("prod", "multiply"), max=Reduction("max", "max"),
+        min=Reduction("min", "min"), all=Reduction("all", "logical_and"), mean=_mean, var=var,
+        bitwise_invert=table["invert"], abs_max=Operation("abs_max"),
+    )  # fmt: skip
+    for name in NAMES:
+        try:
+            table[name] = named(name)
+        except MissingType:
+            table[name] = name
+    table.update(
+        sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, par_dim=ParDim,
+        tile_size=TileSize(), mgrid=MGrid(), arange=nl_arange, ds=ds, ndarray=ndarray, zeros=zeros, ones=ones,
+        full=full, zeros_like=zeros_like, empty_like=empty_like, shared_constant=shared_constant,
+        affine_range=affine_range, sequential_range=affine_range, static_range=affine_range, load=load, store=store,
+        load_transpose2d=load_transpose2d, copy=copy, broadcast_to=broadcast_to, expand_dims=expand_dims,
+        loop_reduce=loop_reduce, matmul=matmul, transpose=transpose, where=where, softmax=softmax,
+        static_cast=static_cast, program_id=program_id, num_programs=num_programs, program_ndim=program_ndim,
+        device_print=device_print, fp32=_Fp32, tensor=Tile,
+    )  # fmt: skip
+    return table

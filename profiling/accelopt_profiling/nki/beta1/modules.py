@@ -1,0 +1,34 @@
+"""The stand-in modules ``neuronxcc.nki`` and below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.beta1 import isa, language
+from accelopt_profiling.nki.beta1.jit import Kernel, Launcher, decorator
+from accelopt_profiling.nki.beta1.namespace import Namespace
+from accelopt_profiling.nki.tile import Tile
+
+
+def modules(launch: Launcher) -> dict[str, Any]:
+    """Every stand-in by its import name."""
+    jit = decorator(launch)
+
+    def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run a kernel on NumPy arrays, as the SDK's own simulator does."""
+        return (kernel if isinstance(kernel, Kernel) else jit(kernel))(*args, **kwargs)
+
+    nl = Namespace("neuronxcc.nki.language", language.names())
+    nisa = Namespace("neuronxcc.nki.isa", isa.names())
+    typing = Namespace("neuronxcc.nki.typing", {"tensor": Tile, "mutable_tensor": Tile, "scalar": np.generic})
+    nki = Namespace(
+        "neuronxcc.nki",
+        {
+            "jit": jit, "trace": jit, "baremetal": jit, "benchmark": jit, "profile": jit,
+            "simulate_kernel": simulate_kernel, "language": nl, "isa": nisa, "typing": typing,
+        },
+    )  # fmt: skip
+    root = Namespace("neuronxcc", {"nki": nki, "_accelopt_emulated": True, "__version__": "0+emulated"})
+    return {m.__name__: m for m in (root, nki, nl, nisa, typing)}

@@ -1,0 +1,107 @@
+"""Which part of a block of memory has been written: how an uninitialised read is found without reading values."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+#: A half-open range per axis.
+Box = tuple[tuple[int, int], ...]
+
+_MANY = 12  # boxes kept before a bitmap takes over
+
+
+class Coverage:
+    """The written part of one block of shape ``shape``: all of it, a few boxes, or a bitmap."""
+
+    __slots__ = ("_bitmap", "_boxes", "_shape", "full")
+
+    def __init__(self, shape: tuple[int, ...], full: bool = False) -> None:
+        self._shape = shape
+        self._boxes: list[Box] = []
+        self._bitmap: npt.NDArray[np.bool_] | None = None
+        self.full = full
+
+    @property
+    def untouched(self) -> bool:
+        return not self.full and not self._boxes and self._bitmap is None
+
+    def write(self, box: Box) -> None:
+        """Mark ``box`` as written."""
+        if self.full:
+            return
+        if self._bitmap is not None:
+            self._bitmap[_slices(box)] = True
+            return
+        merged = box
+        for other in [*self._boxes]:
+            joined = _join(merged, other)
+            if joined is not None:
+                self._boxes.remove(other)
+                merged = joined
+        self._boxes.append(merged)
+        if all(low <= 0 and high >= n for (low, high), n in zip(merged, self._shape, strict=True)):
+            self.full, self._boxes = True, []
+        elif len(self._boxes) > _MANY:
+            self._use_bitmap()
+
+    def write_positions(self, positions: npt.NDArray[np.int64]) -> None:
+        """Mark single positions, given as offsets into the flattened block."""
+        if not self.full:
+            self._use_bitmap().reshape(-1)[positions] = True
+
+    def _use_bitmap(self) -> npt.NDArray[np.bool_]:
+        if self._bitmap is None:
+            self._bitmap = np.zeros(self._shape, dtype=bool)
+            for kept in self._boxes:
+                self._bitmap[_slices(kept)] = True
+            self._boxes = []
+        return self._bitmap
+
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Where nothing was written, as an array of the block's shape."""
+        if self.full:
+            return np.zeros(self._shape, dtype=bool)
+        return ~self._use_bitmap()
+
+    def holds(self, box: Box) -> bool:
+        """Whether every position of ``box`` has been written."""
+        if self.full or any(low >= high for low, high in box):
+            return True
+        if self._bitmap is not None:
+            return bool(self._bitmap[_slices(box)].all())
+        if any(_inside(box, other) for other in self._boxes):
+            return True
+        if len(self._boxes) < 2:
+            return False
+        overlap = np.zeros([high - low for low, high in box], dtype=bool)
+        for other in self._boxes:
+            cut = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, other, strict=True)]
+            if all(low < high for low, high in cut):
+                start = [low for low, _ in box]
+                overlap[tuple(slice(a - s, b - s) for (a, b), s in zip(cut, start, strict=True))] = True
+        return bool(overlap.all())
+
+
+def _slices(box: Box) -> tuple[slice, ...]:
+    return tuple(slice(low, high) for low, high in box)
+
+
+def _inside(inner: Box, outer: Box) -> bool:
+    return all(a >= c and b <= d for (a, b), (c, d) in zip(inner, outer, strict=True))
+
+
+def _join(a: Box, b: Box) -> Box | None:
+    """One box equal to the union of both, if there is one."""
+    if _inside(a, b):
+        return b
+    if _inside(b, a):
+        return a
+    differing = [axis for axis, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
+    if len(differing) != 1:
+        return None
+    axis = differing[0]
+    (low_a, high_a), (low_b, high_b) = a[axis], b[axis]
+    if low_a > high_b or low_b > high_a:
+        return None
+    return (*a[:axis], (min(low_a, low_b), max(high_a, high_b)), *a[axis + 1 :])

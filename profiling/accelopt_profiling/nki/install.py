@@ -1,0 +1,86 @@
+"""Put the emulated dialect where ``import neuronxcc.nki`` looks, unless the real SDK is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from accelopt_profiling.nki.machine import Machine, Mode
+from accelopt_profiling.nki.rules import Limits
+
+
+@dataclass
+class Emulation:
+    """The launches of one emulated run, in order. ``real`` tells that the SDK itself ran and nothing was emulated."""
+
+    mode: Mode = "full"
+    record: bool = True
+    limits: Limits = field(default_factory=Limits)
+    real: bool = False
+    machines: list[Machine] = field(default_factory=list)
+
+    def launch(self, kernel: str) -> Machine:
+        machine = Machine(self.mode, self.record, self.limits)
+        machine.trace.kernel = kernel
+        self.machines.append(machine)
+        return machine
+
+
+_active: list[Emulation] = []
+
+
+def _launch(kernel: str) -> Machine:
+    if _active:
+        return _active[-1].launch(kernel)
+    return Machine()
+
+
+def sdk_present() -> bool:
+    """Whether the real ``neuronxcc`` is importable."""
+    loaded = sys.modules.get("neuronxcc")
+    if loaded is not None:
+        return not getattr(loaded, "_accelopt_emulated", False)
+    try:
+        return importlib.util.find_spec("neuronxcc.nki") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+@contextmanager
+def emulated(mode: Mode = "full", record: bool = True, limits: Limits | None = None) -> Iterator[Emulation]:
+    """Run kernels of the body on the emulator. With the real SDK present, nothing is replaced.
+
+    The stand-in modules stay for as long as the context lasts; kernels loaded inside must be run inside.
+    """
+    emulation = Emulation(mode, record, limits or Limits())
+    if sdk_present():
+        emulation.real = True
+        yield emulation
+        return
+    before = {name: sys.modules.get(name) for name in _modules()}
+    sys.modules.update(_modules())
+    _active.append(emulation)
+    try:
+        yield emulation
+    finally:
+        _active.pop()
+        for name, module in before.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
+
+
+_built: dict[str, Any] = {}
+
+
+def _modules() -> dict[str, Any]:
+    if not _built:
+        from accelopt_profiling.nki.beta1.modules import modules
+
+        _built.update(modules(_launch))
+    return _built

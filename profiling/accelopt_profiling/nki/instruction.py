@@ -1,0 +1,81 @@
+"""What a kernel asks of the hardware, instruction by instruction: the trace that the time model reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from accelopt_profiling.nki.coverage import Box
+
+#: Engine names as the NKI documentation writes them; "DMA" stands for the sixteen DMA engines together.
+TENSOR, VECTOR, SCALAR, GPSIMD, DMA = "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA"
+COMPUTE_ENGINES = (TENSOR, VECTOR, SCALAR, GPSIMD)
+
+
+class Memory(str, Enum):
+    HBM = "hbm"
+    SBUF = "sbuf"
+    PSUM = "psum"
+
+
+class Place:
+    """One block of memory as the trace knows it: its size and where it was made, without its values."""
+
+    __slots__ = ("constant", "free_bytes", "ident", "line", "memory", "name", "shape")
+
+    def __init__(
+        self,
+        ident: int,
+        memory: Memory,
+        shape: tuple[int, ...],
+        itemsize: int,
+        name: str,
+        line: int,
+        constant: bool,
+    ) -> None:
+        self.ident, self.memory, self.shape, self.name, self.line = ident, memory, shape, name, line
+        self.constant = constant  # never written by the kernel: an input
+        size = itemsize
+        for n in shape[1:]:
+            size *= n
+        self.free_bytes = size  # bytes per partition
+
+
+#: A region: a place and a half-open range per axis of its shape.
+Region = tuple[Place, Box]
+
+
+class Instruction:
+    """One instruction.
+
+    ``engines`` lists the engines that can run it, the developer's choice or the usual one first. ``free`` is the
+    number of elements per partition of the operand that sets the cost, ``flops`` counts multiply and add apart.
+    ``bytes`` and ``descriptors`` (contiguous runs) are set for DMA, ``accumulate`` for a matmul that adds to PSUM.
+    """
+
+    __slots__ = (
+        "accumulate", "bytes", "descriptors", "engines", "flops", "free", "itemsize", "line", "onezero", "opcode",
+        "partitions", "psum_inputs", "reads", "stationary", "transpose", "writes",
+    )  # fmt: skip
+
+    def __init__(self, opcode: str, engines: tuple[str, ...], line: int, partitions: int, free: int) -> None:
+        self.opcode, self.engines, self.line = opcode, engines, line
+        self.partitions, self.free = partitions, free
+        self.itemsize = 4
+        self.reads: list[Region] = []
+        self.writes: list[Region] = []
+        self.bytes = self.descriptors = self.flops = self.psum_inputs = self.stationary = 0
+        self.accumulate = self.onezero = self.transpose = False
+
+    def __repr__(self) -> str:
+        return f"<{self.opcode} on {'|'.join(self.engines)} {self.partitions}x{self.free} line {self.line}>"
+
+
+@dataclass
+class Trace:
+    """The instructions of one run in program order, and the bytes that a run cannot avoid to move."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+    input_bytes: int = 0
+    output_bytes: int = 0
+    kernel: str = ""

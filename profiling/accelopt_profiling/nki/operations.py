@@ -1,0 +1,107 @@
+"""Element-wise and reducing operations by name, with their NumPy meaning in float32 and the engine that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def erf(x: Array) -> Array:
+    """The error function. Abramowitz and Stegun 7.1.26 in float64: absolute error below 1.5e-7."""
+    z = np.abs(x.astype(np.float64))
+    t = 1.0 / (1.0 + 0.3275911 * z)
+    series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
+    return np.asarray(np.sign(x) * (1.0 - series * np.exp(-z * z)), dtype=x.dtype)
+
+
+def sigmoid(x: Array) -> Array:
+    y = np.negative(x)
+    with np.errstate(over="ignore"):
+        np.exp(y, out=y)
+    y += 1
+    return np.reciprocal(y, out=y)
+
+
+def softplus(x: Array) -> Array:
+    return np.logaddexp(x, np.zeros((), dtype=x.dtype)).astype(x.dtype)
+
+
+def _gelu(x: Array) -> Array:
+    return np.asarray(0.5 * x * (1.0 + erf(x / np.float32(np.sqrt(2.0)))), dtype=x.dtype)
+
+
+def _gelu_tanh(x: Array) -> Array:
+    inner = np.float32(np.sqrt(2.0 / np.pi)) * (x + np.float32(0.044715) * x * x * x)
+    return np.asarray(0.5 * x * (1.0 + np.tanh(inner)), dtype=x.dtype)
+
+
+def _silu_derivative(x: Array) -> Array:
+    s = sigmoid(x)
+    return np.asarray(s * (1 + x * (1 - s)))
+
+
+#: Functions that ScalarE computes (``nisa.activation``); the documentation's list of activation functions.
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "copy": np.copy, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "square": np.square, "tanh": np.tanh,
+    "rsqrt": lambda x: np.reciprocal(np.sqrt(x)), "sigmoid": sigmoid, "relu": lambda x: np.maximum(x, x.dtype.type(0)),
+    "silu": lambda x: x * sigmoid(x), "silu_dx": _silu_derivative, "gelu": _gelu, "gelu_apprx_tanh": _gelu_tanh,
+    "gelu_apprx_sigmoid": lambda x: x * sigmoid(np.float32(1.702) * x),
+    "sin": np.sin, "cos": np.cos, "arctan": np.arctan, "erf": erf,
+    "softplus": softplus, "mish": lambda x: x * np.tanh(softplus(x)), "abs": np.abs, "sign": np.sign,
+    "reciprocal": np.reciprocal, "negative": np.negative,
+}  # fmt: skip
+
+#: Functions ``nl`` offers on a tile that run on VectorE.
+VECTOR_UNARY: dict[str, Callable[[Array], Array]] = {
+    "ceil": np.ceil, "floor": np.floor, "trunc": np.trunc, "invert": np.invert, "logical_not": np.logical_not,
+}  # fmt: skip
+
+#: Operations with two operands: ``tensor_tensor``, ``tensor_scalar``, reductions.
+BINARY: dict[str, Callable[..., Array]] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "power": np.power,
+    "maximum": np.maximum, "minimum": np.minimum, "max": np.maximum, "min": np.minimum, "mod": np.mod, "fmod": np.fmod,
+    "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater, "greater_equal": np.greater_equal,
+    "less": np.less, "less_equal": np.less_equal, "logical_and": np.logical_and, "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor, "left_shift": np.left_shift, "right_shift": np.right_shift,
+    "rsqrt": lambda x, _: np.reciprocal(np.sqrt(x)),
+    "abs": lambda x, _: np.abs(x), "abs_max": lambda x, y: np.maximum(np.abs(x), np.abs(y)),
+}  # fmt: skip
+
+#: Operations that give a truth value, stored as a number.
+PREDICATES = frozenset(
+    {
+        "equal",
+        "not_equal",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+    }
+)
+
+REDUCTIONS: dict[str, Callable[..., Array]] = {
+    "add": np.add.reduce, "multiply": np.multiply.reduce, "maximum": np.maximum.reduce, "minimum": np.minimum.reduce,
+    "max": np.maximum.reduce, "min": np.minimum.reduce,
+    "logical_or": np.logical_or.reduce, "logical_and": np.logical_and.reduce,
+}  # fmt: skip
+
+#: Other spellings of an operation: NumPy's function names.
+_SPELLINGS = {
+    "amax": "max", "amin": "min", "true_divide": "divide", "sum": "add", "prod": "multiply", "remainder": "mod",
+    "absolute": "abs", "arctan": "arctan", "bitwise_invert": "invert",
+}  # fmt: skip
+
+
+def operation_name(token: Any) -> str:
+    """The name of the operation that a kernel passes as ``op``: an ``nl`` function, a NumPy function or a string."""
+    name = token if isinstance(token, str) else getattr(token, "__name__", "")
+    return _SPELLINGS.get(name, name)

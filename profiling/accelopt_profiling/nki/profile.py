@@ -1,0 +1,185 @@
+"""The step ``profile`` for NKI kernels: a trace for the first numbers, then values, compared with the reference."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.jobs import ProfileParams, StepError
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
+from accelopt_profiling.nki.compare import compare, widen
+from accelopt_profiling.nki.fault import KernelFault
+from accelopt_profiling.nki.install import Emulation, emulated
+from accelopt_profiling.nki.instruction import Trace
+from accelopt_profiling.nki.report import measurement
+from accelopt_profiling.nki.specs import specs_of, stand_ins
+from accelopt_profiling.nki.time_model.estimate import estimate
+from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
+from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.targets.load import UnknownTarget
+from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.usercode import load_module, user_errors
+
+_TOOLCHAIN = {"nki": "emulated, neuronxcc.nki dialect", "numpy": np.__version__}
+
+
+def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasurement]:
+    """Measure the NKI kernels of a file: first numbers through ``context.emit``, the complete ones returned.
+
+    Raises:
+        StepFailed: the file or its problem cannot be run.
+    """
+    try:
+        machine = hardware(params.target)
+    except UnknownTarget as error:
+        raise StepFailed(StepError("unsupported", str(error))) from None
+    with emulated(limits=machine.limits):
+        run = _Run(context, params, machine)
+        if params.input_specs:
+            run.trace(stand_ins(params.input_specs))
+        with user_errors(context):
+            inputs = run.problem.inputs(params.seed)
+        specs = specs_of(inputs)
+        if specs is not None and specs != params.input_specs:
+            context.emit({"input_specs": specs})
+            run.trace(stand_ins(specs))
+        run.check(inputs)
+        return run.measurements()
+
+
+class _Run:
+    """One file under emulation: its module and problem, and what is known of its kernels so far."""
+
+    def __init__(self, context: StepContext, params: ProfileParams, machine: Hardware) -> None:
+        self.context, self.params, self.hardware = context, params, machine
+        if params.problem is None:
+            raise StepFailed(StepError("no-problem", "No problem says what inputs this kernel takes."))
+        self.module: ModuleType = self._load()
+        with user_errors(context):
+            self.problem: Problem = load_problem(context, params.problem, self.module)
+        self.traced: Emulation | None = None
+        self.fault: KernelFault | None = None
+        self.findings: list[Finding] = []
+        self.correctness = Correctness()
+        self.stage = "traced"
+
+    def _load(self) -> ModuleType:
+        try:
+            with user_errors(self.context):
+                return load_module(self.context)
+        except StepFailed as failed:
+            cause = failed.__cause__
+            if isinstance(cause, KernelFault):
+                raise StepFailed(
+                    StepError(cause.code, cause.message, self.context.source.kernel, cause.line)
+                ) from None
+            raise
+
+    def trace(self, inputs: list[Any]) -> None:
+        """Run without values and emit first numbers. Host code that needs values just has to wait for them."""
+        with emulated("trace", limits=self.hardware.limits) as emulation:
+            try:
+                self.problem.run(self.module, inputs)
+            except KernelFault as fault:
+                self.fault = fault
+            except Exception:
+                return
+        if emulation.real:
+            return
+        self.traced = emulation
+        self._collect(emulation)
+        self.context.emit({"kernels": self.measurements()})
+
+    def check(self, inputs: list[Any]) -> None:
+        """Run with values and compare the outputs with the reference in float64."""
+        if self.fault is not None:
+            return
+        with emulated("full", record=self.traced is None, limits=self.hardware.limits) as emulation:
+            try:
+                with user_errors(self.context):
+                    outputs = self.problem.run(self.module, inputs)
+            except StepFailed as failed:
+                if not isinstance(failed.__cause__, KernelFault):
+                    raise
+                self.fault = failed.__cause__
+                self._collect(emulation)
+                return
+        if self.traced is None:
+            self.traced = emulation
+        self._collect(emulation)
+        with user_errors(self.context):
+            expected = self.problem.reference([widen(value) for value in inputs])
+        self.stage = "checked"
+        if expected is not None:
+            self.correctness = compare(outputs, expected, self.problem.tolerance)
+
+    def _collect(self, emulation: Emulation) -> None:
+        for machine in emulation.machines:
+            for finding in machine.findings:
+                if finding not in self.findings:
+                    self.findings.append(finding)
+
+    def measurements(self) -> list[KernelMeasurement]:
+        """What is known now, kernel by kernel."""
+        return [self._measure(kernel, first=at == 0) for at, kernel in enumerate(self.params.kernels)]
+
+    def _measure(self, kernel: Kernel, first: bool) -> KernelMeasurement:
+        findings = [
+            f
+            for f in self.findings
+            if kernel.first_line <= f.line <= kernel.end_line or (first and not f.line)
+        ]
+        if self.fault is not None:
+            inside = kernel.first_line <= self.fault.line <= kernel.end_line
+            if inside or (first and not self._owned(self.fault.line)):
+                line = self.fault.line or kernel.line
+                findings.append(Finding(self.fault.code, line, "error", self.fault.message))
+        if self.correctness.status == "failed":
+            findings.append(
+                Finding("wrong-result", kernel.line, "error", f"Wrong result: {self.correctness.detail}")
+            )
+        trace = self._trace_of(kernel)
+        if trace is None:
+            if self.fault is None:
+                message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
+                findings.append(Finding("never-launched", kernel.line, "information", message))
+            return KernelMeasurement(
+                kernel.name, kernel.line, "nki", self.params.target, self.params.host, findings=findings,
+                content_hash=kernel.content_hash, stage=self.stage, toolchain=_TOOLCHAIN,
+            )  # fmt: skip
+        answer = estimate(trace, self.hardware)
+        result = measurement(
+            kernel,
+            self.params.target,
+            self.params.host,
+            answer,
+            findings,
+            self.correctness,
+            self.stage,
+            _TOOLCHAIN,
+        )
+        if self.fault is not None:
+            return dataclasses.replace(
+                result, correctness=Correctness("failed", self.fault.message), stage=self.stage
+            )
+        return result
+
+    def _owned(self, line: int) -> bool:
+        return any(k.first_line <= line <= k.end_line for k in self.params.kernels)
+
+    def _trace_of(self, kernel: Kernel) -> Trace | None:
+        if self.traced is None:
+            return None
+        name = kernel.name.split("#")[0].rpartition(".")[2]
+        launches = [m.trace for m in self.traced.machines if m.trace.kernel == name and m.trace.instructions]
+        if not launches:
+            return None
+        return Trace(
+            [i for t in launches for i in t.instructions], sum(t.input_bytes for t in launches),
+            sum(t.output_bytes for t in launches), name,
+        )  # fmt: skip

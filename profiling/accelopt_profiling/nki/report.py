@@ -1,0 +1,98 @@
+"""Turn the model's answer into what the editor shows: quantities, line costs, findings."""
+
+from __future__ import annotations
+
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
+from accelopt_profiling.nki.instruction import DMA
+from accelopt_profiling.nki.time_model.estimate import Estimate
+from accelopt_profiling.quantity import Known, Quantity, estimated, executed
+
+#: DMA guide: contiguous pieces of 2 KiB or more are recommended, below 256 B the overhead rules.
+_GOOD_PIECE = 2048
+#: Lines below this share of the time are not worth a word.
+_WORTH = 0.02
+
+
+def measurement(
+    kernel: Kernel, target: str, host: str, answer: Estimate, findings: list[Finding], correctness: Correctness,
+    stage: str, toolchain: dict[str, str],
+) -> KernelMeasurement:  # fmt: skip
+    """One kernel's measurement from the model's answer."""
+    latency = Latency(answer.us, answer.low_us, answer.high_us, Known.ESTIMATED)
+    return KernelMeasurement(
+        name=kernel.name, line=kernel.line, dialect="nki", target=target, host=host, correctness=correctness,
+        latency=latency, percent_of_peak=answer.percent_of_peak, bound=answer.bound, quantities=quantities(answer),
+        lines=lines(answer), findings=[*findings, *cost_findings(answer)], content_hash=kernel.content_hash,
+        stage=stage, toolchain=toolchain,
+    )  # fmt: skip
+
+
+def quantities(answer: Estimate) -> dict[str, Quantity]:
+    """Bytes and instructions as executed; engine times as estimated."""
+    plan = answer.schedule
+    found = {
+        "dma_read_bytes": executed(plan.read_bytes, "B"),
+        "dma_write_bytes": executed(plan.write_bytes, "B"),
+        "dma_descriptors": executed(sum(plan.line_descriptors.values()), ""),
+        "instructions": executed(sum(plan.instructions.values()), ""),
+        "roofline": _interval(answer, answer.roofline_us, exact=True),
+    }
+    for engine, share in answer.busy.items():
+        if plan.busy[engine]:
+            found[f"{engine} busy"] = _interval(answer, share * answer.us)
+    return found
+
+
+def _interval(answer: Estimate, us: float, exact: bool = False) -> Quantity:
+    if exact or not answer.us:
+        return estimated(us, us, us, "us")
+    return estimated(us, us * answer.low_us / answer.us, us * answer.high_us / answer.us, "us")
+
+
+def lines(answer: Estimate) -> list[LineCost]:
+    """A short text per line that costs something: the engine it keeps busy, or the bytes it moves."""
+    plan = answer.schedule
+    scale = answer.us / plan.total if plan.total else 0.0
+    found = []
+    for line, engines in sorted(plan.lines.items()):
+        engine = max(engines, key=lambda e: engines[e])
+        share = engines[engine] / plan.total if plan.total else 0.0
+        ns = engines[engine] * scale * 1000
+        if engine == DMA:
+            size, pieces = plan.line_bytes.get(line, 0), max(1, plan.line_descriptors.get(line, 1))
+            text = f"moves {_bytes(size)} in {_bytes(size / pieces)} pieces, DMA {_time(ns)}, {share:.0%}"
+        else:
+            text = f"{engine} {_time(ns)}, {share:.0%}"
+        details = {f"{e} busy": _interval(answer, t * scale) for e, t in engines.items()}
+        if line in plan.line_bytes:
+            details["dma_bytes"] = executed(plan.line_bytes[line], "B")
+        found.append(LineCost(line, text, share, details))
+    return [cost for cost in found if cost.share is None or cost.share >= _WORTH / 10]
+
+
+def cost_findings(answer: Estimate) -> list[Finding]:
+    """Lines whose transfers are cut too small, where it matters."""
+    plan = answer.schedule
+    found = []
+    for line, size in plan.line_bytes.items():
+        piece = size / max(1, plan.line_descriptors.get(line, 1))
+        busy = plan.lines[line].get(DMA, 0.0) / plan.total if plan.total else 0.0
+        if piece < _GOOD_PIECE and busy >= _WORTH:
+            message = (
+                f"This transfer moves pieces of {_bytes(piece)} and takes {busy:.0%} of the DMA time there is; "
+                f"pieces of 2 KiB or more use the DMA engines well. Make the free dimension of the tile larger."
+            )
+            found.append(Finding("small-dma", line, "warning", message))
+    return found
+
+
+def _bytes(size: float) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("KiB", 1024.0)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size:.0f} B"
+
+
+def _time(ns: float) -> str:
+    return f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} us"

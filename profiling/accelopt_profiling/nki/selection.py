@@ -1,0 +1,145 @@
+"""Turn ``tile[key]`` into a strided view: integers, slices and affine indices together give one access pattern."""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.index import Affine, Dim, IntArray, _merge
+from accelopt_profiling.nki.tile import Tile
+
+
+def select(tile: Tile, key: Any) -> Tile:
+    """The view ``tile[key]``. Lazy: nothing is read. Indices out of range are kept for a mask to make legal.
+
+    Raises:
+        KernelFault: the index has too many entries, or is of a kind the dialect does not have.
+    """
+    if key is Ellipsis:
+        return tile
+    machine = tile.machine
+    entries = list(key) if isinstance(key, tuple) else [key]
+    if tile.positions is not None:
+        machine.fault(
+            "unsupported", "A gathered view cannot be indexed again; use its indices on the tensor itself."
+        )
+    entries = _complete(tile, entries)
+    dims = tile.dims
+    offset = tile.offset
+    basic: list[tuple[int, Dim]] = []  # where in the result, and the dimension
+    advanced: list[tuple[Affine | IntArray, int, int]] = []  # index, step in elements, axis
+    first_advanced = -1
+    shape_of: tuple[Dim, ...] = ()
+    out_of_range: list[tuple[int, Affine]] = []
+    axis = 0
+    for entry in entries:
+        if entry is None:
+            basic.append((len(basic), (1, 0)))
+            continue
+        num, step = dims[axis]
+        if isinstance(entry, slice):
+            start, count, stride = _slice(tile, entry, num, axis)
+            offset += start * step
+            basic.append((len(basic), (count, step * stride)))
+        elif isinstance(entry, Affine):
+            if entry.low < 0 or entry.high >= num:
+                out_of_range.append((num, entry))
+            offset += entry.offset * step
+            shape_of = _merge(shape_of, entry.dims) if shape_of else entry.dims
+            if first_advanced < 0:
+                first_advanced = len(basic)
+            advanced.append((entry, step, axis))
+        elif isinstance(entry, np.ndarray) and entry.ndim > 0:
+            if first_advanced < 0:
+                first_advanced = len(basic)
+            advanced.append((entry, step, axis))
+        else:
+            position = _integer(tile, entry, axis)
+            if not 0 <= position < num:
+                machine.fault("out-of-bounds", f"Index {position} is outside dimension {axis} of size {num}.")
+            offset += position * step
+        axis += 1
+    if any(isinstance(index, np.ndarray) for index, _, _ in advanced):
+        return _gather(tile, offset, advanced, basic)
+    if advanced:
+        steps = [0] * len(shape_of)
+        for index, step, _ in advanced:
+            assert isinstance(index, Affine)
+            for d, (n, s) in enumerate(index.dims, len(shape_of) - len(index.dims)):
+                if n > 1:
+                    steps[d] += s * step
+        result = tuple((n, s) for (n, _), s in zip(shape_of, steps, strict=True))
+        plain = [dim for _, dim in basic]
+        view = Tile(machine, tile.block, offset, (*plain[:first_advanced], *result, *plain[first_advanced:]))
+    else:
+        view = Tile(machine, tile.block, offset, tuple(dim for _, dim in basic))
+    view.out_of_range = out_of_range
+    return view
+
+
+def _complete(tile: Tile, entries: list[Any]) -> list[Any]:
+    used = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    rank = len(tile.dims)
+    if used > rank:
+        tile.machine.fault(
+            "out-of-bounds", f"{used} indices for a tensor of {rank} dimensions, shape {tile.shape}."
+        )
+    missing = [slice(None)] * (rank - used)
+    for at, entry in enumerate(entries):
+        if entry is Ellipsis:
+            return [*entries[:at], *missing, *entries[at + 1 :]]
+    return [*entries, *missing]
+
+
+def _slice(tile: Tile, entry: slice, num: int, axis: int) -> tuple[int, int, int]:
+    start = 0 if entry.start is None else _integer(tile, entry.start, axis)
+    stop = num if entry.stop is None else _integer(tile, entry.stop, axis)
+    stride = 1 if entry.step is None else _integer(tile, entry.step, axis)
+    if start < 0:
+        start += num
+    if stop < 0:
+        stop += num
+    if stride < 1:
+        tile.machine.fault(
+            "unsupported", f"A slice step of {stride} on dimension {axis}; steps are positive."
+        )
+    if start < 0 or stop > num:
+        message = f"The slice {start}:{stop} leaves dimension {axis} of size {num}."
+        tile.machine.fault("out-of-bounds", message)
+    return start, max(0, -(-(stop - start) // stride)), stride
+
+
+def _integer(tile: Tile, value: Any, axis: int) -> int:
+    if isinstance(value, Affine) and all(n == 1 for n, _ in value.dims):
+        return value.offset
+    try:
+        return as_int(value)
+    except TypeError:
+        kind = type(value).__name__
+        message = f"Dimension {axis} is indexed with a {kind}; use integers, slices, nl.arange or nl.mgrid."
+        return tile.machine.fault("unsupported", message)
+
+
+def _gather(
+    tile: Tile, offset: int, advanced: list[tuple[Affine | IntArray, int, int]], basic: list[tuple[int, Dim]]
+) -> Tile:
+    machine = tile.machine
+    if any(num != 1 for _, (num, _) in basic):
+        machine.fault(
+            "unsupported",
+            "Irregular indices and slices cannot be mixed; index every dimension with nl.arange.",
+        )
+    total: Any = np.int64(offset - sum(i.offset * step for i, step, _ in advanced if isinstance(i, Affine)))
+    for index, step, axis in advanced:
+        positions = np.asarray(index)
+        num = tile.dims[axis][0]
+        if positions.size and (positions.min() < 0 or positions.max() >= num):
+            machine.fault(
+                "out-of-bounds", f"An index reaches {positions.max()}; dimension {axis} has size {num}."
+            )
+        total = total + positions * step
+    view = Tile(machine, tile.block, 0, ())
+    view.positions = np.asarray(total, dtype=np.int64)
+    return view
