@@ -75,7 +75,9 @@ class _State:
             changed.reshape(-1, changed.shape[-1])[3::7] = 0.0
             return changed
         if self.distribution == "integers":
-            return self.generator.integers(0 if non_negative else -2, 3, size=array.shape).astype(np.float64)
+            return np.asarray(
+                self.generator.integers(0 if non_negative else -2, 3, size=array.shape), np.float64
+            )
         if self.distribution == "shuffled":
             shuffled: Array = self.generator.permutation(array.reshape(-1)).reshape(array.shape)
             return shuffled

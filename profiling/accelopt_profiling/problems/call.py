@@ -70,9 +70,18 @@ def _call_model(cls: Any, call: Call, arguments: list[Any]) -> Any:
     construct, inputs = arguments
     torch.manual_seed(call.seed)
     model = cls(*construct)
-    model = model.eval() if hasattr(model, "eval") else model
+    if torch.cuda.is_available():
+        model, inputs = model.cuda(), [to_device(v) for v in inputs]
+    torch.manual_seed(call.seed)
     with torch.no_grad():
         return model(*inputs)
+
+
+def to_device(value: Any) -> Any:
+    """A tensor on the GPU (or on its stand-in); anything else as it is."""
+    import torch
+
+    return value.cuda() if isinstance(value, torch.Tensor) else value
 
 
 def _poisoned(spec: OutputSpec) -> Any:

@@ -31,7 +31,7 @@ def load_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleTyp
     if ref.kind == "selfrun":
         from accelopt_profiling.problems.selfrun import load_selfrun_problem
 
-        return load_selfrun_problem(context, ref)
+        return load_selfrun_problem(context, ref, kernel_module)
     from accelopt_profiling.problems.module import load_module_problem
 
     return load_module_problem(context, ref, kernel_module)

@@ -42,8 +42,13 @@ class Problem(Protocol):
     call comes from the original file, what answers it from the candidate, in another process.
     """
 
-    tolerance: Tolerance
-    shapes: Sequence[Mapping[str, Any]]  # further cases; empty when the problem has one shape only
+    @property
+    def tolerance(self) -> Tolerance:
+        """What the problem states; the gate's own rule holds for what is None in it."""
+
+    @property
+    def shapes(self) -> Sequence[Mapping[str, Any]]:
+        """Further cases: keyword arguments for ``inputs``. Empty when the problem has one shape only."""
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         """Draw the inputs of the main case, or of ``shape``, after seeding every generator with ``seed``."""

@@ -64,10 +64,16 @@ def own_runs(text: str) -> OwnRuns:
         for name, node in functions.items()
         if name in reaching and name.startswith(("test", "bench")) and _runs_alone(node)
     ]
-    recorded = [
-        n for n in launchers(text) if n in functions and not n.startswith(("test", "bench", "main", "run"))
+    recorded = [n for n in launchers(text) if functions[n].args.args or functions[n].args.vararg]
+    recorded += [  # ``attention = Attention.apply`` of an autograd function
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "apply"
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in reaching
     ]
-    recorded = [n for n in recorded if functions[n].args.args or functions[n].args.vararg]
     return OwnRuns(main, module, tests, recorded or sorted(nki))
 
 

@@ -1,0 +1,104 @@
+"""A file that runs its own kernels: its ``__main__`` block, its own statements, its tests and benchmarks.
+
+There is no reference. To profile, the file is run and its launches are watched. To check a candidate, the calls that
+the original's own run makes of its functions are recorded, and candidate and original get the same arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+import runpy
+import sys
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from accelopt_profiling.problems.call import Call
+from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.problems.seeding import seed_everything
+from accelopt_profiling.worker.step import StepContext
+
+
+class SelfrunProblem:
+    """Runs the file. ``run`` returns no outputs: what counts are the launches that the emulation sees."""
+
+    tolerance = Tolerance()
+    shapes: Sequence[Mapping[str, Any]] = ()
+
+    def __init__(self, path: str, file: str, options: Mapping[str, Any]) -> None:
+        self._path, self._file = path, file
+        self._main = bool(options.get("main"))
+        self._functions = [str(name) for name in options.get("functions", [])]
+
+    def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
+        seed_everything(seed)
+        return []
+
+    def reference(self, inputs: list[Any]) -> list[Any] | None:
+        return None
+
+    def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
+        """Run the ``__main__`` block and the tests; the module's own statements ran when it was imported."""
+        if self._main:
+            run_as_main(self._path)
+        for name in self._functions:
+            function = getattr(module, name, None)
+            if callable(function):
+                function(**first_parameters(function))
+        return []
+
+    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
+        return Call("", "script"), []
+
+    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
+        return outputs
+
+
+def run_as_main(path: str, init_globals: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Run a file as the main program, with an empty command line; its normal exit is no error."""
+    previous = sys.argv
+    sys.argv = [path]
+    try:
+        return runpy.run_path(path, init_globals, run_name="__main__")
+    except SystemExit as stop:
+        if stop.code not in (None, 0):
+            raise
+        return {}
+    finally:
+        sys.argv = previous
+
+
+def first_parameters(function: Any) -> dict[str, Any]:
+    """The first value of each ``pytest.mark.parametrize`` of a test, by argument name.
+
+    Raises:
+        ProblemError: the test wants an argument that nothing gives.
+    """
+    given: dict[str, Any] = {}
+    for mark in getattr(function, "pytestmark", []):
+        if getattr(mark, "name", "") != "parametrize" or len(mark.args) < 2:
+            continue
+        names, rows = mark.args[0], list(mark.args[1])
+        listed = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+        if rows:
+            row = getattr(rows[0], "values", rows[0]) if not isinstance(rows[0], dict) else rows[0]
+            values = list(row) if len(listed) > 1 or hasattr(rows[0], "marks") else [row]
+            given.update(zip(listed, values, strict=False))
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in given and parameter.default is parameter.empty and parameter.kind in (0, 1, 3):
+            message = (
+                f"`{function.__name__}` wants the argument `{name}`, which only its test runner can give."
+            )
+            raise ProblemError("problem-invalid", message)
+    return given
+
+
+def load_selfrun_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
+    """With the kernel's module, the file as it runs itself; without, the recorded calls of the original (the gate)."""
+    path = str(context.kernel_path)
+    if kernel_module is not None:
+        return SelfrunProblem(path, context.source.kernel, ref.options)
+    from accelopt_profiling.problems.recorded import RecordedProblem
+
+    return RecordedProblem(context, ref.options)
