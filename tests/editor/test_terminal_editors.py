@@ -1,0 +1,64 @@
+"""The server in editors without any code of ours: Neovim's own client and Emacs' eglot, both headless."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).parent
+SERVER = json.dumps([sys.executable, "-m", "accelopt_lsp", "lsp"])
+BROKEN = "import neuronxcc.nki as nki\n\n\n@nki.jit\ndef kernel(x:\n    return x\n"
+
+pytestmark = pytest.mark.editor
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    shutil.copy(ROOT / "examples/nki_silu.py", folder)
+    (folder / "broken.py").write_text(BROKEN)
+    return folder
+
+
+def drive(command: list[str], work: Path) -> dict[str, object]:
+    environment = {
+        **os.environ, "WORK": str(work), "SERVER": SERVER, "ACCELOPT_DB": str(work.parent / "memory.db"),
+        "HOME": str(work.parent), "XDG_STATE_HOME": str(work.parent / "state"),
+    }  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=420, env=environment, cwd=work)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return json.loads(done.stdout)
+
+
+def pairs(work: Path) -> int:
+    command = [sys.executable, "-m", "accelopt_lsp", "memory", "stats", "--json"]
+    environment = {**os.environ, "ACCELOPT_DB": str(work.parent / "memory.db")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=60)
+    return int(json.loads(done.stdout)["pairs"])
+
+
+def test_neovim(work):
+    before = (work / "nki_silu.py").read_text()
+    nvim = Path(sys.executable).parent / "nvim"
+    seen = drive([str(nvim), "--headless", "-u", "NONE", "-i", "NONE", "-l", str(HERE / "neovim/drive.lua")], work)
+    assert seen["diagnostic"] == "syntax-error"
+    assert "est." in seen["lens"]
+    assert "trn1" in seen["lens"]
+    assert seen["hover"]
+    assert seen["hints"] > 0
+    assert (work / "nki_silu.py").read_text() != before
+    assert pairs(work) == 1
+
+
+def test_emacs(work):
+    before = (work / "nki_silu.py").read_text()
+    seen = drive(["emacs", "--batch", "-l", str(HERE / "emacs/drive.el")], work)
+    assert "parse" in seen["diagnostic"]
+    assert (work / "nki_silu.py").read_text() != before
+    assert pairs(work) == 1
