@@ -1,0 +1,115 @@
+"""Code actions: everything a lens or a button can do, so that editors without lenses and buttons lose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.features.wording import origin, speedup
+from accelopt_lsp.jobs import Job
+from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_profiling.measurement import Finding
+
+REWRITE = "refactor.rewrite.accelopt"
+SUGGESTION = f"{REWRITE}.suggestion"
+OPTIMIZE = f"{REWRITE}.optimize"
+PROFILE = f"{REWRITE}.profile"
+REJECT = f"{REWRITE}.reject"
+CANCEL = f"{REWRITE}.cancel"
+QUICKFIX = "quickfix.accelopt"
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something to choose. ``command`` is its name after ``accelopt.server.``; a suggestion also has ``resolve``,
+    what is needed to compute its edit later. ``fixes`` are codes of findings that it removes."""
+
+    title: str
+    kind: str
+    command: str
+    argument: Mapping[str, object]
+    resolve: dict[str, str] | None = None
+    by_model: bool = False
+    preferred: bool = False
+    disabled: str | None = None
+    fixes: tuple[str, ...] = field(default=())
+
+
+def actions(
+    state: FileState, first: int, last: int, jobs: Iterable[Job], only: Sequence[str] | None = None
+) -> list[Action]:
+    """The actions for the 1-based lines ``first``..``last``, best suggestions first; ``only`` are the kinds asked for,
+    each standing for the kinds below it too."""
+    found = [a for a in _all(state, first, last, list(jobs)) if _wanted(a.kind, only)]
+    return sorted(found, key=lambda a: _ORDER.index(a.kind))
+
+
+_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, CANCEL, PROFILE, REJECT]
+
+
+def _all(state: FileState, first: int, last: int, jobs: list[Job]) -> Iterator[Action]:
+    inside = [k for k in state.kernels if k.kernel.first_line <= last and first <= k.kernel.end_line]
+    for kernel in inside:
+        yield from _of_kernel(state, kernel, jobs)
+    if state.trusted and (inside or state.kernels):
+        yield Action("Profile this file now", PROFILE, "profile", {"uri": state.uri})
+    for job in jobs:
+        yield Action(f"Cancel: {job.title}", CANCEL, "cancel", {"job": job.id, "uri": state.uri})
+    if any(f.code == "no-problem" for f in _findings(state)):
+        name = inside[0].kernel.name if inside else state.kernels[0].kernel.name if state.kernels else ""
+        where = {"uri": state.uri, "kernel": name}
+        yield Action(
+            "Create a problem file for this kernel", QUICKFIX, "createProblem", where, fixes=("no-problem",)
+        )
+
+
+def _of_kernel(state: FileState, kernel: KernelState, jobs: list[Job]) -> Iterator[Action]:
+    name = kernel.kernel.name
+    where = {"uri": state.uri, "kernel": name}
+    for index, suggestion in enumerate(kernel.offers):
+        yield _suggestion(state, suggestion, best=index == 0)
+        title = f"Reject: {suggestion.summary}"
+        yield Action(title, REJECT, "reject", {"id": suggestion.id, "uri": state.uri})
+    if not kernel.offers:
+        for suggestion in kernel.suggestions[:1]:
+            reason = f"{name} has changed since this was found; save it and optimize again."
+            yield _suggestion(state, suggestion, best=False, disabled=reason)
+    searching = any(j.kind == "optimize" and j.kernel == name for j in jobs)
+    if state.trusted and not searching:
+        yield Action(f"Optimize {name}", OPTIMIZE, "optimize", where)
+
+
+def _suggestion(
+    state: FileState, suggestion: Suggestion, *, best: bool, disabled: str | None = None
+) -> Action:
+    title = f"{suggestion.summary.rstrip('.')} · {speedup(suggestion.speedup)} · {origin(suggestion)}"
+    return Action(
+        title=title,
+        kind=SUGGESTION,
+        command="accept",
+        argument={"id": suggestion.id, "uri": state.uri},
+        resolve={
+            "id": suggestion.id,
+            "uri": state.uri,
+            "kernel": suggestion.kernel,
+            "hash": suggestion.base_hash,
+        },
+        by_model=suggestion.origin.startswith("model:")
+        or any(s.startswith("model:") for s in suggestion.steps),
+        preferred=best,
+        disabled=disabled,
+        fixes=("faster-known",),
+    )
+
+
+def _findings(state: FileState) -> Iterator[Finding]:
+    yield from state.findings
+    yield from state.run_findings
+    for kernel in state.kernels:
+        if kernel.shown is not None:
+            yield from kernel.shown.findings
+
+
+def _wanted(kind: str, only: Sequence[str] | None) -> bool:
+    return not only or any(kind == o or kind.startswith(f"{o}.") for o in only)

@@ -1,0 +1,67 @@
+"""Findings as diagnostics: those of the text, of the last profile, and what only a history of results can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from accelopt_lsp.features.change import change
+from accelopt_lsp.features.wording import duration, speedup
+from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_profiling.measurement import Finding
+
+#: A kernel that got slower by at least this share (0..1) since the last save is worth a warning.
+REGRESSION = 0.05
+
+#: At most so many diagnostics for one file; the rest are counted in a last one.
+MOST = 100
+
+
+def findings(state: FileState) -> list[Finding]:
+    """Everything to say about a file now, by line. What belongs to older text says so and is only a hint."""
+    said = [*state.findings, *(_old(state.run_findings) if state.edited else state.run_findings)]
+    for kernel in state.kernels:
+        if kernel.shown is not None:
+            said += _old(kernel.shown.findings) if kernel.old else kernel.shown.findings
+        said += _from_history(kernel)
+    said = sorted(_once(said), key=lambda f: f.line)
+    if len(said) > MOST:
+        rest = len(said) - MOST
+        first = said[:MOST]
+        more = Finding("more-findings", first[-1].line, "information", f"{rest} more findings are not shown.")
+        said = [*first, more]
+    return said
+
+
+def _from_history(kernel: KernelState) -> Iterator[Finding]:
+    line = kernel.kernel.line
+    if kernel.shown is not None and kernel.before is not None and not kernel.old:
+        changed = change(kernel.before, kernel.shown)
+        if changed and changed.direction == "slower" and changed.share >= REGRESSION:
+            now, then = duration(kernel.shown.latency), duration(kernel.before.latency)
+            message = f"{kernel.kernel.name} is {changed}: {now}, before {then}."
+            yield Finding("regression", line, "warning", message)
+    if kernel.offers:
+        best = kernel.offers[0]
+        message = f"A proved faster version of {kernel.kernel.name} is known: {speedup(best.speedup)}. {best.summary}"
+        yield Finding("faster-known", line, "hint", message)
+
+
+def _old(said: Iterable[Finding]) -> list[Finding]:
+    return [
+        replace(f, severity="hint", message=f"Before this edit: {f.message}", quickfix=None) for f in said
+    ]
+
+
+def _once(said: Iterable[Finding]) -> Iterator[Finding]:
+    """The same thing on the same line once, and a missing problem once per file."""
+    seen: set[tuple[str, int, str]] = set()
+    for finding in said:
+        key = (
+            (finding.code, 0, "")
+            if finding.code == "no-problem"
+            else (finding.code, finding.line, finding.message)
+        )
+        if key not in seen:
+            seen.add(key)
+            yield finding

@@ -1,0 +1,73 @@
+"""The full table of a kernel, as Markdown or as plain text."""
+
+from __future__ import annotations
+
+from accelopt_lsp.features.change import change
+from accelopt_lsp.features.wording import bare_duration, headline, origin, percent, quantity, speedup
+from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_profiling.measurement import KernelMeasurement
+
+
+def hover(state: FileState, line: int, markdown: bool) -> str | None:
+    """What is known about the kernel around the 1-based ``line``, on its head (decorators to ``def``), and about a
+    single line where that line has a cost; None elsewhere."""
+    kernel = state.kernel_at(line)
+    if kernel is None or kernel.shown is None:
+        return None
+    if line <= kernel.kernel.line:
+        return _kernel(kernel, kernel.shown, markdown)
+    return None if kernel.old else _line(kernel.shown, line, markdown)
+
+
+def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> str:
+    strong = "**" if markdown else ""
+    parts = [f"{strong}{kernel.kernel.name}{strong}: {headline(result)}"]
+    if kernel.old:
+        parts.append("This is the result for the text before the last edit. Save to profile again.")
+    elif changed := change(kernel.before, result):
+        parts.append(f"{str(changed).capitalize()}.")
+    parts.append(_correctness(result))
+    rows = [("time", bare_duration(result.latency), str(result.latency.known))]
+    if result.percent_of_peak is not None:
+        rows.append(("of peak", f"{percent(result.percent_of_peak)} %", str(result.latency.known)))
+    rows += [(name.replace("_", " "), quantity(q), str(q.known)) for name, q in result.quantities.items()]
+    parts.append(_table(rows, markdown))
+    if kernel.offers:
+        parts.append(
+            "\n".join(f"- {speedup(s.speedup)}: {s.summary} ({origin(s)})" for s in kernel.offers[:5])
+        )
+    about = [f"target {result.target}", f"host {result.host}"]
+    about += [f"{name} {version}" for name, version in result.toolchain.items()]
+    if result.receipt:
+        about.append(f"receipt {result.receipt}")
+    parts.append(", ".join(about))
+    return "\n\n".join(parts)
+
+
+def _line(result: KernelMeasurement, line: int, markdown: bool) -> str | None:
+    cost = next((c for c in result.lines if c.line == line), None)
+    if cost is None:
+        return None
+    parts = [cost.text] if cost.text else []
+    if cost.share is not None:
+        parts.append(f"{percent(cost.share * 100)} % of what limits {result.name}")
+    rows = [(name.replace("_", " "), quantity(q), str(q.known)) for name, q in cost.quantities.items()]
+    if rows:
+        parts.append(_table(rows, markdown))
+    return "\n\n".join(parts) or None
+
+
+def _correctness(result: KernelMeasurement) -> str:
+    checked = result.correctness
+    if checked.status == "not checked":
+        return f"Result not checked. {checked.detail}".strip()
+    share = f" ({percent(checked.checked * 100)} % of the output compared)" if checked.checked else ""
+    verdict = "agrees with" if checked.status == "passed" else "DISAGREES with"
+    return f"The result {verdict} the reference{share}. {checked.detail}".strip()
+
+
+def _table(rows: list[tuple[str, str, str]], markdown: bool) -> str:
+    if markdown:
+        body = [f"| {name} | {value} | {known} |" for name, value, known in rows]
+        return "\n".join(["| what | value | how known |", "|---|---:|---|", *body])
+    return "\n".join(f"{name}: {value} ({known})" for name, value, known in rows)

@@ -1,0 +1,82 @@
+"""Code lenses above a kernel: what it costs, what can be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from accelopt_lsp.features.change import change
+from accelopt_lsp.features.wording import duration, headline, speedup
+from accelopt_lsp.jobs import Job
+from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.quantity import Known
+
+
+@dataclass(frozen=True)
+class Lens:
+    """A title on a 1-based line, and the command that choosing it runs: its name after ``accelopt.server.``."""
+
+    line: int
+    title: str
+    command: str
+    argument: Mapping[str, object]
+
+
+def lenses(state: FileState, jobs: Iterable[Job], targets: Mapping[Dialect, str]) -> list[Lens]:
+    """The lenses of a file, top to bottom: one with the result per kernel, one to optimize it or to stop doing so,
+    and one per kernel with suggestions."""
+    running = list(jobs)
+    found: list[Lens] = []
+    for kernel in state.kernels:
+        if kernel.kernel.device_function and kernel.shown is None:
+            continue
+        line, name = kernel.kernel.first_line, kernel.kernel.name
+        where = {"uri": state.uri, "kernel": name}
+        profiling = next((j for j in running if j.kind == "profile"), None)
+        target = targets.get(kernel.kernel.dialect, "")
+        title = result_title(state, kernel, target, profiling is not None)
+        found.append(Lens(line, title, "profile", where))
+        if not state.trusted:
+            continue
+        search = next((j for j in running if j.kind == "optimize" and j.kernel == name), None)
+        if search:
+            found.append(Lens(line, "optimizing... (cancel)", "cancel", {"job": search.id}))
+        else:
+            found.append(Lens(line, "optimize", "optimize", where))
+        if kernel.offers:
+            best = kernel.offers[0]
+            count = len(kernel.offers)
+            proved = "1 proved faster version" if count == 1 else f"{count} proved faster versions"
+            title = f"{proved}: {speedup(best.speedup)}"
+            found.append(Lens(line, title, "suggestions", {**where, "id": best.id}))
+    return found
+
+
+def result_title(state: FileState, kernel: KernelState, target: str, profiling: bool) -> str:
+    """``est. 812-1,010 us on trn1 · 41 % of peak · VectorE bound · 18 % faster than last save``."""
+    result = kernel.shown
+    if result is None:
+        if profiling:
+            return f"profiling for {target}..." if target else "profiling..."
+        if not state.trusted:
+            return "not profiled: this workspace is not trusted"
+        return "not profiled yet"
+    if kernel.old:
+        doing = "profiling..." if profiling else "save to profile again"
+        return f"before this edit: {headline(result)} · {doing}"
+    parts = [headline(result)]
+    if result.correctness.status == "failed":
+        parts.insert(0, "wrong result")
+    if result.latency.known is not Known.NOT_MEASURED and (changed := change(kernel.before, result)):
+        parts.append(str(changed))
+    if profiling:
+        parts.append("profiling...")
+    elif result.correctness.status == "not checked":
+        parts.append("result not checked")
+    return " · ".join(parts)
+
+
+def short_result(kernel: KernelState) -> str:
+    """A few words for a status line or a log."""
+    return f"{kernel.kernel.name}: {duration(kernel.shown.latency) if kernel.shown else 'not profiled'}"

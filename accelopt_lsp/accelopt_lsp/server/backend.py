@@ -1,0 +1,104 @@
+"""What the server needs from the rooms behind it. ``rooms.py`` is the real one; tests script their own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from typing import Protocol, Union
+
+from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.measurement import FileMeasurement
+
+
+class BackendProblem(Exception):
+    """Something expected went wrong: what happened, to what, what to do next. Shown to the person as it is."""
+
+
+class HostDown(BackendProblem):
+    """The host cannot be reached; what needs none goes on. Said in the status item, not in a message per save."""
+
+
+@dataclass(frozen=True)
+class FileText:
+    """The text a request is about, as the editor has it, the kernels found in it, and the settings that hold.
+
+    ``again`` asks for a new run even where the answer is remembered.
+    """
+
+    path: str
+    text: str
+    found: Discovery
+    settings: Settings
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What the memory knows about a text: the last numbers, and suggestions still open for it, best first."""
+
+    results: FileMeasurement | None = None
+    suggestions: list[Suggestion] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A search went on: what is being tried, how many candidates were, and the share (0..1) of the budget spent."""
+
+    message: str
+    tried: int = 0
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A search is over: how many candidates were tried, and in words how it went."""
+
+    tried: int
+    message: str
+
+
+SearchEvent = Union[Tried, Suggestion, Ended]  # noqa: UP007
+
+
+class Backend(Protocol):
+    """Profiles, searches and remembers. Nothing here may block the event loop."""
+
+    #: Called with the reason when a configured host cannot be reached and another one is used, None when it can.
+    host_problem: Callable[[str | None], None]
+
+    #: Called with the reason when the memory cannot be used; once per reason.
+    memory_problem: Callable[[str], None]
+
+    async def remembered(self, file: FileText) -> Remembered:
+        """What is known without running anything."""
+
+    def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+        """Profile a file; yields growing results, the last one ``complete``. Closing it ends what it started.
+
+        Raises:
+            HostDown, BackendProblem
+        """
+
+    def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
+        """Search for faster versions of one kernel. Closing it ends what it started.
+
+        Raises:
+            HostDown, BackendProblem
+        """
+
+    async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
+        """The suggestion of that id, from the memory. Raises BackendProblem."""
+
+    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
+        """Remember that a suggestion was applied; returns in words what was saved. Raises BackendProblem."""
+
+    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
+        """Remember that a suggestion was not wanted; returns in words what was saved. Raises BackendProblem."""
+
+    async def depends_on(self, file: FileText, path: str) -> bool:
+        """Whether results for ``file`` come from the file ``path`` too (its problem, or a module it imports)."""
+
+    async def close(self) -> None:
+        """End everything that runs."""

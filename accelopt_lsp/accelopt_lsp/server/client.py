@@ -1,0 +1,72 @@
+"""What the editor on the other side can do. A client that says nothing is served without anything optional."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lsprotocol import types
+
+from accelopt_lsp.server.configuration import editor_settings
+
+
+@dataclass(frozen=True)
+class Client:
+    """The client's capabilities and what it said in ``initializationOptions``.
+
+    ``trusted`` is False in a workspace whose code must not run; ``status`` asks for ``accelopt/status``
+    notifications; ``commands`` are commands of the client itself that titles may call instead of a server command.
+    """
+
+    capabilities: types.ClientCapabilities = field(default_factory=types.ClientCapabilities)
+    trusted: bool = True
+    status: bool = False
+    commands: frozenset[str] = frozenset()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, params: types.InitializeParams) -> Client:
+        """Read the parameters of ``initialize``; options of a wrong type count as absent."""
+        options = params.initialization_options
+        given: dict[str, Any] = options if isinstance(options, dict) else {}
+        commands = given.get("clientCommands")
+        own = {"trusted", "status", "clientCommands"}
+        settings = editor_settings({k: v for k, v in given.items() if k not in own})
+        return cls(
+            capabilities=params.capabilities,
+            trusted=given.get("trusted") is not False,
+            status=given.get("status") is True,
+            commands=frozenset(c for c in commands if isinstance(c, str))
+            if isinstance(commands, list)
+            else frozenset(),
+            settings=settings,
+        )
+
+    def has(self, *path: str) -> bool:
+        """Whether the capability at ``path`` (attribute names of lsprotocol) is there and true."""
+        return bool(self.get(*path))
+
+    def get(self, *path: str) -> Any:
+        """The capability at ``path``, None where any part of it is missing."""
+        node: Any = self.capabilities
+        for name in path:
+            node = getattr(node, name, None)
+        return node
+
+    @property
+    def resolves_edits(self) -> bool:
+        support = self.get("text_document", "code_action", "resolve_support", "properties") or ()
+        return "edit" in support and self.has("text_document", "code_action", "data_support")
+
+    @property
+    def code_action_literals(self) -> bool:
+        return self.has("text_document", "code_action", "code_action_literal_support")
+
+    @property
+    def tags_llm_edits(self) -> bool:
+        tags = self.get("text_document", "code_action", "tag_support", "value_set") or ()
+        return types.CodeActionTag.LlmGenerated in tags
+
+    @property
+    def markdown_hover(self) -> bool:
+        return types.MarkupKind.Markdown in (self.get("text_document", "hover", "content_format") or ())

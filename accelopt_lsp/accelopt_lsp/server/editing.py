@@ -1,0 +1,206 @@
+"""What happens when a document is opened, edited, saved or closed. Handlers call these and return at once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from accelopt_lsp.server.backend import BackendProblem, FileText
+from accelopt_lsp.server.board import FileState
+from accelopt_lsp.server.documents import DocumentText, file_path, read_source
+from accelopt_lsp.server.moves import LineMap
+from accelopt_profiling.kernels import Discovery, may_hold_kernels
+from accelopt_profiling.measurement import Finding
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
+
+#: The text is read again when nothing was typed for so many seconds.
+PAUSE = 0.2
+
+
+class Editing:
+    def __init__(self, server: AccelOptServer) -> None:
+        self._server = server
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._flows: dict[str, asyncio.Task[None]] = {}
+        self._edits: dict[str, asyncio.Event] = {}
+
+    def opened(self, uri: str) -> None:
+        """Show the last numbers at once, then profile what they do not cover."""
+        path = file_path(uri)
+        if path is not None:
+            self._server.board.put(FileState(uri, path, trusted=self._server.client.trusted))
+            self._server.watching.opened(uri)
+            self._flow(uri, self._open(uri))
+
+    def edited(self, uri: str, changes: list[types.TextDocumentContentChangeEvent]) -> None:
+        """Only mark results as old; the kernels are found again after a pause."""
+        moved = LineMap.of(changes)
+        if self._server.board.update(uri, lambda state: state.edit(moved)) is None:
+            return
+        self._edits.pop(uri, asyncio.Event()).set()
+        if timer := self._timers.pop(uri, None):
+            timer.cancel()
+        self._timers[uri] = asyncio.get_running_loop().call_later(PAUSE, self._read_again, uri)
+
+    def saved(self, uri: str) -> None:
+        """Profile the text as it is now, and the open files whose results depend on this one."""
+        if timer := self._timers.pop(uri, None):
+            timer.cancel()
+        self._flow(uri, self._save(uri))
+
+    def closed(self, uri: str) -> None:
+        """Forget the document; what runs for it ends."""
+        self._stop(uri)
+        self._server.board.drop(uri)
+        self._server.publisher.clear(uri)
+
+    def deleted(self, uri: str) -> None:
+        """The file is gone from the disk while the editor may still show it: end what runs, keep the numbers."""
+        if any(self._server.jobs.running(uri)):
+            self._server.say(f"{file_path(uri)} was deleted; what ran for it was stopped.")
+        self._stop(uri)
+
+    async def text_changes(self, uri: str, seconds: float) -> bool:
+        """Wait until the document is edited; False when it was not within ``seconds``."""
+        event = self._edits.setdefault(uri, asyncio.Event())
+        try:
+            await asyncio.wait_for(event.wait(), seconds)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+    async def file(self, uri: str) -> FileText:
+        """The text of a document and its kernels, for a command; the document may be closed.
+
+        Raises:
+            BackendProblem: it cannot be read, is not text, or does not parse.
+        """
+        try:
+            document = await self._server.documents.text(uri)
+        except (OSError, ValueError) as error:
+            raise BackendProblem(f"{uri} cannot be read: {error}") from None
+        found = await self._find(document)
+        if self._server.board.get(uri) is None:
+            trusted = self._server.client.trusted
+            self._server.board.put(FileState(uri, document.path, trusted=trusted).with_text(found))
+        for finding in found.findings:
+            if finding.code == "syntax-error":
+                raise BackendProblem(f"{document.path}:{finding.line}: {finding.message}")
+        return FileText(
+            document.path, document.text, found, await self._server.configuration.of(document.path)
+        )
+
+    async def profile_dependents(self, path: str) -> None:
+        """Profile the open files whose results come from ``path`` too, because it was written."""
+        for other in self._server.board.files():
+            if other.path == path or not other.kernels:
+                continue
+            opened = await self._look(other.uri)
+            if opened is not None and await self._server.backend.depends_on(opened, path):
+                self._profile(other.uri, opened, again=True)
+
+    def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        for flow in self._flows.values():
+            flow.cancel()
+
+    async def _open(self, uri: str) -> None:
+        file = await self._look(uri, disk=True)
+        if file is None:
+            return
+        await self._recall(uri, file)
+        state = self._server.board.get(uri)
+        unknown = state is not None and any(k.shown is None or k.old for k in state.kernels)
+        if unknown and file.settings.editor.profile_on == "open and save":
+            self._profile(uri, file)
+
+    async def _save(self, uri: str) -> None:
+        file = await self._look(uri, disk=True)
+        if file is not None:
+            if file.settings.editor.profile_on != "command":
+                self._profile(uri, file)
+            await self._recall(uri, file)
+        if path := file_path(uri):
+            await self.profile_dependents(path)
+
+    async def _look(self, uri: str, disk: bool = False) -> FileText | None:
+        """Find the kernels of an open document and show them. None where there is nothing to profile: no kernel, or
+        text that does not parse or (with ``disk``) is not text on disk."""
+        document = self._server.documents.opened(uri)
+        if document is None:
+            return None
+        found = await self._find(document)
+        if disk and (finding := await self._unreadable(document)):
+            found = replace(found, findings=(*found.findings, finding))
+        await self._server.configuration.of(document.path)  # lenses and hints ask what is known of it
+        now = self._server.documents.opened(uri)
+        if now is not None and now.version == document.version:
+            self._server.board.update(uri, lambda state: state.with_text(found))
+        if not found.kernels or any(f.code in ("syntax-error", "not-text") for f in found.findings):
+            return None
+        return FileText(
+            document.path, document.text, found, await self._server.configuration.of(document.path)
+        )
+
+    async def _find(self, document: DocumentText) -> Discovery:
+        if not may_hold_kernels(document.text):
+            return Discovery()
+        return await self._server.reader.find_kernels(document.text)
+
+    async def _unreadable(self, document: DocumentText) -> Finding | None:
+        try:
+            _, finding = await asyncio.to_thread(read_source, document.path)
+        except OSError:
+            return None  # never saved, or deleted: the editor's text is what counts
+        return finding if finding and may_hold_kernels(document.text) else None
+
+    async def _recall(self, uri: str, file: FileText) -> None:
+        remembered = await self._server.backend.remembered(file)
+        results = remembered.results
+
+        def recall(state: FileState) -> FileState:
+            if results is not None and not any(k.shown for k in state.kernels):
+                state = state.with_results(replace(results, complete=True), file.found)
+            for kernel in state.kernels:
+                own = tuple(s for s in remembered.suggestions if s.kernel == kernel.kernel.name)
+                known = {s.id for s in own}
+                kept = tuple(s for s in kernel.suggestions if s.id not in known)
+                ranked = tuple(sorted((*own, *kept), key=lambda s: -s.speedup.value))
+                state = state.with_suggestions(kernel.kernel.name, ranked)
+            return state
+
+        self._server.board.update(uri, recall)
+
+    def _profile(self, uri: str, file: FileText, again: bool = False) -> None:
+        """Profile, unless that very text is being profiled and nothing asks for it ``again``."""
+        profiles = self._server.profiles
+        if self._server.client.trusted and (again or not profiles.is_running_for(uri, file.text)):
+            profiles.start(uri, file)
+
+    def _read_again(self, uri: str) -> None:
+        self._timers.pop(uri, None)
+        self._server.watching.edited(uri)
+        self._server.background(self._read(uri))
+
+    async def _read(self, uri: str) -> None:
+        await self._look(uri)
+
+    def _flow(self, uri: str, work: object) -> None:
+        """Run ``work`` for a document in place of the flow that still runs for it."""
+        if earlier := self._flows.pop(uri, None):
+            earlier.cancel()
+        task = self._server.background(work)  # type: ignore[arg-type]
+        self._flows[uri] = task
+
+    def _stop(self, uri: str) -> None:
+        if timer := self._timers.pop(uri, None):
+            timer.cancel()
+        if flow := self._flows.pop(uri, None):
+            flow.cancel()
+        self._server.jobs.cancel_for(uri)

@@ -1,0 +1,41 @@
+"""Start the server on standard streams or a TCP address."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+from accelopt_lsp.server.backend import Backend
+from accelopt_lsp.server.server import AccelOptServer
+from accelopt_lsp.server.setup import register
+
+
+def build(backend: Backend) -> AccelOptServer:
+    """A server with every feature registered, not yet started."""
+    server = AccelOptServer(backend)
+    register(server)
+    return server
+
+
+def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None) -> None:
+    """Serve one client until it says ``exit`` or goes away.
+
+    Standard output carries nothing but the protocol: prints of this process and of its children go to standard error.
+    pygls logs whole messages, source text included, below WARNING: that is switched off.
+    """
+    logging.getLogger("pygls").setLevel(logging.WARNING)
+    if backend is None:
+        from accelopt_lsp.server.rooms import Rooms
+
+        backend = Rooms()
+    sys.setswitchinterval(0.001)  # threads that search or read give the event loop its turn sooner
+    server = build(backend)
+    if tcp is not None:
+        server.start_tcp(*tcp)
+        return
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    server.start_io(requests, answers)

@@ -1,0 +1,95 @@
+"""Where lines go when text is edited, so that results stay beside the code they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from lsprotocol import types
+
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Finding, KernelMeasurement
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Old lines ``start``..``end`` (1-based, both included) were edited; lines after ``end`` moved by ``by``."""
+
+    start: int
+    end: int
+    by: int
+    whole_lines: bool = False  # the edit only put whole lines in before ``start``: no old line was changed
+
+
+@dataclass(frozen=True)
+class LineMap:
+    """Old line numbers to new ones, through one or more edits in the order they were made."""
+
+    moves: tuple[_Move, ...] = ()
+    everything: bool = False  # the whole text was replaced: nothing is known about single lines
+
+    @classmethod
+    def shift(cls, by: int) -> LineMap:
+        """All lines move by ``by``."""
+        return cls((_Move(1, 0, by),)) if by else cls()
+
+    @classmethod
+    def of(cls, changes: Sequence[types.TextDocumentContentChangeEvent]) -> LineMap:
+        """The map of the changes of one ``textDocument/didChange``. Only lines matter, so no column is converted."""
+        moves = []
+        for change in changes:
+            if not isinstance(change, types.TextDocumentContentChangePartial):
+                return cls(everything=True)
+            start, end = change.range.start, change.range.end
+            by = change.text.count("\n") - (end.line - start.line)
+            whole = start == end and start.character == 0 and change.text.endswith("\n")
+            moves.append(_Move(start.line + 1, start.line if whole else end.line + 1, by, whole))
+        return cls(tuple(moves))
+
+    def line(self, line: int) -> int:
+        """Where the old ``line`` is now; a line that an edit swallowed goes to the edit's first line."""
+        for move in self.moves:
+            if line > move.end:
+                line += move.by
+            elif line > move.start:
+                line = min(line, max(move.start, move.end + move.by))
+        return max(line, 1)
+
+    def touches(self, first: int, last: int) -> bool:
+        """Whether an edit changed anything in the old lines ``first``..``last``, or put lines between them."""
+        if self.everything:
+            return True
+        for move in self.moves:
+            if move.whole_lines:
+                if first < move.start <= last:
+                    return True
+            elif move.start <= last and move.end >= first:
+                return True
+            first, last = LineMap((move,)).line(first), LineMap((move,)).line(last)
+        return False
+
+
+def move_kernel(kernel: Kernel, moved: LineMap) -> Kernel:
+    if not moved.moves:
+        return kernel
+    return replace(
+        kernel,
+        line=moved.line(kernel.line),
+        first_line=moved.line(kernel.first_line),
+        end_line=moved.line(kernel.end_line),
+    )
+
+
+def move_findings(findings: Iterable[Finding], moved: LineMap) -> list[Finding]:
+    return [replace(f, line=moved.line(f.line)) for f in findings] if moved.moves else list(findings)
+
+
+def move_measurement(result: KernelMeasurement, moved: LineMap) -> KernelMeasurement:
+    if not moved.moves:
+        return result
+    return replace(
+        result,
+        line=moved.line(result.line),
+        lines=[replace(cost, line=moved.line(cost.line)) for cost in result.lines],
+        findings=move_findings(result.findings, moved),
+    )

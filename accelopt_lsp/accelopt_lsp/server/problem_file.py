@@ -1,0 +1,94 @@
+"""Write a problem file beside a kernel file, from the kernel's signature, for the person to complete."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from accelopt_lsp.jobs import Job
+from accelopt_lsp.server.backend import BackendProblem, FileText
+from accelopt_lsp.server.commands import Arguments
+from accelopt_profiling.kernels import Kernel
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
+
+
+class ProblemFiles:
+    def __init__(self, server: AccelOptServer) -> None:
+        self._server = server
+
+    def create(self, args: Arguments) -> Job:
+        """Write ``<stem>_problem.py`` beside the document and open it. An existing file is never overwritten."""
+        uri = args.document("createProblem")
+        job = Job("create-problem", uri, "Creating a problem file", args.kernel)
+        return self._server.jobs.start(job, self._run(uri, args))
+
+    async def _run(self, uri: str, args: Arguments) -> None:
+        file = await self._server.editing.file(uri)
+        kernel = choose_kernel(file, args.kernel, args.line)
+        path = Path(file.path).with_name(f"{Path(file.path).stem}_problem.py")
+        try:
+            await asyncio.to_thread(_write_new, path, problem_text(kernel, Path(file.path).name))
+        except FileExistsError:
+            raise BackendProblem(f"{path} exists already; complete it there.") from None
+        except OSError as error:
+            raise BackendProblem(f"{path} cannot be written: {error.strerror}.") from None
+        if self._server.client.has("window", "show_document", "support"):
+            await self._server.window_show_document_async(
+                types.ShowDocumentParams(path.as_uri(), take_focus=True)
+            )
+        self._server.say(f"{path.name} was written; complete it and save {Path(file.path).name}.")
+
+
+def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
+    """The kernel of that name, or at the 1-based ``line``, or the first one that host code launches.
+
+    Raises:
+        BackendProblem: there is none.
+    """
+    kernels = file.found.kernels
+    for kernel in kernels:
+        if kernel.name == name or (name is None and line and kernel.first_line <= line <= kernel.end_line):
+            return kernel
+    launched = [k for k in kernels if not k.device_function] or list(kernels)
+    if name is not None or not launched:
+        raise BackendProblem(f"{file.path} has no kernel{f' {name}' if name else ''}.")
+    return launched[0]
+
+
+def problem_text(kernel: Kernel, file: str) -> str:
+    """A problem module for ``kernel``: complete for the names, with shapes and the reference left to the person."""
+    if kernel.dialect == "nki":
+        names = [a for a in kernel.arguments if a != "self"]
+        drawn = "\n".join(f"    {n} = rng.standard_normal((128, 512), dtype=np.float32)" for n in names)
+        head = "import numpy as np\n"
+        draw = f"    rng = np.random.default_rng()\n{drawn}"
+        example = "a NumPy expression"
+        entry = kernel.name
+    else:
+        names = [a.removesuffix("_ptr").removesuffix("_pointer") for a in kernel.arguments if "ptr" in a]
+        names = names or ["x"]
+        drawn = "\n".join(f"    {n} = torch.randn(4096, 4096)" for n in names)
+        head = "import torch\n"
+        draw = drawn
+        example = "a torch expression"
+        entry = f"the function of {file} that launches {kernel.name}"
+    joined = ", ".join(names)
+    message = f"write what {kernel.name} should compute, as {example} of {joined}"
+    return (
+        f'"""The problem of {kernel.name}: its inputs, and what it should compute.\n\n'
+        f"The inputs are handed to {entry}; name another function with ``entry``.\n"
+        f'"""\n\n{head}\n\n'
+        f"def get_inputs():\n{draw}\n    return [{joined}]\n\n\n"
+        f"def reference({joined}):\n"
+        f'    raise NotImplementedError("{message}")\n'
+    )
+
+
+def _write_new(path: Path, text: str) -> None:
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)

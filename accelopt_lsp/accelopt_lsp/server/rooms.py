@@ -1,0 +1,282 @@
+"""The real backend: the profiler, the search and the memory behind the server."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from accelopt_agent import accept as deciding
+from accelopt_agent.events import (
+    CandidateJudged,
+    CandidateTried,
+    Event,
+    Finished,
+    ProgressText,
+    SuggestionFound,
+)
+from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.cli.opening import host_named
+from accelopt_lsp.server.backend import (
+    BackendProblem,
+    Ended,
+    FileText,
+    HostDown,
+    Remembered,
+    SearchEvent,
+    Tried,
+)
+from accelopt_lsp.server.remembering import MemoryThread
+from accelopt_lsp.settings.load import Settings
+from accelopt_memory.memory import Memory
+from accelopt_profiling.hosts.host import Host, HostUnreachable
+from accelopt_profiling.measurement import Dialect, FileMeasurement
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.found import source_for
+from accelopt_profiling.profiler import ProfileRequest, examine
+from accelopt_profiling.profiler import profile as run_profile
+
+log = logging.getLogger(__name__)
+
+#: Findings that may be gone at the next run of the same text: results with one are not remembered.
+_PASSING = frozenset(
+    {
+        "timeout", "out-of-memory", "too-much-output", "kernel-crashed", "kernel-exited", "kernel-raised",
+        "missing-package", "host-unreachable", "problem-raised",
+    }
+)  # fmt: skip
+
+
+class Rooms:
+    def __init__(self) -> None:
+        self.host_problem: Callable[[str | None], None] = lambda reason: None
+        self.memory_problem: Callable[[str], None] = lambda reason: None
+        self._memory = MemoryThread()
+        self._hosts: dict[tuple[str, str], Host] = {}
+        self._input_specs: dict[str, list[dict[str, Any]]] = {}
+        self._memory_trouble: str | None = None
+
+    async def remembered(self, file: FileText) -> Remembered:
+        key = await asyncio.to_thread(_content_key, file)
+        hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
+
+        def look(memory: Memory) -> tuple[Any, list[dict[str, Any]]]:
+            stored = memory.suggestions(file=file.path, state="offered")
+            return memory.cached(key), [s.body for s in stored]
+
+        try:
+            cached, bodies = await self._memory.use(file.settings, look)
+        except BackendProblem as problem:
+            self._note_memory(str(problem))
+            return Remembered()
+        suggestions = [from_plain(Suggestion, body) for body in bodies]
+        offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
+        return Remembered(_results(cached), sorted(offered, key=lambda s: -s.speedup.value))
+
+    async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+        key = await asyncio.to_thread(_content_key, file)
+        if not file.again and (cached := await self._cached(file, key)) is not None:
+            yield cached
+            return
+        last: FileMeasurement | None = None
+        async with aclosing(self._run(file)) as growing:
+            async for last in growing:
+                yield last
+        if last is not None and last.complete:
+            await self._remember(file, key, last)
+
+    async def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
+        from accelopt_agent.model.settings import ModelSettings
+        from accelopt_agent.optimize import optimize
+        from accelopt_agent.request import Budget, OptimizeRequest
+
+        settings = file.settings
+        dialect = next(k.dialect for k in file.found.kernels if k.name == kernel)
+        budget = Budget(candidates=settings.search.candidates, seconds=settings.search.minutes * 60)
+        request = OptimizeRequest(
+            path=Path(file.path),
+            text=file.text,
+            target=settings.target_for(dialect),
+            root=settings.project_root,
+            problem=settings.problem,
+            kernel=kernel,
+            budget=budget,
+        )
+        model = None
+        if settings.model.configured:
+            asked = settings.model
+            model = ModelSettings(asked.base_url, asked.model, key_variable=asked.api_key_env)
+        try:
+            memory: Memory | None = await self._memory.opened(settings)
+        except BackendProblem as problem:
+            self._note_memory(str(problem))
+            memory = None
+        told = _Told(kernel, budget.candidates)
+        try:
+            async with aclosing(optimize(request, self._host(settings), memory, model=model)) as events:
+                async for event in events:
+                    for said in told.of(event):
+                        yield said
+        except HostUnreachable as error:
+            raise HostDown(str(error)) from None
+
+    async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
+        stored = await self._memory.use(settings, lambda memory: memory.suggestion(suggestion_id))
+        return from_plain(Suggestion, stored.body) if stored else None
+
+    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
+        pair = await self._memory.use(settings, lambda memory: deciding.accept(memory, suggestion))
+        return f"Remembered suggestion {suggestion.id} for {suggestion.kernel} as the slow-fast pair {pair}."
+
+    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
+        await self._memory.use(settings, lambda memory: deciding.reject(memory, suggestion))
+        return f"Remembered that suggestion {suggestion.id} for {suggestion.kernel} is not wanted."
+
+    async def depends_on(self, file: FileText, path: str) -> bool:
+        return await asyncio.to_thread(_depends_on, file, Path(path).resolve())
+
+    async def close(self) -> None:
+        hosts = [host.close() for host in self._hosts.values()]
+        await asyncio.gather(*hosts, return_exceptions=True)
+        await self._memory.close()
+
+    async def _run(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+        """Profile on the host of the settings; while that cannot be reached, without hardware on this machine."""
+        host = self._host(file.settings)
+        request = replace(_request(file), input_specs=self._input_specs)
+        try:
+            async with aclosing(run_profile(host, request)) as growing:
+                async for results in growing:
+                    if host.remote:
+                        self.host_problem(None)
+                    yield results
+                return
+        except HostUnreachable as error:
+            if not host.remote:
+                raise HostDown(str(error)) from None
+            self.host_problem(str(error))
+        local = self._host(file.settings, "local")
+        try:
+            async with aclosing(run_profile(local, request)) as growing:
+                async for results in growing:
+                    yield results
+        except HostUnreachable as error:
+            raise HostDown(str(error)) from None
+
+    def _host(self, settings: Settings, name: str | None = None) -> Host:
+        name = name or settings.host
+        described = settings.python if name == "local" else repr(settings.hosts[name])
+        if (name, described) not in self._hosts:
+            self._hosts[name, described] = host_named(settings, name)
+        return self._hosts[name, described]
+
+    async def _cached(self, file: FileText, key: str) -> FileMeasurement | None:
+        try:
+            return _results(await self._memory.use(file.settings, lambda memory: memory.cached(key)))
+        except BackendProblem as problem:
+            self._note_memory(str(problem))
+            return None
+
+    async def _remember(self, file: FileText, key: str, results: FileMeasurement) -> None:
+        said = [*results.findings, *(f for k in results.kernels for f in k.findings)]
+        lasting = bool(results.kernels) and not any(f.code in _PASSING for f in said)
+
+        def keep(memory: Memory) -> None:
+            for receipt in results.receipts:
+                memory.add_receipt(receipt)
+            if lasting:
+                memory.cache(key, to_plain(replace(results, receipts=[])))
+
+        try:
+            await self._memory.use(file.settings, keep)
+        except BackendProblem as problem:
+            self._note_memory(str(problem))
+
+    def _note_memory(self, problem: str) -> None:
+        """The memory cannot be used: profiles go on without it, and it is said once, not at every save."""
+        if problem != self._memory_trouble:
+            self._memory_trouble = problem
+            log.error("%s", problem)
+            self.memory_problem(problem)
+
+
+class _Told:
+    """The events of a search in the server's words."""
+
+    def __init__(self, kernel: str, budget: int) -> None:
+        self._kernel, self._budget = kernel, budget
+        self._tried = self._found = 0
+
+    def of(self, event: Event) -> list[SearchEvent]:
+        if isinstance(event, SuggestionFound):
+            self._found += 1
+            return [event.suggestion]
+        if isinstance(event, CandidateTried):
+            self._tried = max(self._tried, event.number)
+            return [self._going_on(f"{event.candidate.summary} ({event.outcome})")]
+        if isinstance(event, CandidateJudged):
+            verdict = "passed the gate" if event.verdict.accepted else "refused by the gate"
+            return [self._going_on(f"{event.candidate.summary} ({verdict})")]
+        if isinstance(event, ProgressText):
+            return [self._going_on(event.text)]
+        if isinstance(event, Finished):
+            return [Ended(self._tried, f"{self._kernel}: {event.reason}; {self._tried} candidates tried.")]
+        return []
+
+    def _going_on(self, message: str) -> Tried:
+        return Tried(message, self._tried, min(self._tried / self._budget, 1.0))
+
+
+def _targets(settings: Settings) -> dict[Dialect, str]:
+    return {"triton": settings.target.triton, "nki": settings.target.nki}
+
+
+def _request(file: FileText) -> ProfileRequest:
+    return ProfileRequest(
+        path=Path(file.path),
+        text=file.text,
+        targets=_targets(file.settings),
+        project_root=file.settings.project_root,
+        problem=file.settings.problem,
+        limits=file.settings.job_limits,
+    )
+
+
+def _sources(file: FileText) -> dict[str, str]:
+    """Every text the results depend on: the file, its problem, and the project's modules that they import."""
+    request = _request(file)
+    found = examine(request).found
+    source = source_for(request.path, request.text, found, ship_imports=True)
+    return {**source.files, "problem": json.dumps(to_plain(found.ref))}
+
+
+def _content_key(file: FileText) -> str:
+    """A hash of everything that results come from: texts, targets, host, and this program's version."""
+    from accelopt_lsp.server.server import own_version
+
+    parts = [_sources(file), _targets(file.settings), file.settings.host, file.settings.python, own_version()]
+    return "profile:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _depends_on(file: FileText, path: Path) -> bool:
+    request = _request(file)
+    found = examine(request).found
+    root = (found.root or request.path.parent).resolve()
+    source = source_for(request.path, request.text, found, ship_imports=True)
+    return any((root / name).resolve() == path for name in source.files)
+
+
+def _results(cached: Any) -> FileMeasurement | None:
+    """Results out of the cache; None where they are not there or were written in another shape."""
+    if cached is None:
+        return None
+    try:
+        return replace(from_plain(FileMeasurement, cached), complete=True)
+    except ValueError:
+        return None

@@ -1,0 +1,159 @@
+"""The server: what it knows, what runs, and the parts that work on both."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from accelopt_lsp.jobs import Job, Jobs
+from accelopt_lsp.server.backend import Backend, BackendProblem, HostDown
+from accelopt_lsp.server.board import Board
+from accelopt_lsp.server.candidates import SCHEME
+from accelopt_lsp.server.client import Client
+from accelopt_lsp.server.configuration import Configuration, editor_settings
+from accelopt_lsp.server.deciding import Decisions
+from accelopt_lsp.server.documents import Documents
+from accelopt_lsp.server.editing import Editing
+from accelopt_lsp.server.problem_file import ProblemFiles
+from accelopt_lsp.server.profiling import Profiles
+from accelopt_lsp.server.publishing import Publisher
+from accelopt_lsp.server.reader import Reader
+from accelopt_lsp.server.searching import Searches
+from accelopt_lsp.server.status import StatusLine
+from accelopt_lsp.server.watching import Watching
+
+log = logging.getLogger(__name__)
+
+
+def own_version() -> str:
+    try:
+        return version("accelopt-lsp")
+    except PackageNotFoundError:
+        return "0"
+
+
+class AccelOptServer(LanguageServer):
+    """Holds the board and the jobs. Handlers (``setup.py``) read the board; only jobs and flows write it."""
+
+    def __init__(self, backend: Backend) -> None:
+        super().__init__("accelopt-lsp", own_version())
+        self.backend = backend
+        backend.host_problem = self.host_problem
+        backend.memory_problem = lambda text: self.say(text, types.MessageType.Warning)
+        self.configuration = Configuration(lambda text: self.say(text, types.MessageType.Warning))
+        self.client = Client()
+        self.documents = Documents(self)
+        self.reader = Reader()
+        self.status = StatusLine()
+        self.publisher = Publisher(self)
+        self.board = Board(changed=self.publisher.state_changed)
+        self.jobs = Jobs(changed=self.jobs_changed, failed=self.job_failed)
+        self.profiles = Profiles(self)
+        self.searches = Searches(self)
+        self.decisions = Decisions(self)
+        self.problem_files = ProblemFiles(self)
+        self.editing = Editing(self)
+        self.watching = Watching(self)
+        self._background: set[asyncio.Task[None]] = set()
+
+    def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run quick follow-up work of a handler; what it raises is logged and ends nothing else."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background_done)
+        return task
+
+    def say(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
+        """Show a message to the person, for answers to what they asked for and for what they must know."""
+        self.window_show_message(types.ShowMessageParams(kind, message))
+
+    def note(self, message: str, kind: types.MessageType = types.MessageType.Log) -> None:
+        """Write a line to the editor's log of this server."""
+        self.window_log_message(types.LogMessageParams(kind, message))
+
+    def jobs_changed(self) -> None:
+        self.status.update(self.jobs.running())
+        self.publisher.refresh()
+
+    def host_problem(self, reason: str | None) -> None:
+        """A configured host cannot be reached (why), or can again (None): said in the status, once."""
+        if reason is None:
+            self.status.host_up()
+        else:
+            self.status.host_down(reason)
+        self.jobs_changed()
+
+    def job_failed(self, job: Job, error: Exception) -> None:
+        """Tell why a job ended: an expected reason as it is, a bug as such."""
+        if isinstance(error, HostDown):
+            self.status.host_down(str(error))
+            if job.kind == "optimize":
+                self.say(str(error), types.MessageType.Warning)
+        elif isinstance(error, BackendProblem):
+            self.say(str(error), types.MessageType.Warning)
+        else:
+            message = (
+                f"{job.title} failed: {type(error).__name__}: {error}. The log of the server has the details."
+            )
+            self.say(message, types.MessageType.Error)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Errors outside any request go to the log, never into the person's face."""
+        log.error("%s: %s", getattr(source, "__name__", source), error)
+
+    async def begin(self) -> None:
+        """After ``initialized``: ask the client for what needs asking, then serve the documents opened meanwhile."""
+        self.status.update(self.jobs.running())
+        await self.reconfigure()
+        await self._register_dynamically()
+        await self.watching.start()
+        await self.reader.start()
+
+    async def reconfigure(self, pushed: object = None) -> None:
+        """Read the settings again: they, or the editor's part of them (``pushed``, where it sends them), changed."""
+        editor: dict[str, Any] = dict(self.client.settings)
+        if self.client.has("workspace", "configuration"):
+            item = types.ConfigurationItem(section="accelopt")
+            answer = await self.workspace_configuration_async(types.ConfigurationParams([item]))
+            editor |= editor_settings(answer[0] if answer else None)
+        elif isinstance(pushed, dict):
+            editor |= editor_settings(pushed.get("accelopt"))
+        self.configuration.changed(editor)
+        for state in self.board.files():
+            await self.configuration.of(state.path)
+            self.publisher.state_changed(None, state)
+
+    async def _register_dynamically(self) -> None:
+        registrations = []
+        if self.client.has("workspace", "text_document_content", "dynamic_registration"):
+            options = types.TextDocumentContentRegistrationOptions(schemes=[SCHEME])
+            method = types.WORKSPACE_TEXT_DOCUMENT_CONTENT
+            registrations.append(types.Registration("accelopt-candidates", method, options))
+        if self.client.has("workspace", "did_change_configuration", "dynamic_registration"):
+            method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+            registrations.append(types.Registration("accelopt-settings", method, {"section": "accelopt"}))
+        if registrations:
+            await self.client_register_capability_async(types.RegistrationParams(registrations))
+
+    async def close(self) -> None:
+        """End everything that runs, before the process ends."""
+        self.watching.close()
+        self.editing.close()
+        for task in self._background:
+            task.cancel()
+        await self.jobs.close()
+        await self.reader.close()
+        await self.backend.close()
+
+    def _background_done(self, task: asyncio.Task[None]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background work failed", exc_info=error)
+            if isinstance(error, BackendProblem):
+                self.say(str(error), types.MessageType.Warning)

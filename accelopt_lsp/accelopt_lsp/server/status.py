@@ -1,0 +1,68 @@
+"""One line about what the server is doing, for the editor's status item: the notification ``accelopt/status``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from accelopt_lsp.jobs import Job
+
+METHOD = "accelopt/status"
+
+State = Literal["idle", "profiling", "optimizing", "host-unreachable", "untrusted"]
+
+
+@dataclass(frozen=True)
+class Status:
+    """``message`` is one line, ``detail`` what to do about it; ``jobs`` are the running ones."""
+
+    state: State
+    message: str
+    detail: str = ""
+    target: str = ""
+    jobs: tuple[dict[str, Any], ...] = ()
+
+
+class StatusLine:
+    """Tells the client the status whenever it changes; ``send`` is None where the client did not ask for it."""
+
+    def __init__(self) -> None:
+        self.trusted = True
+        self.target = ""
+        self.host_problem: str | None = None
+        self.send: Callable[[dict[str, Any]], None] | None = None
+        self.log: Callable[[str], None] = lambda message: None
+        self._last: Status | None = None
+
+    def host_down(self, message: str) -> None:
+        """Say once that the host is not reachable; the next success takes it back."""
+        if self.host_problem != message:
+            self.host_problem = message
+            self.log(message)
+
+    def host_up(self) -> None:
+        self.host_problem = None
+
+    def update(self, jobs: Iterable[Job]) -> Status:
+        status = self._now(tuple(jobs))
+        if status != self._last:
+            self._last = status
+            if self.send is not None:
+                self.send({**asdict(status), "jobs": list(status.jobs)})
+        return status
+
+    def _now(self, jobs: tuple[Job, ...]) -> Status:
+        listed = tuple({"job": j.id, "kind": j.kind, "uri": j.uri, "title": j.title} for j in jobs)
+        if not self.trusted:
+            detail = "Nothing of it is run. Trust the workspace to see what its kernels cost."
+            return Status("untrusted", "The workspace is not trusted", detail, self.target)
+        for kind, state in (("optimize", "optimizing"), ("profile", "profiling")):
+            for job in jobs:
+                if job.kind == kind:
+                    return Status(state, job.title, self.host_problem or "", self.target, listed)  # type: ignore[arg-type]
+        if self.host_problem:
+            return Status(
+                "host-unreachable", "The host cannot be reached", self.host_problem, self.target, listed
+            )
+        return Status("idle", "Ready", "", self.target, listed)
