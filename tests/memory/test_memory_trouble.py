@@ -1,0 +1,187 @@
+"""A database that cannot be used: one clear error that says what to do, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from accelopt_memory.connection import Connection
+from accelopt_memory.errors import MemoryUnavailable, explain
+from accelopt_memory.location import default_path
+from accelopt_memory.memory import Memory, set_aside
+from accelopt_memory.records import Pair, Trap
+
+TRAP = Trap("h", "c", "trn1", "rule:x", "slower")
+
+
+def test_looking_makes_no_file(path: Path) -> None:
+    with Memory.open(path, read_only=True) as memory:
+        assert memory.pairs() == []
+        assert memory.search("anything") == []
+        assert memory.stats().bytes == 0
+        assert memory.stats().path == str(path)
+        with pytest.raises(MemoryUnavailable, match="reading only"):
+            memory.add_trap(TRAP)
+    assert not path.parent.exists()
+
+
+def test_the_file_is_private(memory: Memory, path: Path) -> None:
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_a_corrupt_file_is_reported_and_left_alone(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    for read_only in (False, True):
+        with pytest.raises(MemoryUnavailable, match="set-aside") as caught:
+            Memory.open(path, read_only=read_only)
+        assert caught.value.trouble == "corrupt"
+        assert str(path) in str(caught.value)
+    assert path.read_bytes() == content
+
+
+def _all_pairs(path: Path) -> list[Pair]:
+    with Memory.open(path) as memory:
+        return memory.pairs()
+
+
+def test_damage_found_later_is_reported_too(path: Path, make_pair: Callable[..., Pair]) -> None:
+    with Memory.open(path) as memory:
+        for number in range(30):
+            memory.add_pair(make_pair(number))
+    data = bytearray(path.read_bytes())
+    data[8192:] = os.urandom(len(data) - 8192)
+    path.write_bytes(data)
+    with pytest.raises(MemoryUnavailable) as caught:
+        _all_pairs(path)
+    assert caught.value.trouble == "corrupt"
+
+
+def test_a_corrupt_file_is_moved_aside_when_asked(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"rubbish" * 1000)
+    moved = set_aside(path)
+    assert moved is not None
+    assert moved.read_bytes() == b"rubbish" * 1000
+    with Memory.open(path) as memory:
+        memory.add_trap(TRAP)
+    assert set_aside(path.with_name("absent.db")) is None
+
+
+def test_a_locked_file_is_reported_after_a_short_wait(path: Path) -> None:
+    with Memory.open(path, busy_seconds=0.05) as memory:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(MemoryUnavailable, match="close that program") as caught:
+            memory.add_trap(TRAP)
+        assert caught.value.trouble == "locked"
+        assert memory.traps() == [], "reading goes on while another one writes"
+        other.execute("ROLLBACK")
+        other.close()
+        memory.add_trap(TRAP)
+        assert len(memory.traps()) == 1, "and the next save works"
+
+
+def test_a_full_disk_is_reported_and_the_rest_stays(path: Path, make_pair: Callable[..., Pair]) -> None:
+    connection = Connection(path)
+    memory = Memory(connection)
+    memory.add_pair(make_pair())
+    with connection.reading() as db:
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite answers as it does when the disk is full
+    with pytest.raises(MemoryUnavailable, match="Free some space") as caught:
+        memory.add_pair(make_pair(1, slow_text="#" * 200_000))
+    assert caught.value.trouble == "disk-full"
+    assert len(memory.pairs()) == 1
+    with connection.reading() as db:
+        db.execute("PRAGMA max_page_count = 100000")
+    memory.add_pair(make_pair(1, slow_text="#" * 200_000))
+    assert len(memory.pairs()) == 2
+    memory.close()
+
+
+def test_a_place_that_is_no_folder_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MemoryUnavailable, match="ACCELOPT_DB") as caught:
+        Memory.open(tmp_path / "file" / "memory.db")
+    assert caught.value.trouble == "unreachable"
+    with pytest.raises(MemoryUnavailable):
+        Memory.open(tmp_path)
+
+
+READ_ONLY_USE = """
+import os, sys
+from pathlib import Path
+path = Path(sys.argv[1])
+from accelopt_memory.errors import MemoryUnavailable
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import Trap
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+with Memory.open(path, read_only=True) as memory:
+    print(memory.stats().traps)
+try:
+    Memory.open(path).add_trap(Trap("h", "d", "trn1", "rule:x", "slower"))
+except MemoryUnavailable as error:
+    print(error.trouble)
+"""
+
+
+def test_a_read_only_file_in_a_read_only_folder_can_be_read(tmp_path: Path) -> None:
+    """In a process without the power to write anything (root may write into any file)."""
+    folder = tmp_path / "shared"
+    path = folder / "memory.db"
+    with Memory.open(path) as memory:
+        memory.add_trap(TRAP)
+    path.chmod(0o444)
+    folder.chmod(0o555)
+    for parent in [tmp_path, *tmp_path.parents]:
+        if parent.stat().st_uid == os.getuid() and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode | 0o011)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", READ_ONLY_USE, str(path)], capture_output=True, text=True, check=False
+        )
+    finally:
+        folder.chmod(0o755)
+    assert done.stdout.split() == ["1", "read-only"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "trouble"),
+    [
+        (sqlite3.OperationalError("database is locked"), "locked"),
+        (sqlite3.OperationalError("attempt to write a readonly database"), "read-only"),
+        (sqlite3.DatabaseError("database disk image is malformed"), "corrupt"),
+        (sqlite3.OperationalError("database or disk is full"), "disk-full"),
+        (sqlite3.OperationalError("disk I/O error"), "unreachable"),
+        (OSError(28, "No space left on device"), "disk-full"),
+        (PermissionError(13, "Permission denied"), "read-only"),
+        (FileNotFoundError(2, "No such file or directory"), "unreachable"),
+    ],
+)
+def test_each_trouble_has_its_advice(error: sqlite3.Error | OSError, trouble: str) -> None:
+    explained = explain(error, Path("/m.db"))
+    assert explained is not None
+    assert explained.trouble == trouble
+    assert "/m.db" in str(explained)
+
+
+def test_a_mistake_of_ours_is_not_called_trouble() -> None:
+    assert explain(sqlite3.OperationalError("no such column: nonsense"), Path("/m.db")) is None
+    assert explain(sqlite3.IntegrityError("UNIQUE constraint failed"), Path("/m.db")) is None
+
+
+def test_the_environment_names_the_file(tmp_path: Path) -> None:
+    assert default_path({"ACCELOPT_DB": str(tmp_path / "m.db")}) == tmp_path / "m.db"
+    assert default_path({"ACCELOPT_DB": " "}).name == "memory.db"
+    assert default_path({"ACCELOPT_DB": "~/m.db"}) == Path.home() / "m.db"
