@@ -103,9 +103,12 @@ class Counter:
     def finish(self) -> LaunchCounts:
         """The counts, with the distinct sectors of the whole sample per tensor."""
         for (kind, name), parts in self._sectors.items():
-            unique = int(np.unique(np.concatenate(parts)).size)
-            into = self.counts.unique_load_sectors if kind == "load" else self.counts.unique_store_sectors
-            into[name] = unique
-            asked = self.counts.load_sectors if kind == "load" else self.counts.store_sectors
-            asked[name] = sum(part.size for part in parts)
+            every = np.concatenate(parts)
+            counts = self.counts
+            unique, asked = (
+                (counts.unique_load_sectors, counts.load_sectors)
+                if kind == "load"
+                else (counts.unique_store_sectors, counts.store_sectors)
+            )
+            unique[name], asked[name] = int(np.unique(every).size), every.size
         return self.counts

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from accelopt_profiling.triton.rewrite import rewrite
 from accelopt_profiling.triton.sampling import ProgramId
 
 Handle = Any
+_ABSENT = object()
 
 
 class Builder(Arithmetic):
@@ -125,6 +127,15 @@ class Interpreter:
         self._bodies: dict[Any, Callable[..., Any]] = {}
         self._patches: list[tuple[Any, str, Any]] = []
 
+    def prepare(self) -> None:
+        """Do now what the first launch would have to: build the patches, import what Triton and NumPy import late."""
+        if not self._patches:
+            self._build_patches()
+        np.unique(np.zeros(2))
+        np.random.default_rng(0)
+        with suppress(ImportError):  # what Triton's argument specialisation looks for
+            importlib.import_module("triton.experimental.gluon.nvidia.hopper")
+
     def run(
         self,
         launch: Launch,
@@ -221,12 +232,15 @@ class Interpreter:
         saved: list[tuple[Any, str, Any]] = []
         try:
             for owner, name, value in (*swapped, *(self._patches or self._build_patches())):
-                saved.append((owner, name, inspect.getattr_static(owner, name, None)))
+                saved.append((owner, name, vars(owner).get(name, _ABSENT)))
                 setattr(owner, name, value)
             yield
         finally:
             for owner, name, value in reversed(saved):
-                setattr(owner, name, value)
+                if value is _ABSENT:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
 
     def _build_patches(self) -> list[tuple[Any, str, Any]]:
         visible = types.FunctionType((lambda: None).__code__, {"tl": tl, "core": tl.core})

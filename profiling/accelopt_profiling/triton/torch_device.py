@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -92,13 +93,24 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
         if func in _DRAWS and not any(isinstance(a, torch.Tensor) for a in args):
             kwargs.pop("generator", None)
             if func is not torch.normal:
-                return torch.zeros(*args, **kwargs)
+                return _zeros(
+                    torch.empty(*args, **{**kwargs, "device": "meta"}), kwargs.get("requires_grad", False)
+                )
         if func in _DRAWS_LIKE:
             kwargs.pop("memory_format", None)
-            return torch.zeros(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype)
+            return _zeros(
+                torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device="meta")
+            )
         if name in ("normal_", "uniform_") and isinstance(args[0], torch.Tensor):
             return args[0]
         return func(*args, **kwargs)
+
+
+def _zeros(like: Any, requires_grad: bool = False) -> Any:
+    """Zeros of the shape and type of a meta tensor, in pages that the system hands out when they are touched."""
+    pages = np.zeros(max(1, like.numel() * like.element_size()), np.uint8)
+    flat = torch.from_numpy(pages)[: like.numel() * like.element_size()].view(like.dtype)
+    return flat.reshape(like.shape).requires_grad_(requires_grad)
 
 
 class _Event:
@@ -175,8 +187,8 @@ def _stubs(target: GpuTarget) -> dict[str, Any]:
         "synchronize": nothing,
         "empty_cache": nothing,
         "reset_peak_memory_stats": nothing,
-        "manual_seed": lambda seed: torch.manual_seed(seed),
-        "manual_seed_all": lambda seed: torch.manual_seed(seed),
+        "manual_seed": lambda seed: torch.default_generator.manual_seed(seed),
+        "manual_seed_all": lambda seed: torch.default_generator.manual_seed(seed),
         "get_device_name": lambda *a: properties.name,
         "get_device_capability": lambda *a: (properties.major, properties.minor),
         "get_device_properties": lambda *a: properties,

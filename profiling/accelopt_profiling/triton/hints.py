@@ -1,0 +1,192 @@
+"""What the counts of one launch say about its lines: texts for the editor, quantities, findings."""
+
+from __future__ import annotations
+
+from accelopt_profiling.measurement import Finding, LineCost
+from accelopt_profiling.quantity import Quantity, estimated, executed
+from accelopt_profiling.triton.counting import SECTOR_BYTES
+from accelopt_profiling.triton.counts import LaunchCounts, LineCounts
+from accelopt_profiling.triton.session import Execution
+
+#: Below this share of used bytes per sector a line is worth a finding, above this masked share too. Our choice.
+POOR_SECTOR_USE = 0.5
+MANY_MASKED = 0.25
+#: Memory operations of fewer lanes than this are scalars and flags, whatever their pattern.
+FEW_LANES = 32
+
+
+class Scale:
+    """From sums over the sampled programs to the whole launch.
+
+    A count of all programs is exact. From a sample it is an estimate, whose interval is that of all programs being
+    as light, or as heavy, as the lightest and the heaviest seen.
+    """
+
+    def __init__(self, execution: Execution, counts: LaunchCounts) -> None:
+        self.factor = counts.programs / max(1, counts.sampled)
+        self.exact = counts.sampled == counts.programs
+        seen = execution.program_bytes
+        mean = sum(seen) / len(seen) if seen else 0
+        self._low, self._high = (min(seen) / mean, max(seen) / mean) if mean else (1.0, 1.0)
+
+    def quantity(self, count: float, unit: str) -> Quantity:
+        value = count * self.factor
+        return (
+            executed(value, unit)
+            if self.exact
+            else estimated(value, value * self._low, value * self._high, unit)
+        )
+
+
+def launch_quantities(execution: Execution, counts: LaunchCounts) -> dict[str, Quantity]:
+    """Totals of a launch: bytes, sectors, operations, masked lanes (%), sector use (%)."""
+    scale = Scale(execution, counts)
+    lines = counts.lines.values()
+    loads, stores = sum(x.load_bytes for x in lines), sum(x.store_bytes for x in lines)
+    sectors = sum(x.load_sectors + x.store_sectors for x in lines)
+    lanes = sum(x.lanes for x in lines)
+    found = {
+        "programs": executed(counts.programs, "programs"),
+        "sampled_programs": executed(counts.sampled, "programs"),
+        "load_bytes": scale.quantity(loads, "bytes"),
+        "store_bytes": scale.quantity(stores, "bytes"),
+        "sectors": scale.quantity(sectors, "sectors"),
+        "float_ops": scale.quantity(sum(x.float_ops for x in lines), "operations"),
+        "int_ops": scale.quantity(sum(x.int_ops for x in lines), "operations"),
+        "special_ops": scale.quantity(sum(x.special for x in lines), "operations"),
+        "mma_flops": scale.quantity(sum(sum(x.mma_flops.values()) for x in lines), "flops"),
+        "atomics": scale.quantity(sum(x.atomics for x in lines), "operations"),
+    }
+    found = {k: q for k, q in found.items() if q.value or k in ("programs", "sampled_programs", "load_bytes")}
+    if lanes:
+        found["masked_lanes"] = executed(100 * sum(x.masked for x in lines) / lanes, "% of the sampled lanes")
+    if sectors:
+        found["sector_use"] = executed(
+            100 * (loads + stores) / (sectors * SECTOR_BYTES), "% of the sampled bytes"
+        )
+    return found
+
+
+def line_costs(execution: Execution, counts: LaunchCounts) -> list[LineCost]:
+    """One entry per line that moves memory, uses tensor cores or the special function units."""
+    scale = Scale(execution, counts)
+    sectors = sum(x.load_sectors + x.store_sectors for x in counts.lines.values())
+    again = _read_again(execution, counts)
+    found = []
+    for number, line in sorted(counts.lines.items()):
+        unique = _unique_bytes(execution, counts, number, scale)
+        text = _text(line, scale, unique, number in again, counts.sampled)
+        if number and text:
+            share = (line.load_sectors + line.store_sectors) / sectors if sectors else None
+            found.append(LineCost(number, text, share, _line_quantities(line, scale)))
+    return found
+
+
+def _read_again(execution: Execution, counts: LaunchCounts) -> set[int]:
+    """Lines that only read what an earlier line of the kernel read in full: of the same one tensor, no new sector."""
+    readers: dict[str, list[int]] = {}
+    for number in sorted(execution.line_tensors):
+        for name in execution.line_tensors[number]:
+            readers.setdefault(name, []).append(number)
+    found: set[int] = set()
+    for name, numbers in readers.items():
+        first, *later = numbers
+        if counts.lines[first].load_sectors >= counts.unique_load_sectors.get(name, 0):
+            found.update(n for n in later if execution.line_tensors[n] == {name})
+    return found
+
+
+def _unique_bytes(execution: Execution, counts: LaunchCounts, number: int, scale: Scale) -> float | None:
+    """Bytes a line reads at least once, at most what its tensors hold; None where it does not read again."""
+    names = execution.line_tensors.get(number)
+    if not names:
+        return None
+    unique = 0.0
+    for name in names:
+        touched = counts.unique_load_sectors.get(name, 0) * SECTOR_BYTES * scale.factor
+        unique += min(touched, counts.tensor_bytes.get(name, touched))
+    line = counts.lines[number]
+    return unique if unique < 0.95 * line.load_bytes * scale.factor else None
+
+
+def _text(line: LineCounts, scale: Scale, unique: float | None, again: bool, sampled: int) -> str:
+    parts = []
+    about = "" if scale.exact else "~"
+    if line.load_bytes and not line.atomics:
+        read = f"read {about}{size(line.load_bytes * scale.factor)}"
+        read += " again" if again else f" ({size(unique)} unique)" if unique is not None else ""
+        parts.append(read)
+    if line.store_bytes and not line.atomics:
+        parts.append(f"wrote {about}{size(line.store_bytes * scale.factor)}")
+    if line.atomics:
+        parts.append(f"{about}{amount(line.atomics * scale.factor)} atomics")
+    if line.lanes and line.masked / line.lanes >= 0.01:
+        parts.append(f"masked {100 * line.masked / line.lanes:.0f} %")
+    use = sector_use(line)
+    if use is not None and use < 0.9 and line.lanes >= FEW_LANES * sampled:
+        parts.append(f"{100 * use:.0f} % of sectors used")
+    for dtype, flops in line.mma_flops.items():
+        parts.append(f"{about}{amount(flops * scale.factor)}FLOP {dtype}")
+    if line.special >= FEW_LANES * sampled and not parts:
+        parts.append(f"{about}{amount(line.special * scale.factor)} special operations")
+    return ", ".join(parts)
+
+
+def _line_quantities(line: LineCounts, scale: Scale) -> dict[str, Quantity]:
+    found = {
+        "load_bytes": scale.quantity(line.load_bytes, "bytes"),
+        "store_bytes": scale.quantity(line.store_bytes, "bytes"),
+        "sectors": scale.quantity(line.load_sectors + line.store_sectors, "sectors"),
+        "float_ops": scale.quantity(line.float_ops, "operations"),
+        "special_ops": scale.quantity(line.special, "operations"),
+        "mma_flops": scale.quantity(sum(line.mma_flops.values()), "flops"),
+        "atomics": scale.quantity(line.atomics, "operations"),
+    }
+    found = {name: quantity for name, quantity in found.items() if quantity.value}
+    if line.lanes:
+        found["masked_lanes"] = executed(100 * line.masked / line.lanes, "% of the sampled lanes")
+    use = sector_use(line)
+    if use is not None:
+        found["sector_use"] = executed(100 * use, "% of the sampled bytes")
+    return found
+
+
+def sector_use(line: LineCounts) -> float | None:
+    """Useful bytes over the bytes of the 32-byte sectors touched; None where nothing is, or only single elements."""
+    sectors = line.load_sectors + line.store_sectors
+    return min(1.0, (line.load_bytes + line.store_bytes) / (sectors * SECTOR_BYTES)) if sectors else None
+
+
+def line_findings(counts: LaunchCounts) -> list[Finding]:
+    """``uncoalesced`` and ``masked-lanes``, for operations wide enough to matter."""
+    found = []
+    for number, line in sorted(counts.lines.items()):
+        if not number or line.lanes < FEW_LANES * counts.sampled:
+            continue
+        use = sector_use(line)
+        if use is not None and use < POOR_SECTOR_USE:
+            message = (
+                f"Only {100 * use:.0f} % of the bytes of the 32-byte sectors this line touches are used; let "
+                "neighbouring lanes access neighbouring elements."
+            )
+            found.append(Finding("uncoalesced", number, "warning", message))
+        if line.masked / line.lanes >= MANY_MASKED:
+            message = (
+                f"{100 * line.masked / line.lanes:.0f} % of the lanes are masked off in the sampled programs; "
+                "a block size that divides the shape would not start them."
+            )
+            found.append(Finding("masked-lanes", number, "information", message))
+    return found
+
+
+def size(nbytes: float) -> str:
+    """Bytes in decimal units: "11.8 MB"."""
+    return f"{amount(nbytes)}B"
+
+
+def amount(value: float) -> str:
+    """A number with a decimal prefix and a space before it: "11.8 M", "640 "."""
+    for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:.3g} {prefix}"
+    return f"{value:.0f} "

@@ -1,0 +1,292 @@
+"""Profile the Triton kernels of one file, in a child process that was forked for it.
+
+Results are sent as they come: first a hollow run (inputs drawn as zeros, four programs of each launch) gives counts
+and an estimate, then the compiler's facts, then a run on the real inputs whose results are compared with the
+problem's reference, then the facts per line of machine code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from accelopt_profiling.jobs import ProfileParams, StepError
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
+from accelopt_profiling.problems import module as _module_problems  # noqa: F401 - for the warm parent
+from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.quantity import executed
+from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
+from accelopt_profiling.triton import comparison, compile, hints
+from accelopt_profiling.triton.compiled import CompiledFacts
+from accelopt_profiling.triton.estimate import Estimate, estimate
+from accelopt_profiling.triton.failures import compile_findings, execution_findings
+from accelopt_profiling.triton.machine_code import DisassemblyFailed
+from accelopt_profiling.triton.session import Execution, Session, emulated, interpreter
+from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.usercode import load_module, user_errors
+
+#: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
+SAMPLE = 4
+CHECK_SECONDS = 2.0
+
+interpreter().prepare()  # a warm parent imports this module once, so that no child has to
+
+
+def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasurement]:
+    """Profile ``params.kernels``; each partial result is emitted as ``{"kernels": [...]}``, the last is returned.
+
+    Raises:
+        StepFailed: the file or its problem cannot be loaded or run, or the target is not a GPU.
+    """
+    try:
+        target = load_gpu(params.target)
+    except UnknownTarget as error:
+        raise StepFailed(StepError("unsupported", str(error))) from error
+    return _Profile(context, params, target).run()
+
+
+@dataclasses.dataclass
+class _Known:
+    """What is known about one kernel so far."""
+
+    kernel: Kernel
+    executions: list[Execution] = dataclasses.field(default_factory=list)
+    tuned: int = 0
+    compiled: CompiledFacts | None = None
+    correctness: Correctness = dataclasses.field(default_factory=Correctness)
+    stage: str = "traced"
+
+
+class _Profile:
+    def __init__(self, context: StepContext, params: ProfileParams, target: GpuTarget) -> None:
+        self.context, self.params, self.target = context, params, target
+        self.known = {k.name: _Known(k) for k in params.kernels}
+        self._modules: tuple[ModuleType, Problem] | None = None
+
+    def run(self) -> list[KernelMeasurement]:
+        ref = self.params.problem
+        if ref is None:
+            return [self._without_problem(known.kernel) for known in self.known.values()]
+        if ref.kind == "selfrun":
+            self._self_run()
+            self._compile(compile.compile_launch)
+        else:
+            self._hollow_run()
+            self._compile(compile.compile_launch)
+            self._checked_run()
+        if self.params.detail:
+            self._compile(_with_machine_code)
+        return self.measurements()
+
+    def _without_problem(self, kernel: Kernel) -> KernelMeasurement:
+        message = f"No problem was found for {kernel.name}; write `get_inputs` and `reference` for it."
+        finding = Finding("no-problem", kernel.line, "information", message, "create-problem")
+        return KernelMeasurement(kernel.name, kernel.line, "triton", self.target.name, findings=[finding])
+
+    # the runs
+
+    def _hollow_run(self) -> None:
+        """Counts from inputs that were not really drawn; where that fails, the real inputs will have to do."""
+        try:
+            with emulated(self.target.name, sample=SAMPLE, hollow=True) as session:
+                module, problem = self._loaded()
+                problem.run(module, problem.inputs(self.params.seed))
+        except StepFailed:
+            raise
+        except Exception:  # zeros are not the user's data: only the real run's errors are theirs
+            if not session.launches:
+                return
+        self._take(session)
+        self._emit("executed")
+
+    def _checked_run(self) -> None:
+        """Run on the real inputs, then compare with the reference."""
+        with emulated(self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS) as session:
+            with user_errors(self.context):
+                module, problem = self._loaded()
+                inputs = problem.inputs(self.params.seed)
+                kept = _copy(inputs)
+                outputs = problem.run(module, inputs)
+            self._take(session)
+            self._emit("executed")
+            with user_errors(self.context, "The reference raised "):
+                expected = _reference(problem, kept)
+            if expected is None:
+                return
+            verdict = comparison.compare(outputs, expected, session.coverage, problem.tolerance)
+        for known in self.known.values():
+            if known.executions:
+                known.correctness = verdict
+        self._emit("checked")
+
+    def _self_run(self) -> None:
+        """Run the file as its user would, and keep the launches it makes, also those made before an error."""
+        seen: set[int] = set()
+
+        def first_of_a_kernel(execution: Execution) -> None:
+            if execution.launch.line not in seen:
+                seen.add(execution.launch.line)
+                self._take(session)
+                self._emit("executed")
+
+        with emulated(
+            self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS, lenient=True, observe=first_of_a_kernel
+        ) as session:
+            try:
+                module, problem = self._loaded()
+                with user_errors(self.context):
+                    problem.run(module, problem.inputs(self.params.seed))
+            except StepFailed:
+                if not session.launches:
+                    raise
+        self._take(session)
+        self._emit("executed")
+
+    def _loaded(self) -> tuple[ModuleType, Problem]:
+        """The kernel's module and its problem, loaded once, inside an emulation: loading may ask for the device."""
+        if self._modules is None:
+            assert self.params.problem is not None
+            module = load_module(self.context)
+            with user_errors(self.context):
+                self._modules = (module, load_problem(self.context, self.params.problem, module))
+        return self._modules
+
+    def _take(self, session: Session) -> None:
+        """Sort a session's launches by kernel: those of this file, by the line of their ``def``."""
+        path = str(self.context.kernel_path)
+        for known in self.known.values():
+            mine = [
+                e
+                for e in session.executions
+                if e.launch.line == known.kernel.line and _same_file(e.launch.file, path)
+            ]
+            known.executions = [e for e in mine if not e.tuning]
+            known.tuned = sum(e.tuning for e in mine)
+
+    def _compile(self, how: Callable[[Any, GpuTarget], CompiledFacts]) -> None:
+        """Compile the launch that stands for each kernel."""
+        for known in self.known.values():
+            chosen = self._representative(known)
+            if chosen is not None:
+                known.compiled = how(chosen[0].launch, self.target)
+                known.stage = "compiled" if known.stage != "checked" else known.stage
+        self._emit("compiled")
+
+    # measurements
+
+    def _representative(self, known: _Known) -> tuple[Execution, Estimate | None] | None:
+        """The most expensive launch, by its estimate."""
+        best: tuple[Execution, Estimate | None] | None = None
+        for execution in known.executions:
+            made = self._estimate(execution, known.compiled)
+            if best is None or (made and (best[1] is None or _us(made) > _us(best[1]))):
+                best = (execution, made)
+        return best
+
+    def _estimate(self, execution: Execution, compiled: CompiledFacts | None) -> Estimate | None:
+        counts = execution.counts
+        if counts is None or counts.sampled < 1:
+            return None
+        return estimate(counts, compiled, self.target)
+
+    def _emit(self, stage: str) -> None:
+        order = ["traced", "executed", "compiled", "checked"]
+        for known in self.known.values():
+            if known.executions and order.index(stage) > order.index(known.stage):
+                known.stage = stage
+        self.context.emit({"kernels": self.measurements()})
+
+    def measurements(self) -> list[KernelMeasurement]:
+        """What is known about every kernel now."""
+        return [self._measurement(known) for known in self.known.values()]
+
+    def _measurement(self, known: _Known) -> KernelMeasurement:
+        kernel = known.kernel
+        measurement = KernelMeasurement(
+            kernel.name,
+            kernel.line,
+            "triton",
+            self.target.name,
+            correctness=known.correctness,
+            content_hash=kernel.content_hash,
+            stage=known.stage,
+        )
+        chosen = self._representative(known)
+        if chosen is None:
+            message = (
+                f"{kernel.name} was not launched by the problem's run, so nothing is known about its cost."
+            )
+            finding = Finding("never-launched", kernel.line, "warning", message)
+            return dataclasses.replace(measurement, findings=[finding])
+        execution, made = chosen
+        findings = [f for e in known.executions for f in execution_findings(e)]
+        quantities = {"launches": executed(len(known.executions), "launches")}
+        if known.tuned:
+            quantities["autotune_configurations"] = executed(known.tuned, "configurations")
+        lines: list[LineCost] = []
+        if execution.counts is not None:
+            quantities |= hints.launch_quantities(execution, execution.counts)
+            lines = hints.line_costs(execution, execution.counts)
+            findings += hints.line_findings(execution.counts)
+        if known.compiled is not None:
+            findings += compile_findings(known.compiled, kernel.line)
+            quantities |= known.compiled.quantities()
+        if known.correctness.status == "failed":
+            findings.append(Finding("wrong-result", kernel.line, "error", known.correctness.detail))
+        if made is not None:
+            quantities |= made.quantities
+            quantities["percent_of_peak"] = made.percent_of_peak
+            measurement = dataclasses.replace(
+                measurement,
+                latency=made.latency,
+                bound=made.bound,
+                percent_of_peak=made.percent_of_peak.value,
+            )
+        return dataclasses.replace(
+            measurement,
+            quantities=quantities,
+            lines=lines,
+            findings=list(dict.fromkeys(findings)),
+            toolchain=known.compiled.toolchain if known.compiled else {},
+        )
+
+
+def _us(made: Estimate) -> float:
+    return made.latency.us or 0.0
+
+
+def _with_machine_code(launch: Any, target: GpuTarget) -> CompiledFacts:
+    try:
+        return compile.compile_with_machine_code(launch, target)
+    except DisassemblyFailed:
+        return compile.compile_launch(launch, target)
+
+
+def _same_file(name: str, path: str) -> bool:
+    import os
+
+    return name == path or os.path.realpath(name) == os.path.realpath(path)
+
+
+def _copy(values: Sequence[Any]) -> list[Any]:
+    """The inputs as they are now: a kernel may write to them before the reference reads them."""
+    return [v.detach().clone().requires_grad_(v.requires_grad) if hasattr(v, "detach") else v for v in values]
+
+
+def _reference(problem: Problem, inputs: list[Any]) -> list[Any] | None:
+    """The reference in float32 where the inputs are narrower: its own rounding should not decide."""
+    widened = [v.float() if hasattr(v, "is_floating_point") and _narrow(v) else v for v in inputs]
+    if any(w is not v for w, v in zip(widened, inputs, strict=True)):
+        try:
+            return problem.reference(widened)
+        except Exception:  # it insists on the types it was written for
+            return problem.reference(inputs)
+    return problem.reference(inputs)
+
+
+def _narrow(value: Any) -> bool:
+    return bool(value.is_floating_point() and value.element_size() < 4)
