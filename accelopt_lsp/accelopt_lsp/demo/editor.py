@@ -1,0 +1,189 @@
+"""A small editor without a screen: opens, edits and saves files, and asks the server what an editor asks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+from pygls.workspace import TextDocument
+
+from accelopt_profiling import __version__
+
+_ACTIONS = types.ClientCodeActionLiteralOptions(
+    types.ClientCodeActionKindOptions([types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite])
+)
+CAPABILITIES = types.ClientCapabilities(
+    text_document=types.TextDocumentClientCapabilities(
+        code_action=types.CodeActionClientCapabilities(
+            code_action_literal_support=_ACTIONS,
+            data_support=True,
+            resolve_support=types.ClientCodeActionResolveOptions(["edit", "command"]),
+        ),
+        hover=types.HoverClientCapabilities(content_format=[types.MarkupKind.Markdown]),
+        inlay_hint=types.InlayHintClientCapabilities(),
+    ),
+    workspace=types.WorkspaceClientCapabilities(
+        workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True), apply_edit=True
+    ),
+    window=types.WindowClientCapabilities(work_done_progress=True),
+)
+
+
+class EditorFailed(Exception):
+    """The server did not do what was waited for."""
+
+
+class Editor:
+    """One server process and the documents open in it. ``database`` is the memory it works with."""
+
+    def __init__(self, folder: Path, database: Path) -> None:
+        self.folder = folder
+        self.diagnostics: dict[str, list[types.Diagnostic]] = {}
+        self.messages: list[str] = []
+        self._texts: dict[str, str] = {}
+        self._versions: dict[str, int] = {}
+        self._environment = {**os.environ, "ACCELOPT_DB": str(database)}
+        self._client = LanguageClient("accelopt-demo", __version__)
+        self._listen()
+
+    def _listen(self) -> None:
+        handlers: dict[str, Callable[[Any], Any]] = {
+            types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS: self._published,
+            types.WINDOW_SHOW_MESSAGE: lambda params: self.messages.append(params.message),
+            types.WINDOW_LOG_MESSAGE: lambda params: self.messages.append(params.message),
+            types.WINDOW_WORK_DONE_PROGRESS_CREATE: lambda params: None,
+            types.WORKSPACE_APPLY_EDIT: self._asked_to_apply,
+        }
+        for method, handler in handlers.items():
+            self._client.feature(method)(handler)
+
+    def _published(self, params: types.PublishDiagnosticsParams) -> None:
+        self.diagnostics[params.uri] = list(params.diagnostics)
+
+    def _asked_to_apply(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        self.apply(params.edit)
+        return types.ApplyWorkspaceEditResult(applied=True)
+
+    async def start(self) -> None:
+        await self._client.start_io(sys.executable, "-m", "accelopt_lsp", "lsp", env=self._environment)
+        await self._client.initialize_async(
+            types.InitializeParams(
+                capabilities=CAPABILITIES, root_uri=self.folder.as_uri(), process_id=os.getpid()
+            )
+        )
+        self._client.initialized(types.InitializedParams())
+
+    async def stop(self) -> None:
+        await self._client.shutdown_async(None)
+        self._client.exit(None)
+        await self._client.stop()  # type: ignore[no-untyped-call]
+
+    # Documents
+
+    def open(self, path: Path) -> str:
+        uri = path.as_uri()
+        self._texts[uri], self._versions[uri] = path.read_text(encoding="utf-8"), 1
+        item = types.TextDocumentItem(uri, "python", 1, self._texts[uri])
+        self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+        return uri
+
+    def text(self, uri: str) -> str:
+        return self._texts[uri]
+
+    def save(self, uri: str) -> None:
+        Path(uri.removeprefix("file://")).write_text(self._texts[uri], encoding="utf-8")
+        identifier = types.TextDocumentIdentifier(uri)
+        self._client.text_document_did_save(types.DidSaveTextDocumentParams(identifier, self._texts[uri]))
+
+    def apply(self, edit: types.WorkspaceEdit) -> None:
+        """Make an edit as an editor does: in the document, then tell the server.
+
+        Raises:
+            EditorFailed: it is for another version of the document.
+        """
+        for change in edit.document_changes or ():
+            assert isinstance(change, types.TextDocumentEdit)
+            uri, version = change.text_document.uri, change.text_document.version
+            if version != self._versions[uri]:
+                raise EditorFailed(
+                    f"The edit is for version {version} of {uri}, this is {self._versions[uri]}."
+                )
+            edits = [e for e in change.edits if isinstance(e, types.TextEdit)]
+            self._texts[uri] = _edited(self._texts[uri], edits)
+            self._versions[uri] += 1
+            whole = types.TextDocumentContentChangeWholeDocument(self._texts[uri])
+            identifier = types.VersionedTextDocumentIdentifier(self._versions[uri], uri)
+            self._client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [whole]))
+
+    # What an editor shows
+
+    async def lenses(self, uri: str) -> list[types.CodeLens]:
+        asked = types.CodeLensParams(types.TextDocumentIdentifier(uri))
+        return list(await self._client.text_document_code_lens_async(asked) or [])
+
+    async def lens_titles(self, uri: str) -> list[str]:
+        return [lens.command.title for lens in await self.lenses(uri) if lens.command]
+
+    async def hints(self, uri: str) -> list[tuple[int, str]]:
+        """Line (1-based) and text of each inlay hint."""
+        lines = self._texts[uri].count("\n") + 1
+        whole = types.Range(types.Position(0, 0), types.Position(lines, 0))
+        asked = types.InlayHintParams(types.TextDocumentIdentifier(uri), whole)
+        found = await self._client.text_document_inlay_hint_async(asked) or []
+        return [
+            (h.position.line + 1, h.label if isinstance(h.label, str) else h.label[0].value) for h in found
+        ]
+
+    async def actions(self, uri: str, line: int) -> list[types.CodeAction]:
+        """The code actions at the 1-based ``line``."""
+        at = types.Position(line - 1, 0)
+        asked = types.CodeActionParams(
+            types.TextDocumentIdentifier(uri),
+            types.Range(at, at),
+            types.CodeActionContext(self.diagnostics.get(uri, [])),
+        )
+        found = await self._client.text_document_code_action_async(asked) or []
+        return [a for a in found if isinstance(a, types.CodeAction)]
+
+    async def resolve(self, action: types.CodeAction) -> types.CodeAction:
+        return await self._client.code_action_resolve_async(action)
+
+    async def execute(self, command: types.Command) -> Any:
+        asked = types.ExecuteCommandParams(command.command, command.arguments)
+        return await self._client.workspace_execute_command_async(asked)
+
+    async def until(
+        self, what: str, condition: Callable[[list[str]], bool], uri: str, seconds: float
+    ) -> list[str]:
+        """Ask for the lenses until ``condition`` holds for their titles.
+
+        Raises:
+            EditorFailed: it did not within ``seconds``.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while True:
+            titles = await self.lens_titles(uri)
+            if condition(titles):
+                return titles
+            if loop.time() > end:
+                said = f" The server said: {self.messages[-1]}" if self.messages else ""
+                raise EditorFailed(f"{what} did not come within {seconds:g} s.{said}")
+            await asyncio.sleep(0.05)
+
+
+def _edited(text: str, edits: list[types.TextEdit]) -> str:
+    document = TextDocument("file:///demo", text)
+    spans = [
+        (document.offset_at_position(e.range.start), document.offset_at_position(e.range.end), e.new_text)
+        for e in edits
+    ]
+    for start, end, new in sorted(spans, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text

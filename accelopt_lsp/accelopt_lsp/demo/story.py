@@ -1,0 +1,264 @@
+"""Open a kernel, save it, see what it costs, accept a proved faster version, and see what that is worth to the next."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lsprotocol import types
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+
+from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.demo.editor import Editor
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import Pair
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.plain import from_plain
+
+FIRST, SECOND = "nki_silu.py", "nki_gelu_gate.py"
+_SUGGESTION = "refactor.rewrite.accelopt.suggestion"
+_OPTIMIZE = "refactor.rewrite.accelopt.optimize"
+
+
+@dataclass(frozen=True)
+class Search:
+    """How one search went: candidates tried and seconds until its first suggestion, and that suggestion."""
+
+    candidates: int
+    seconds: float
+    first: Suggestion
+    best: Suggestion
+
+
+async def tell(console: Console, examples: Path) -> None:
+    """Run the tour on copies of the ``examples``, with a memory of its own that is thrown away.
+
+    Raises:
+        EditorFailed: the server did not do what was waited for.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="accelopt-demo-") as name:
+        folder = Path(name)
+        for file in (FIRST, SECOND):
+            shutil.copy(examples / file, folder)
+        database = folder / "memory.db"
+        async with _editor(folder, database) as editor:
+            await _first_kernel(console, editor, folder, database)
+        async with _editor(folder, folder / "empty.db") as editor:
+            without = await _search(editor, folder / SECOND, folder / "empty.db")
+        async with _editor(folder, database) as editor:
+            await _second_kernel(console, editor, folder, database, without)
+    console.print(
+        f"\nThe tour took {time.monotonic() - started:.0f} s. Nothing was written outside {name}, which is gone."
+    )
+
+
+@asynccontextmanager
+async def _editor(folder: Path, database: Path) -> AsyncGenerator[Editor, None]:
+    editor = Editor(folder, database)
+    await editor.start()
+    try:
+        yield editor
+    finally:
+        await editor.stop()
+
+
+async def _first_kernel(console: Console, editor: Editor, folder: Path, database: Path) -> None:
+    path = folder / FIRST
+    kernel = find_kernels(path.read_text()).kernels[0]
+    console.rule(f"[bold]1. Open and save {FIRST}")
+    uri = editor.open(path)
+    editor.save(uri)
+    clock = time.monotonic()
+    titles = await editor.until("The first numbers", _has_time, uri, 60)
+    console.print(
+        f"First numbers {time.monotonic() - clock:.2f} s after the save. The lens above {kernel.name}:\n"
+    )
+    console.print(f"    [cyan]{titles[0]}[/]", highlight=False)
+    titles = await editor.until("The check against the reference", _is_settled, uri, 60)
+    console.print(f"\nWith the result checked, {time.monotonic() - clock:.2f} s after the save:\n")
+    await _show(console, editor, uri, titles)
+
+    console.rule("[bold]2. Code actions, and the search for faster versions")
+    for action in await editor.actions(uri, kernel.line):
+        console.print(f"    {action.title}", highlight=False)
+    search = await _optimize(editor, uri, kernel.line, database)
+    console.print(f"\nAfter the search ({search.candidates} candidates to the first proved one):\n")
+    actions = await editor.actions(uri, kernel.line)
+    for action in actions:
+        if action.kind == _SUGGESTION:
+            console.print(f"    [green]{action.title}[/]", highlight=False)
+
+    console.rule("[bold]3. The best suggestion")
+    action = await editor.resolve(next(a for a in actions if a.kind == _SUGGESTION))
+    assert action.edit is not None
+    assert action.command is not None
+    before = editor.text(uri)
+    editor.apply(action.edit)
+    after = editor.text(uri)
+    _diff(console, before, after)
+    _numbers(console, search.best)
+
+    console.rule("[bold]4. Accept")
+    await editor.execute(action.command)
+    editor.save(uri)
+    pair = await _saved_pair(editor, uri, database)
+    console.print(f"The memory, {Path(database).name}, now has this row:\n")
+    _row(console, pair)
+    titles = await editor.until("Numbers for the accepted version", _is_settled, uri, 60)
+    console.print(
+        f"\nThe lens, after saving the accepted version:\n\n    [cyan]{titles[0]}[/]", highlight=False
+    )
+
+
+async def _second_kernel(
+    console: Console, editor: Editor, folder: Path, database: Path, without: Search
+) -> None:
+    console.rule(f"[bold]5. A different kernel: {SECOND}")
+    path = folder / SECOND
+    with_memory = await _search(editor, path, database)
+    uri = path.as_uri()
+    await _show(console, editor, uri, await editor.lens_titles(uri))
+    table = Table(
+        "",
+        "candidates tried",
+        "seconds",
+        "speedup (estimated)",
+        "origin",
+        title="To the first proved suggestion",
+    )
+    for label, search in (("empty memory", without), ("with the accepted pair", with_memory)):
+        table.add_row(
+            label,
+            str(search.candidates),
+            f"{search.seconds:.1f}",
+            _speedup(search.first),
+            search.first.origin,
+        )
+    console.print(table)
+    _numbers(console, with_memory.best)
+
+
+async def _search(editor: Editor, path: Path, database: Path) -> Search:
+    uri = editor.open(path)
+    await editor.until("Numbers", _is_settled, uri, 90)
+    kernel = find_kernels(path.read_text()).kernels[0]
+    return await _optimize(editor, uri, kernel.line, database)
+
+
+async def _optimize(editor: Editor, uri: str, line: int, database: Path) -> Search:
+    action = next(a for a in await editor.actions(uri, line) if a.kind == _OPTIMIZE)
+    assert action.command is not None
+    clock = time.monotonic()
+    await editor.execute(action.command)
+    await editor.until("A proved faster version", lambda titles: any("proved" in t for t in titles), uri, 120)
+    seconds = time.monotonic() - clock
+    await editor.until(
+        "The end of the search", lambda titles: not any("cancel" in t for t in titles), uri, 120
+    )
+    offered = [a for a in await editor.actions(uri, line) if a.kind == _SUGGESTION and a.data]
+    return _read_search(database, offered[0], seconds)
+
+
+def _read_search(database: Path, best: types.CodeAction, seconds: float) -> Search:
+    """What the run's own record says: the events before its first suggestion."""
+    data = best.data
+    best_id = data["id"] if isinstance(data, dict) else data.id  # type: ignore[union-attr]
+    with Memory.open(database, read_only=True) as memory:
+        found = _suggestion(memory, best_id)
+        run = memory.run(found.run)
+        assert run is not None
+        tried = 0
+        for event in memory.events(found.run):
+            if event.kind == "candidate tried":
+                tried += 1
+            if event.kind == "suggestion":
+                return Search(tried, seconds, _suggestion(memory, event.data["id"]), found)
+    raise AssertionError("a run with a suggestion has an event for it")
+
+
+def _suggestion(memory: Memory, suggestion_id: str) -> Suggestion:
+    stored = memory.suggestion(suggestion_id)
+    assert stored is not None
+    return from_plain(Suggestion, stored.body)
+
+
+async def _saved_pair(editor: Editor, uri: str, database: Path) -> Pair:
+    def saved(_: list[str]) -> bool:
+        with Memory.open(database, read_only=True) as memory:
+            return bool(memory.pairs())
+
+    await editor.until("The row in the memory", saved, uri, 20)
+    with Memory.open(database, read_only=True) as memory:
+        return memory.pairs()[0]
+
+
+def _has_time(titles: list[str]) -> bool:
+    return bool(titles) and any(unit in titles[0] for unit in (" us", " ms"))
+
+
+def _is_settled(titles: list[str]) -> bool:
+    return _has_time(titles) and "profiling" not in titles[0] and "not checked" not in titles[0]
+
+
+async def _show(console: Console, editor: Editor, uri: str, titles: list[str]) -> None:
+    lines = editor.text(uri).splitlines()
+    for title in titles:
+        console.print(f"    lens     [cyan]{title}[/]", highlight=False)
+    for line, text in await editor.hints(uri):
+        code = lines[line - 1].strip()
+        console.print(f"    hint     {line:3}  {code[:60]:60}  [dim]{text.strip()}[/]", highlight=False)
+    for found in editor.diagnostics.get(uri, []):
+        where = found.range.start.line + 1
+        console.print(f"    finding  {where:3}  [yellow]{found.code}[/]: {found.message}", highlight=False)
+
+
+def _diff(console: Console, before: str, after: str) -> None:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
+    console.print(Syntax("\n".join(lines), "diff", theme="ansi_dark", background_color="default"))
+
+
+def _numbers(console: Console, suggestion: Suggestion) -> None:
+    table = Table("what", "value", "how it is known", title=f"{suggestion.summary} ({suggestion.origin})")
+    for label, time_ in (("before", suggestion.slow), ("after", suggestion.fast)):
+        table.add_row(
+            f"time {label}",
+            f"{time_.us:,.0f} us ({time_.low_us:,.0f}-{time_.high_us:,.0f})",
+            str(time_.known),
+        )
+    table.add_row("speedup", _speedup(suggestion), str(suggestion.speedup.known))
+    checks = suggestion.gate.checks
+    table.add_row("gate", f"accepted, {len(checks)} checks", "executed")
+    console.print(table)
+
+
+def _speedup(suggestion: Suggestion) -> str:
+    s = suggestion.speedup
+    return f"{s.value:.2f}x ({s.low:.2f}-{s.high:.2f})"
+
+
+def _row(console: Console, pair: Pair) -> None:
+    table = Table(show_header=False)
+    for name in (
+        "id",
+        "kernel",
+        "dialect",
+        "target",
+        "origin",
+        "summary",
+        "slow_hash",
+        "fast_hash",
+        "created",
+    ):
+        table.add_row(name, str(getattr(pair, name)))
+    table.add_row("speedup", f"{pair.speedup:.2f}x ({pair.fast.known})" if pair.speedup else "not measured")
+    table.add_row("receipts", ", ".join(pair.receipts))
+    console.print(table)
