@@ -87,6 +87,21 @@ def resource_times(
     return {name: MICROSECONDS * value for name, value in seconds.items()}
 
 
+def latency_bound_time(
+    counts: LaunchCounts, moved: Traffic, memory_us: float, resident_programs: int, target: GpuTarget
+) -> float:
+    """Microseconds if every program waited for its loads with nothing else on its multiprocessor to fill the time.
+
+    Each round of resident programs pays the start of a program and one load latency for each pass over the data;
+    of the transfer time a program hides only what its neighbours on the same multiprocessor move meanwhile. Liger's
+    timings on A100 show this where one program fills a multiprocessor, those on H100 do not: it is a bound.
+    """
+    each = max(1.0, resident_programs / target["multiprocessors"])
+    rounds = math.ceil(counts.programs / max(1, resident_programs))
+    latency = target["model.program_start"] + moved.passes * target["model.load_latency"]
+    return rounds * latency + memory_us / each
+
+
 def ideal_time(done: Work, moved: Traffic, target: GpuTarget) -> float:
     """Microseconds at the datasheet's peaks, each byte crossing DRAM once: what 100 % of peak would be."""
     matrix = sum(flops / target[f"peak.{peak}"] for peak, flops in done.matrix_flops.items())

@@ -22,7 +22,8 @@ class Traffic:
 
     ``requested`` is what the multiprocessors ask L2 for, in whole sectors; ``useful`` the lanes' own bytes;
     ``compulsory`` what must cross the DRAM interface once. ``dram`` is the expected DRAM traffic,
-    ``dram_low`` .. ``dram_high`` its range: everything shared stays in L2 .. nothing does.
+    ``dram_low`` .. ``dram_high`` its range: everything shared stays in L2 .. nothing does. ``passes`` is how often
+    a program reads the same data, the largest over the tensors that do not stay in L2.
     """
 
     requested: float
@@ -31,6 +32,7 @@ class Traffic:
     dram: float
     dram_low: float
     dram_high: float
+    passes: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class _Tensor:
     @property
     def once(self) -> float:
         return min(self.distinct, self.size)
+
+    @property
+    def passes(self) -> float:
+        return self.asked / self.distinct if self.distinct else 1.0
 
 
 def traffic(counts: LaunchCounts, target: GpuTarget, resident_programs: int) -> Traffic:
@@ -61,9 +67,8 @@ def traffic(counts: LaunchCounts, target: GpuTarget, resident_programs: int) -> 
     loads = _tensors(counts, counts.unique_load_sectors, counts.load_sectors, scale)
     stores = _tensors(counts, counts.unique_store_sectors, counts.store_sectors, scale)
     waves = max(1.0, counts.programs / max(1, resident_programs))
-    low, high, expected = _loads_from_dram(
-        loads, waves, target["model.l2_share"] * target["l2_bytes"] / SECTOR
-    )
+    room = target["model.l2_share"] * target["l2_bytes"] / SECTOR
+    low, high, expected = _loads_from_dram(loads, waves, room)
     written = sum(tensor.once for tensor in stores)
     compulsory = sum(tensor.once for tensor in loads) + written
     return Traffic(
@@ -73,6 +78,7 @@ def traffic(counts: LaunchCounts, target: GpuTarget, resident_programs: int) -> 
         SECTOR * (expected + written),
         SECTOR * (low + written),
         SECTOR * (high + written),
+        max((t.passes for t in loads if t.size > room), default=1.0),
     )
 
 
@@ -90,24 +96,19 @@ def _tensors(
 def _loads_from_dram(loads: list[_Tensor], waves: float, room: float) -> tuple[float, float, float]:
     """Sectors read from DRAM: least, most, expected. ``room`` is the part of L2 (in sectors) data stays in.
 
-    The smallest working sets keep their place in L2: they are used most often for their size.
+    A tensor's sectors are asked for ``passes`` times by one program, and by ``distinct / size`` programs. The
+    smallest working sets keep their place in L2: they are used most often for their size.
     """
     low = high = expected = 0.0
     for tensor in sorted(loads, key=lambda t: min(t.distinct / waves, t.size)):
         per_wave = min(tensor.distinct / waves, tensor.size)
-        passes = tensor.asked / tensor.distinct if tensor.distinct <= tensor.size else 1.0
-        each_wave_anew = max(tensor.once, min(waves * per_wave, tensor.asked))
-        most = max(each_wave_anew, passes * tensor.once)
+        each_wave_anew = max(tensor.once, min(waves * per_wave, tensor.distinct))
         low += tensor.once
-        high += most
-        if per_wave <= room:
-            room -= per_wave
-            if tensor.size <= room + per_wave or tensor.distinct <= tensor.size:
-                expected += tensor.once  # stays for later waves, or later waves need other data
-            else:
-                expected += math.sqrt(
-                    tensor.once * each_wave_anew
-                )  # how much depends on the order of programs
-        else:
-            expected += passes * tensor.once if passes > 1.0 else math.sqrt(tensor.once * each_wave_anew)
+        high += tensor.passes * each_wave_anew
+        if tensor.size <= room:
+            expected += tensor.once
+        else:  # how much of it a later wave still finds depends on the order of programs
+            again = tensor.passes if per_wave > room else 1.0
+            expected += again * math.sqrt(tensor.once * each_wave_anew)
+        room = max(0.0, room - per_wave)
     return low, high, expected
