@@ -75,7 +75,7 @@ def _of_kernel(state: FileState, kernel: KernelState, jobs: list[Job]) -> Iterat
         for suggestion in kernel.suggestions[:1]:
             reason = f"{name} has changed since this was found; save it and optimize again."
             yield _suggestion(state, suggestion, best=False, disabled=reason)
-    searching = any(j.kind == "optimize" and j.kernel == name for j in jobs)
+    searching = any(j.kind == "optimize" and j.kernel in (None, name) for j in jobs)
     if state.trusted and not searching:
         yield Action(f"Optimize {name}", OPTIMIZE, "optimize", where)
 

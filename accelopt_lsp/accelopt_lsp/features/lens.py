@@ -39,7 +39,7 @@ def lenses(state: FileState, jobs: Iterable[Job], targets: Mapping[Dialect, str]
         found.append(Lens(line, title, "profile", where))
         if not state.trusted:
             continue
-        search = next((j for j in running if j.kind == "optimize" and j.kernel == name), None)
+        search = next((j for j in running if j.kind == "optimize" and j.kernel in (None, name)), None)
         if search:
             found.append(Lens(line, "optimizing... (cancel)", "cancel", {"job": search.id}))
         else:

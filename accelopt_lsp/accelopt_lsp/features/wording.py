@@ -16,16 +16,19 @@ _PREFIX = {
 
 
 def number(value: float) -> str:
-    """Three significant digits, thousands grouped: ``0.0123``, ``4.5``, ``812``, ``1,010``, ``1,230,000``."""
-    if value == int(value) and abs(value) < 1e4:
-        return f"{int(value):,}"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:g}"
+    """A count in full, ``114,688``; anything else to three significant digits."""
+    return f"{int(value):,}" if value == int(value) else rounded(value)
+
+
+def rounded(value: float) -> str:
+    """Three significant digits, thousands grouped: ``0.0123``, ``4.5``, ``812``, ``1,010``."""
+    near = float(f"{value:.3g}")
+    return f"{near:,.0f}" if abs(near) >= 100 else f"{near:g}"
 
 
 def interval(low: float, high: float) -> str:
     """``812-1,010``, or one number where both ends read the same."""
-    first, last = number(low), number(high)
+    first, last = rounded(low), rounded(high)
     return first if first == last else f"{first}-{last}"
 
 
@@ -51,10 +54,19 @@ def quantity(value: Quantity) -> str:
     """A quantity in a table cell, without how it is known: that has a column of its own."""
     if value.value is None:
         return "-"
+    if value.unit == "B":
+        return _bytes(value.value)
     unit = f" {value.unit}" if value.unit else ""
     if value.known is Known.ESTIMATED and value.low is not None and value.high is not None:
         return f"{interval(value.low, value.high)}{unit}"
     return f"{number(value.value)}{unit}"
+
+
+def _bytes(value: float) -> str:
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= scale:
+            return f"{rounded(value / scale)} {unit}"
+    return f"{number(value)} B"
 
 
 def percent(value: float) -> str:

@@ -1,0 +1,44 @@
+"""The scripted server with an editor at the other end, started for each test that asks for ``editor``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from editor import Editor
+
+SCRIPTED = str(Path(__file__).parent / "scripted.py")
+
+
+@pytest.fixture
+def decisions(tmp_path: Path) -> Path:
+    """Where the scripted server writes what was accepted and rejected."""
+    return tmp_path / "decisions.jsonl"
+
+
+@pytest.fixture
+def environment(tmp_path: Path, decisions: Path) -> dict[str, str]:
+    """A server that sees no settings and no memory of the person who runs the tests."""
+    return {
+        **os.environ,
+        "SCRIPTED_LOG": str(decisions),
+        "ACCELOPT_DB": str(tmp_path / "memory.db"),
+        "ACCELOPT_CONFIG": str(tmp_path / "none.toml"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+
+
+@pytest_asyncio.fixture
+async def editor(environment: dict[str, str]) -> AsyncIterator[Editor]:
+    """An editor connected to the scripted server; the test calls ``begin``. The server must end by itself."""
+    client = Editor()
+    await client.start_io(sys.executable, SCRIPTED, env=environment)
+    yield client
+    await client.end()

@@ -1,0 +1,193 @@
+"""A server whose backend follows a script written in the kernels themselves, for tests of the protocol.
+
+``COST = 900`` in a kernel is its time in microseconds; ``WRONG = 1`` makes its result wrong. At the top level of the
+file ``HOLD = 1`` lets a profile or search stop in the middle until it is cancelled, ``DOWN = 1`` makes the host
+unreachable, ``REFUSE = 1`` the backend refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost.
+What is accepted or rejected is appended to the file that ``SCRIPTED_LOG`` names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+
+from accelopt_agent.suggestion import Speedup, Suggestion
+from accelopt_lsp.server.backend import (
+    BackendProblem,
+    Ended,
+    FileText,
+    HostDown,
+    Remembered,
+    SearchEvent,
+    Tried,
+)
+from accelopt_lsp.server.main import start
+from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import (
+    Correctness,
+    FileMeasurement,
+    Finding,
+    KernelMeasurement,
+    Latency,
+    LineCost,
+)
+from accelopt_profiling.quantity import Known, executed
+
+
+class Scripted:
+    def __init__(self) -> None:
+        self.host_problem: Callable[[str | None], None] = lambda reason: None
+        self.memory_problem: Callable[[str], None] = lambda reason: None
+        self._suggestions: dict[str, Suggestion] = {}
+        self._kept: dict[str, FileMeasurement] = {}
+
+    async def remembered(self, file: FileText) -> Remembered:
+        kept = self._kept.get(file.text)
+        own = [s for s in self._suggestions.values() if s.file == file.path]
+        return Remembered(kept, own)
+
+    async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+        self._follow(file.text)
+        kernels: list[KernelMeasurement] = []
+        for kernel in file.found.kernels:
+            kernels.append(_measure(file, kernel))
+            yield FileMeasurement(file.path, list(kernels))
+            if _says(file.text, "HOLD"):
+                await asyncio.Event().wait()
+        findings = []
+        if not re.search(r"^def get_inputs", file.text, re.M) and file.found.kernels:
+            message = "No problem was found."
+            findings = [
+                Finding("no-problem", k.line, "information", message, "createProblem")
+                for k in file.found.kernels
+            ]
+        self._kept[file.text] = FileMeasurement(file.path, kernels, findings, complete=True)
+        yield self._kept[file.text]
+
+    async def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
+        self._follow(file.text)
+        yield Tried("halving the cost", 1, 0.5)
+        found = next(k for k in file.found.kernels if k.name == kernel)
+        cost = _cost(file.text, found)
+        suggestion = _suggest(file, found, cost)
+        self._suggestions[suggestion.id] = suggestion
+        yield suggestion
+        if _says(file.text, "HOLD"):
+            await asyncio.Event().wait()
+        yield Ended(2, f"{kernel}: 1 suggestion; 2 candidates tried.")
+
+    async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
+        return self._suggestions.get(suggestion_id)
+
+    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
+        return self._log("accepted", suggestion)
+
+    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
+        return self._log("rejected", suggestion)
+
+    async def depends_on(self, file: FileText, path: str) -> bool:
+        return Path(path).name == f"{Path(file.path).stem}_problem.py"
+
+    async def close(self) -> None:
+        return None
+
+    def _follow(self, text: str) -> None:
+        if _says(text, "DOWN"):
+            raise HostDown("The host lab cannot be reached: connection refused.")
+        if _says(text, "REFUSE"):
+            raise BackendProblem("The scripted backend refuses.")
+        if _says(text, "BUG"):
+            raise RuntimeError("a bug in the backend")
+
+    def _log(self, what: str, suggestion: Suggestion) -> str:
+        del self._suggestions[suggestion.id]
+        with open(os.environ["SCRIPTED_LOG"], "a") as log:
+            log.write(json.dumps({"what": what, "id": suggestion.id, "kernel": suggestion.kernel}) + "\n")
+        return f"{what} {suggestion.id}"
+
+
+def _says(text: str, word: str) -> bool:
+    return re.search(rf"^{word} = 1", text, re.M) is not None
+
+
+def _body(text: str, kernel: Kernel) -> str:
+    return "\n".join(re.split(r"\r\n|\n", text)[kernel.first_line - 1 : kernel.end_line])
+
+
+def _cost(text: str, kernel: Kernel) -> float:
+    found = re.search(r"COST = (\d+)", _body(text, kernel))
+    return float(found[1]) if found else 1000.0
+
+
+def _latency(cost: float) -> Latency:
+    return Latency(cost, cost * 0.9, cost * 1.1, Known.ESTIMATED)
+
+
+def _measure(file: FileText, kernel: Kernel) -> KernelMeasurement:
+    wrong = "WRONG = 1" in _body(file.text, kernel)
+    status = Correctness("failed", "3 of 10 elements differ") if wrong else Correctness("passed", "", 1.0)
+    findings = [Finding("wrong-result", kernel.line, "error", "3 of 10 elements differ.")] if wrong else []
+    return KernelMeasurement(
+        name=kernel.name,
+        line=kernel.line,
+        dialect=kernel.dialect,
+        target=file.settings.target_for(kernel.dialect),
+        correctness=status,
+        latency=_latency(_cost(file.text, kernel)),
+        percent_of_peak=41.0,
+        bound="VectorE",
+        quantities={"instructions": executed(2688.0)},
+        lines=[
+            LineCost(kernel.line + 1, "79 % of VectorE", 0.79, {"VectorE busy": executed(3.0, "us")}),
+            LineCost(kernel.line + 2, "1 %", 0.01),
+        ],
+        findings=findings,
+        content_hash=kernel.content_hash,
+        stage="checked",
+        toolchain={"scripted": "1"},
+    )
+
+
+def _suggest(file: FileText, kernel: Kernel, cost: float) -> Suggestion:
+    lines = re.split(r"(?<=\n)", file.text)
+    for index in range(kernel.first_line - 1, kernel.end_line):
+        lines[index] = lines[index].replace(f"COST = {cost:.0f}", f"COST = {cost / 2:.0f}")
+    text = "".join(lines)
+    diff = difflib.unified_diff(file.text.splitlines(True), text.splitlines(True), "before", "after")
+    origin = "model:scripted" if _says(file.text, "MODEL") else "rule:halve"
+    return Suggestion(
+        id=hashlib.sha256(f"{kernel.name}{text}".encode()).hexdigest()[:12],
+        run="run1",
+        file=file.path,
+        kernel=kernel.name,
+        dialect=kernel.dialect,
+        base_hash=kernel.content_hash,
+        base_text=file.text,
+        text=text,
+        diff="".join(diff),
+        origin=origin,
+        summary="Halve the cost.",
+        speedup=Speedup(2.0, 1.8, 2.2, Known.ESTIMATED),
+        slow=_latency(cost),
+        fast=_latency(cost / 2),
+        gate=Verdict(True),
+        target=file.settings.target_for(kernel.dialect),
+        host="local",
+        steps=(origin,),
+    )
+
+
+if __name__ == "__main__":
+    import logging
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    start(backend=Scripted())
