@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 #: In the order of what they find per second spent; "original" is always run.
 DISTRIBUTIONS = ("original", "large", "small", "negated", "rows", "integers")
@@ -15,30 +14,34 @@ DISTRIBUTIONS = ("original", "large", "small", "negated", "rows", "integers")
 class Case:
     """One set of inputs. ``seed`` is known to the process that draws and to nobody else until the verdict.
 
-    ``shape`` is a set of keyword arguments for ``get_inputs``; None is the problem's main shape.
-    ``shape_index`` picks one of the problem's ``shapes`` instead, where the caller does not know them.
-    ``twice`` runs it twice.
+    ``shape_index`` picks one of the problem's further ``shapes``; None is the main shape. A ``movable`` case may be
+    drawn at a further shape instead when the main one is large.
     """
 
     name: str
     seed: int
     distribution: str = "original"
-    shape: dict[str, Any] | None = None
     shape_index: int | None = None
-    twice: bool = False
+    movable: bool = False
 
 
 @dataclass(frozen=True)
 class CaseOptions:
-    """What to check. ``seeds`` counts fresh draws of the original distribution at the main shape; ``shapes``
-    bounds how many of the problem's further shapes are tried. ``input_bytes`` bounds the inputs of all cases
-    together: later cases that would go beyond it are left out, and the verdict says so.
+    """What to check. ``seeds`` counts fresh draws of the original distribution; ``shapes`` bounds how many of the
+    problem's further shapes are tried.
+
+    Values are more than shapes can bring out at any size, so when the main inputs are larger than ``large_bytes`` the
+    other distributions and draws use the largest further shape that is not. ``input_bytes`` bounds the inputs of all
+    cases together: later cases that would go beyond it are left out, and the verdict says so.
+    ``interpret_seconds`` is how long a Triton case may interpret programs before it goes on with a sample of them.
     """
 
     distributions: Sequence[str] = DISTRIBUTIONS
-    seeds: int = 1
+    seeds: int = 2
     shapes: int = 4
-    input_bytes: int = 2 << 30
+    large_bytes: int = 8 << 20
+    input_bytes: int = 512 << 20
+    interpret_seconds: float = 3.0
 
 
 def plan_cases(options: CaseOptions) -> list[Case]:
@@ -50,13 +53,13 @@ def plan_cases(options: CaseOptions) -> list[Case]:
     unknown = set(options.distributions) - set(DISTRIBUTIONS)
     if unknown:
         raise ValueError(f"unknown distributions: {', '.join(sorted(unknown))}")
-    cases = [Case("original", _seed(), twice=True)]
+    cases = [Case("original", _seed())]
+    cases += [Case(f"shape {n + 1}", _seed(), shape_index=n) for n in range(options.shapes)]
     for number in range(1, max(options.seeds, 1)):
-        cases.append(Case(f"original, draw {number + 1}", _seed()))
+        cases.append(Case(f"draw {number + 1}", _seed(), movable=True))
     for name in DISTRIBUTIONS[1:]:
         if name in options.distributions:
-            cases.append(Case(name, _seed(), name))
-    cases += [Case(f"shape {n + 1}", _seed(), shape_index=n) for n in range(options.shapes)]
+            cases.append(Case(name, _seed(), name, movable=True))
     return cases
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from accelopt_profiling.gate.cases import Case
 from accelopt_profiling.gate.distributions import change
 from accelopt_profiling.gate.emulation import GateDialect, emulation
-from accelopt_profiling.gate.files import case_folder, problem_errors, problem_files
+from accelopt_profiling.gate.files import case_folder, forget_requests, problem_errors, problem_files
+from accelopt_profiling.gate.memory import arrays_of, byte_count
 from accelopt_profiling.gate.values import NotCarried, digest, save_values
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import to_plain
@@ -30,13 +32,14 @@ class DrawParams:
     dialect: GateDialect
     target: str
     cases: list[Case]
+    large_bytes: int
     input_bytes: int
 
 
 @dataclass(frozen=True)
 class DrawnCase:
-    """A case as drawn. ``digests`` are of the saved inputs and of the saved arguments; ``left_out`` says why
-    a case was not drawn. ``shapes`` are those of the array inputs.
+    """A case as drawn. ``digests`` are of its saved files; ``left_out`` says why a case was not drawn. ``shapes`` and
+    ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs.
     """
 
     index: int
@@ -48,101 +51,113 @@ class DrawnCase:
     shapes: list[list[int]] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
     shape: dict[str, Any] | None = None
+    twice: bool = False
     notes: list[str] = field(default_factory=list)
 
 
 def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
-    """Draw every case and save it: ``inputs`` for the reference, ``arguments`` for the kernel. No seed is
-    saved.
-    """
+    """Draw every case and save it: ``inputs`` for the reference, ``arguments`` for the kernel. No seed is saved."""
+    forget_requests(context)
     with problem_files(context, params.source) as own, emulation(params.dialect, params.target):
         with problem_errors(own, "loading the problem: "):
             problem = load_problem(own, params.problem, None)
-        return _draw_all(context, own, problem, params)
+            drawing = _Drawing(context, own, problem, params)
+            return [drawn for index in range(len(params.cases)) if (drawn := drawing.case(index)) is not None]
 
 
-def _draw_all(
-    context: StepContext, own: StepContext, problem: Problem, params: DrawParams
-) -> list[DrawnCase]:
-    drawn: list[DrawnCase] = []
-    first: list[Any] | None = None
-    used = 0
-    for index, case in enumerate(params.cases):
-        empty = DrawnCase(index, case.name, case.distribution)
-        if case.shape_index is not None:
-            if case.shape_index >= len(problem.shapes):
-                continue
-            case = replace(case, shape=dict(problem.shapes[case.shape_index]))
-        if used > params.input_bytes and index:
-            drawn.append(
-                replace(empty, left_out="the inputs of the cases before it are large", shape=case.shape)
-            )
-            continue
-        with problem_errors(own, "drawing inputs: "):
-            inputs = problem.inputs(case.seed, case.shape)
+class _Drawing:
+    def __init__(self, context: StepContext, own: StepContext, problem: Problem, params: DrawParams) -> None:
+        self.context, self.own, self.problem, self.params = context, own, problem, params
+        self.shapes = list(problem.shapes)
+        self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
+        self.first: list[Any] | None = None
+        self.used = 0
+        self.doubled = False
+
+    def case(self, index: int) -> DrawnCase | None:
+        """Draw and save one case; None when the problem has no such shape."""
+        case = self.params.cases[index]
+        at = case.shape_index
+        if at is not None and at >= len(self.shapes):
+            return None
+        if case.movable:
+            at = self._home()
+        drawn = DrawnCase(index, case.name, case.distribution, shape=self._shape(at))
+        if index and self.used + self.sizes.get(at, 0) > self.params.input_bytes:
+            return replace(drawn, left_out="the inputs of the cases before it are large")
+        inputs = self.problem.inputs(case.seed, self._shape(at))
+        self.sizes.setdefault(at, byte_count(inputs))
         notes: list[str] = []
         if case.distribution != "original":
             inputs, changed = change(case.distribution, inputs, case.seed ^ 0x5DEECE66D)
             if not changed:
-                drawn.append(replace(empty, left_out="it does not change these inputs"))
-                continue
-            if case.distribution in ("large", "small") and first is not None and _same(first, inputs):
-                notes.append("the inputs are the same for every seed")
-        elif first is None:
-            first = inputs
-        elif case.shape is None and _same(first, inputs):
-            inputs, _ = change("shuffled", inputs, case.seed)
-            notes.append("the inputs are the same for every seed; their elements were shuffled")
-        with problem_errors(own, "preparing the call: "):
-            call, arguments = problem.call(inputs)
-        used += _save(context, index, inputs, arguments, call, params.problem)
-        folder = case_folder(context, index)
-        arrays = _arrays(inputs)
-        drawn.append(
-            replace(
-                empty,
-                digests=[digest(folder / "inputs"), digest(folder / "arguments")],
-                call=asdict(call),
-                shapes=[list(a.shape) for a in arrays],
-                dtypes=[str(a.dtype).removeprefix("torch.") for a in arrays],
-                shape=case.shape,
-                notes=notes,
-            )
+                return replace(drawn, left_out="it does not change these inputs")
+        elif self.first is None or at is None or case.movable:
+            inputs, notes = self._fresh(inputs, case, at)
+        twice = not self.doubled and (case.movable or len(self.params.cases) == 1)
+        self.doubled = self.doubled or twice
+        call, arguments = self.problem.call(inputs)
+        digests = self._save(index, inputs, arguments, call, twice)
+        self.used += self.sizes[at]
+        arrays = [a for _, a in arrays_of(inputs)]
+        self.context.emit({"drawn": case.name})
+        return replace(
+            drawn, digests=digests, call=asdict(call), twice=twice, notes=notes,
+            shapes=[list(a.shape) for a in arrays], dtypes=[str(a.dtype).removeprefix("torch.") for a in arrays],
+        )  # fmt: skip
+
+    def _fresh(self, inputs: list[Any], case: Case, at: int | None) -> tuple[list[Any], list[str]]:
+        """Inputs that a seed makes differ, even where ``get_inputs`` seeds its generators itself."""
+        if at is None and self.first is None:
+            self.first = inputs
+            return inputs, []
+        before = self.first if at is None else self.problem.inputs(case.seed ^ 1, self._shape(at))
+        if not _same(before or [], inputs):
+            return inputs, []
+        shuffled, changed = change("shuffled", inputs, case.seed)
+        note = "the inputs are the same for every seed" + (
+            "; their elements were shuffled" if changed else ""
         )
-        context.emit({"drawn": case.name})
-    return drawn
+        return shuffled, [note]
+
+    def _home(self) -> int | None:
+        """The shape for the cases whose point is their values: the main one unless a further one is small enough."""
+        if self.sizes[None] <= self.params.large_bytes:
+            return None
+        small = {at: size for at, size in self.sizes.items() if size <= self.params.large_bytes}
+        return max(small, key=lambda at: small[at], default=None)
+
+    def _shape(self, at: int | None) -> dict[str, Any] | None:
+        chosen: Mapping[str, Any] | None = None if at is None else self.shapes[at]
+        return None if chosen is None else dict(chosen)
+
+    def _save(
+        self, index: int, inputs: list[Any], arguments: list[Any], call: Call, twice: bool
+    ) -> list[str]:
+        folder = case_folder(self.context, index)
+        try:
+            save_values(folder / "inputs", inputs)
+            if arguments is not inputs:
+                save_values(folder / "arguments", arguments)
+            save_values(folder / "call", [to_plain(call), twice])
+        except NotCarried as error:
+            message = f"An input cannot be checked: {error}."
+            raise StepFailed(StepError("problem-invalid", message, self.params.problem.path)) from error
+        return case_digests(self.context, index)
 
 
-def _save(
-    context: StepContext, index: int, inputs: list[Any], arguments: list[Any], call: Call, ref: ProblemRef
-) -> int:
+def case_digests(context: StepContext, index: int) -> list[str]:
+    """Digests of what was drawn for a case: its inputs, its arguments where they differ, and the call."""
     folder = case_folder(context, index)
-    try:
-        save_values(folder / "inputs", inputs)
-        save_values(folder / "arguments", arguments)
-        save_values(folder / "call", [to_plain(call)])
-    except NotCarried as error:
-        file = ref.path
-        raise StepFailed(
-            StepError("problem-invalid", f"An input cannot be checked: {error}.", file)
-        ) from error
-    return sum(f.stat().st_size for f in (folder / "inputs").iterdir())
-
-
-def _arrays(values: Any) -> list[Any]:
-    if isinstance(values, (list, tuple)):
-        return [a for v in values for a in _arrays(v)]
-    return [values] if hasattr(values, "shape") and hasattr(values, "dtype") else []
+    return [digest(folder / name) for name in ("inputs", "arguments", "call") if (folder / name).exists()]
 
 
 def _same(one: list[Any], other: list[Any]) -> bool:
-    pairs = list(zip(_arrays(one), _arrays(other), strict=False))
-    return bool(pairs) and all(_equal(a, b) for a, b in pairs)
+    pairs = list(zip(arrays_of(one), arrays_of(other), strict=False))
+    return bool(pairs) and all(_equal(a, b) for (_, a), (_, b) in pairs)
 
 
 def _equal(a: Any, b: Any) -> bool:
     if tuple(a.shape) != tuple(b.shape):
         return False
-    if isinstance(a, np.ndarray):
-        return bool(np.array_equal(a, b))
-    return bool((a == b).all()) if hasattr(a, "all") else bool(a == b)
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool((a == b).all())

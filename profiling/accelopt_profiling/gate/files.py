@@ -44,6 +44,12 @@ def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]
         shutil.rmtree(root, ignore_errors=True)
 
 
+def forget_requests(context: StepContext) -> None:
+    """Remove what the worker wrote down to start the steps: it holds the seeds and the problem's files."""
+    for file in context.folder.glob("request-*.json"):
+        file.unlink(missing_ok=True)
+
+
 def forget_candidate(context: StepContext) -> None:
     """Take the candidate's folder off the import path of a process that runs none of its code."""
     place = str((context.folder / "src").resolve())

@@ -76,12 +76,14 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
     candidate = without_problem(request)
     runtime = runtime_of(request)
     own = replace(request.limits, seconds=max(request.limits.seconds, 60.0))
-    twice = [n for n, case in enumerate(cases) if case.twice]
+    options = request.options
     drawing = DrawParams(
-        request.problem, request.original, request.dialect, request.target, cases, request.options.input_bytes
+        request.problem, request.original, request.dialect, request.target, cases,
+        options.large_bytes, options.input_bytes
     )  # fmt: skip
     running = RunParams(
-        request.dialect, request.target, len(cases), twice, hidden_modules(request), neutralised_names(request)
+        request.dialect, request.target, len(cases), options.interpret_seconds,
+        hidden_modules(request), neutralised_names(request)
     )  # fmt: skip
     answering = ReferenceParams(
         request.problem, request.original, request.dialect, request.target, len(cases)
@@ -139,12 +141,19 @@ def _case_name(cases: list[Case], index: Any) -> str:
 
 
 def _conclude(request: GateRequest, cases: list[Case], evidence: Evidence) -> tuple[Verdict, Receipt]:
-    accepted, reasons, checks = decide(cases, evidence)
+    accepted, reasons, checks = decide(evidence, _launched_name(request))
     receipt = receipt_of(
         request.problem, _hash(request.candidate), _hash(request.original), request.kernel, request.dialect,
         request.target, cases, evidence, accepted, reasons, checks,
     )  # fmt: skip
     return Verdict(accepted, reasons, checks, receipt.id), receipt
+
+
+def _launched_name(request: GateRequest) -> str | None:
+    """The kernel's own name, when it is one that host code launches."""
+    found = {k.name: k for k in find_kernels(request.original.files[request.original.kernel]).kernels}
+    kernel = found.get(request.kernel)
+    return None if kernel is None or kernel.device_function else kernel.name.split("#")[0].split(".")[-1]
 
 
 def _hash(source: Source) -> str:

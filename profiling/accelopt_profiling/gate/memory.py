@@ -35,6 +35,13 @@ def span(array: Any) -> tuple[int, int]:
     return start, start + length * int(array.element_size())
 
 
+def byte_count(values: list[Any]) -> int:
+    """Bytes of all arrays in ``values``."""
+    return sum(
+        a.nbytes if isinstance(a, np.ndarray) else a.numel() * a.element_size() for _, a in arrays_of(values)
+    )
+
+
 def overlapping(one: list[Any], other: list[Any]) -> list[str]:
     """Which arrays of ``other`` share memory with which of ``one``, in words."""
     found: list[str] = []

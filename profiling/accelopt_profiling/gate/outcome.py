@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.gate.cases import Case
 from accelopt_profiling.gate.draw import DrawnCase
 from accelopt_profiling.gate.judge import JudgedCase
 from accelopt_profiling.gate.reference import ReferenceResult
@@ -56,8 +55,11 @@ def failed_step(step: str, error: StepError, case: str) -> Reason:
     return Reason("gate-failed", f"The gate could not finish ({step}): {error.message}")
 
 
-def decide(cases: list[Case], evidence: Evidence) -> tuple[bool, list[Reason], list[dict[str, Any]]]:
-    """Accept only when every drawn case was run, answered and judged, and nothing speaks against it."""
+def decide(evidence: Evidence, kernel: str | None) -> tuple[bool, list[Reason], list[dict[str, Any]]]:
+    """Accept only when every drawn case was run, answered and judged, and nothing speaks against it.
+
+    ``kernel`` is the name that has to be among the launched kernels; None where none is (a device function).
+    """
     refusals = list(evidence.reasons)
     notes: list[Reason] = []
     checks: list[dict[str, Any]] = []
@@ -87,7 +89,9 @@ def decide(cases: list[Case], evidence: Evidence) -> tuple[bool, list[Reason], l
             check["outcome"] = "missing"
             refusals.append(Reason("incomplete", f"The case {drawn.name!r} was drawn but not answered."))
             continue
-        found = [*_conduct(ran[drawn.index]), *judged[drawn.index].reasons]
+        found = [*_conduct(ran[drawn.index], kernel), *judged[drawn.index].reasons]
+        if drawn.twice and judged[drawn.index].bitwise_repeatable is None and not judged[drawn.index].reasons:
+            found.append(Reason("incomplete", "The second run on the same inputs is missing."))
         if answered[drawn.index].digests != drawn.digests:
             found.append(Reason("tampered", "The saved inputs changed while the candidate ran."))
         if answered[drawn.index].layout_fault:
@@ -97,7 +101,14 @@ def decide(cases: list[Case], evidence: Evidence) -> tuple[bool, list[Reason], l
         notes += judged[drawn.index].notes
         if answered[drawn.index].note and not compared:
             notes.append(Reason("not-float64", f"The expected values are {answered[drawn.index].note}."))
-        compared += not judged[drawn.index].skipped
+        compared += not judged[drawn.index].skipped and judged[drawn.index].checked > 0
+        if judged[drawn.index].checked < 1 and not judged[drawn.index].skipped:
+            share = 100 * judged[drawn.index].checked
+            notes.append(
+                Reason(
+                    "partly-checked", f"In the case {drawn.name!r} {share:.3g} % of the output was checked."
+                )
+            )
         check.update(
             _described(ran[drawn.index], answered[drawn.index].precision, judged[drawn.index], found)
         )
@@ -111,8 +122,11 @@ def decide(cases: list[Case], evidence: Evidence) -> tuple[bool, list[Reason], l
     return accepted, _unique(refusals or notes), checks
 
 
-def _conduct(ran: RunCase) -> list[Reason]:
+def _conduct(ran: RunCase, kernel: str | None) -> list[Reason]:
     found: list[Reason] = []
+    if kernel and ran.launched is not None and kernel not in ran.launched:
+        others = f" (only {', '.join(ran.launched)})" if ran.launched else ""
+        found.append(Reason("never-launched", f"The kernel {kernel} was not launched{others}."))
     if ran.inputs_changed:
         listed = ", ".join(str(n) for n in ran.inputs_changed)
         found.append(Reason("inputs-changed", f"It wrote to its inputs (argument {listed})."))
@@ -134,6 +148,9 @@ def _described(ran: RunCase, precision: str, judged: JudgedCase, found: list[Rea
         "reasons": [r.code for r in found],
         "reference_precision": precision,
         "seconds": round(ran.seconds, 6),
+        "launched": ran.launched,
+        "complete": ran.complete,
+        "checked": judged.checked,
         "bitwise_repeatable": judged.bitwise_repeatable,
         "outputs": to_plain(judged.outputs),
     }

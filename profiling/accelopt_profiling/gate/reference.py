@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.gate.draw import case_digests
 from accelopt_profiling.gate.emulation import GateDialect, emulation
 from accelopt_profiling.gate.files import case_folder, problem_errors, problem_files
 from accelopt_profiling.gate.judge import TOLERANCE_FILE
 from accelopt_profiling.gate.tolerance import coarsest
-from accelopt_profiling.gate.values import NotCarried, digest, load_values, save_values
+from accelopt_profiling.gate.values import NotCarried, load_values, save_values
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.load import load_problem
@@ -85,7 +86,7 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
 def _one(context: StepContext, own: StepContext, problem: Problem, index: int) -> ReferenceCase:
     folder = case_folder(context, index)
     context.emit({"reference": index})
-    digests = [digest(folder / "inputs"), digest(folder / "arguments")]
+    digests = case_digests(context, index)
     with problem_errors(own, "the reference: "):
         native = problem.reference(load_values(folder / "inputs"))
         if native is None:

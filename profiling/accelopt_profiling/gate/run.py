@@ -9,14 +9,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.gate.emulation import GateDialect, emulation
-from accelopt_profiling.gate.files import case_folder
+from accelopt_profiling.gate.files import case_folder, forget_requests
 from accelopt_profiling.gate.memory import fill_in_place, overlapping, same_layout
 from accelopt_profiling.gate.values import NotCarried, load_values, save_values
 from accelopt_profiling.jobs import StepError
@@ -28,24 +29,23 @@ from accelopt_profiling.worker.usercode import load_module, user_errors
 
 @dataclass(frozen=True)
 class RunParams:
-    """``calls`` has the number of cases that may have been drawn. ``hidden`` are module names that the
-    candidate may not import (the problem's), ``neutralised`` names of its own that must not help it (a
-    reference in its file).
+    """``cases`` is the number of cases that may have been drawn. ``hidden`` are module names that the candidate may
+    not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
     """
 
     dialect: GateDialect
     target: str
     cases: int
-    twice: list[int] = field(default_factory=list)
+    interpret_seconds: float
     hidden: list[str] = field(default_factory=list)
     neutralised: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class RunCase:
-    """``inputs_changed`` and ``aliases`` tell what the candidate did to its inputs, ``reused`` that it gave
-    the same memory out twice. ``written`` is the share of output elements it wrote, where only some programs
-    were run.
+    """``inputs_changed`` and ``aliases`` tell what the candidate did to its inputs, ``reused`` that it gave the same
+    memory out twice. ``launched`` names the kernels that ran; None where nothing tells. ``complete`` is False when
+    only a sample of some launch's programs was run.
     """
 
     index: int
@@ -53,63 +53,95 @@ class RunCase:
     inputs_changed: list[int] = field(default_factory=list)
     aliases: list[str] = field(default_factory=list)
     reused: bool = False
+    launched: list[str] | None = None
+    complete: bool = True
 
 
 def run(context: StepContext, params: RunParams) -> list[RunCase]:
     """Load the candidate, call it once per case with poisoned fresh outputs, and save what it returns."""
+    forget_requests(context)
     for name in params.hidden:
         sys.modules[name] = None  # type: ignore[assignment]  # importing it now raises ModuleNotFoundError
-    with emulation(params.dialect, params.target), poisoned_memory():
+    with emulation(params.dialect, params.target):
         module = load_module(context)
-        for name in params.neutralised:
-            if hasattr(module, name):
-                setattr(module, name, _refuse(name))
-        return _run_all(context, params, module)
+    for name in params.neutralised:
+        if hasattr(module, name):
+            setattr(module, name, _refuse(name))
+    return _Run(context, params, module).all()
 
 
-def _run_all(context: StepContext, params: RunParams, module: ModuleType) -> list[RunCase]:
-    results: list[RunCase] = []
-    earlier: list[Any] | None = None
-    for index in range(params.cases):
-        folder = case_folder(context, index)
-        if not (folder / "arguments").is_dir():
-            continue
-        context.emit({"running": index})
-        call = from_plain(Call, load_values(folder / "call")[0])
-        arguments = load_values(folder / "arguments")
-        if earlier is not None and same_layout(earlier, arguments):
-            fill_in_place(earlier, arguments)  # new data at addresses that were seen before
-            arguments = earlier
-        earlier = arguments
-        outputs, result = _run_one(context, module, call, arguments, index)
-        _save(folder / "outputs", outputs)
-        if index in params.twice:
-            again, second = _run_one(context, module, call, load_values(folder / "arguments"), index)
-            _save(folder / "again", again)
-            changed = sorted({*result.inputs_changed, *second.inputs_changed})
-            reused = bool(overlapping(outputs, again))
-            result = RunCase(index, result.seconds, changed, result.aliases or second.aliases, reused)
-        results.append(result)
-    return results
+class _Run:
+    def __init__(self, context: StepContext, params: RunParams, module: ModuleType) -> None:
+        self.context, self.params, self.module = context, params, module
+        self.earlier: list[Any] | None = None
+
+    def all(self) -> list[RunCase]:
+        return [
+            self._case(n)
+            for n in range(self.params.cases)
+            if (case_folder(self.context, n) / "call").is_dir()
+        ]
+
+    def _case(self, index: int) -> RunCase:
+        folder = case_folder(self.context, index)
+        self.context.emit({"running": index})
+        plain_call, twice = load_values(folder / "call")
+        call = from_plain(Call, plain_call)
+        arguments = self._reused_memory(self._arguments(folder))
+        outputs, result = self._call(call, arguments, folder / "outputs", index)
+        if twice:
+            again, second = self._call(call, self._arguments(folder), folder / "again", index)
+            result = replace(
+                result,
+                inputs_changed=sorted({*result.inputs_changed, *second.inputs_changed}),
+                aliases=result.aliases or second.aliases,
+                reused=bool(overlapping(outputs, again)),
+            )
+        return result
+
+    def _arguments(self, folder: Path) -> list[Any]:
+        with emulation(self.params.dialect, self.params.target):
+            return load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+
+    def _reused_memory(self, arguments: list[Any]) -> list[Any]:
+        """New data at addresses that the candidate has seen before, where the layout allows."""
+        if self.earlier is not None and same_layout(self.earlier, arguments):
+            fill_in_place(self.earlier, arguments)
+            return self.earlier
+        self.earlier = arguments
+        return arguments
+
+    def _call(self, call: Call, arguments: list[Any], folder: Path, index: int) -> tuple[list[Any], RunCase]:
+        before = [fingerprint(a) for a in arguments]
+        params = self.params
+        with emulation(params.dialect, params.target, params.interpret_seconds) as seen, poisoned_memory():
+            started = time.perf_counter()
+            with user_errors(self.context):
+                outputs = perform(self.module, call, arguments, self.context.source.kernel)
+                seen.raise_faults()
+            seconds = time.perf_counter() - started
+            _save(folder, outputs)
+            _save_known(folder, seen.known(outputs))
+        changed = [
+            n for n, (a, old) in enumerate(zip(arguments, before, strict=True)) if fingerprint(a) != old
+        ]
+        aliases = overlapping(arguments, outputs)
+        return outputs, RunCase(
+            index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete()
+        )
 
 
-def _run_one(
-    context: StepContext, module: ModuleType, call: Call, arguments: list[Any], index: int
-) -> tuple[list[Any], RunCase]:
-    before = [fingerprint(a) for a in arguments]
-    started = time.perf_counter()
-    with user_errors(context):
-        outputs = perform(module, call, arguments, context.source.kernel)
-    seconds = time.perf_counter() - started
-    changed = [n for n, (a, old) in enumerate(zip(arguments, before, strict=True)) if fingerprint(a) != old]
-    return outputs, RunCase(index, seconds, changed, overlapping(arguments, outputs))
-
-
-def _save(folder: Any, outputs: list[Any]) -> None:
+def _save(folder: Path, outputs: list[Any]) -> None:
     try:
         save_values(folder, outputs)
     except NotCarried as error:
         raise StepFailed(StepError("wrong-output", f"An output cannot be compared: {error}.")) from error
+
+
+def _save_known(folder: Path, known: dict[int, Any]) -> None:
+    """Which elements of which output are known, where only a sample of the programs was run."""
+    for output, mask in known.items():
+        np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
 
 
 def fingerprint(value: Any) -> bytes:
@@ -157,24 +189,12 @@ def poisoned_memory() -> Iterator[None]:
     def poisoned_empty_like(*args: Any, **kwargs: Any) -> Any:
         return _poison(empty_like(*args, **kwargs))
 
-    torch = sys.modules.get("torch")
     numpy: Any = np
     numpy.empty, numpy.empty_like = poisoned_empty, poisoned_empty_like
-    if torch is not None:
-        filled = torch.utils.deterministic.fill_uninitialized_memory
-        mode, warn = (
-            torch.are_deterministic_algorithms_enabled(),
-            torch.is_deterministic_algorithms_warn_only_enabled(),
-        )
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        torch.utils.deterministic.fill_uninitialized_memory = True
     try:
         yield
     finally:
         numpy.empty, numpy.empty_like = empty, empty_like
-        if torch is not None:
-            torch.utils.deterministic.fill_uninitialized_memory = filled
-            torch.use_deterministic_algorithms(mode, warn_only=warn)
 
 
 def _poison(array: Any) -> Any:

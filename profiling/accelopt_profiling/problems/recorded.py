@@ -13,7 +13,7 @@ from typing import Any
 from accelopt_profiling.problems.call import Call, perform
 from accelopt_profiling.problems.problem import ProblemError, Tolerance
 from accelopt_profiling.problems.seeding import seed_everything
-from accelopt_profiling.problems.selfrun import first_parameters
+from accelopt_profiling.problems.selfrun import run_as_main, run_functions
 from accelopt_profiling.worker.step import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
@@ -77,24 +77,7 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> list[list[
     text = context.source.files[context.source.kernel]
     functions = [str(n) for n in options.get("functions", [])]
     tree = instrument(text, names)
-    code = compile(tree, path, "exec", dont_inherit=True)
-    module = ModuleType("__main__")
-    module.__file__ = path
-    module.__dict__[_HOOK] = recorder.wrap
-    previous, argv = sys.modules.get("__main__"), sys.argv
-    sys.modules["__main__"], sys.argv = module, [path]
-    try:
-        exec(code, module.__dict__)  # noqa: S102  (the user's own file, in a child process)
-        for name in functions:
-            function = getattr(module, name)
-            function(**first_parameters(function))
-    except SystemExit as stop:
-        if stop.code not in (None, 0):
-            raise
-    finally:
-        sys.argv = argv
-        if previous is not None:
-            sys.modules["__main__"] = previous
+    run_functions(run_as_main(path, tree, {_HOOK: recorder.wrap}), functions)
     if not recorder.calls:
         listed = ", ".join(f"`{n}`" for n in names) or "a function that takes the tensors"
         message = (

@@ -6,10 +6,11 @@ the original's own run makes of its functions are recorded, and candidate and or
 
 from __future__ import annotations
 
+import ast
 import inspect
-import runpy
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ from accelopt_profiling.problems.call import Call
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.problems.seeding import seed_everything
+from accelopt_profiling.problems.selfruns import own_runs
 from accelopt_profiling.worker.step import StepContext
 
 
@@ -41,11 +43,8 @@ class SelfrunProblem:
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
         """Run the ``__main__`` block and the tests; the module's own statements ran when it was imported."""
         if self._main:
-            run_as_main(self._path)
-        for name in self._functions:
-            function = getattr(module, name, None)
-            if callable(function):
-                function(**first_parameters(function))
+            run_as_main(self._path, ast.parse(Path(self._path).read_text(encoding="utf-8")))
+        run_functions(module, self._functions)
         return []
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
@@ -55,18 +54,41 @@ class SelfrunProblem:
         return outputs
 
 
-def run_as_main(path: str, init_globals: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Run a file as the main program, with an empty command line; its normal exit is no error."""
-    previous = sys.argv
-    sys.argv = [path]
+def run_own_launches(context: StepContext) -> None:
+    """Run the kernel file as the main program, then its tests and benchmarks: every launch it makes by itself."""
+    text = context.source.files[context.source.kernel]
+    module = run_as_main(str(context.kernel_path), ast.parse(text))
+    run_functions(module, own_runs(text).functions)
+
+
+def run_as_main(path: str, tree: ast.Module, names: Mapping[str, Any] | None = None) -> ModuleType:
+    """Run a file's tree as the main program with an empty command line; an exit without an error is no error.
+
+    ``names`` are bound in the module before it runs.
+    """
+    module = ModuleType("__main__")
+    module.__file__ = path
+    module.__dict__.update(names or {})
+    previous, argv = sys.modules.get("__main__"), sys.argv
+    sys.modules["__main__"], sys.argv = module, [path]
     try:
-        return runpy.run_path(path, init_globals, run_name="__main__")
+        exec(compile(tree, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  (the user's own file)
     except SystemExit as stop:
         if stop.code not in (None, 0):
             raise
-        return {}
     finally:
-        sys.argv = previous
+        sys.argv = argv
+        if previous is not None:
+            sys.modules["__main__"] = previous
+    return module
+
+
+def run_functions(module: ModuleType, names: Sequence[str]) -> None:
+    """Call tests and benchmarks, each with the first values of its parametrization."""
+    for name in names:
+        function = getattr(module, name, None)
+        if callable(function):
+            function(**first_parameters(function))
 
 
 def first_parameters(function: Any) -> dict[str, Any]:
