@@ -37,6 +37,11 @@ class Hybrid:
         if node not in self._nodes:
             self._nodes.append(node)
 
+    def give_up(self, proposer: str) -> None:
+        if proposer in self._proposers:
+            self._proposers.remove(proposer)
+            self._stalled = 0
+
     def best(self) -> Node:
         proved = [n for n in self._nodes if n.proof == "accepted"]
         return min([self.root, *proved], key=lambda n: n.us)

@@ -100,6 +100,8 @@ class KernelSearch:
             candidates = await self._in_time(proposer.propose(node))
         except ProposerFailed as error:
             await self._recorder.event("proposer failed", {"proposer": proposer.name, "why": str(error)})
+            if error.final:
+                self.strategy.give_up(proposer.name)
             yield ProgressText(str(error))
             return
         trials = [t for t in (self._trial(c, node) for c in candidates) if t is not None]

@@ -35,5 +35,8 @@ class Strategy(Protocol):
     def observe(self, node: Node) -> None:
         """A node is new, or the gate has spoken about it."""
 
+    def give_up(self, proposer: str) -> None:
+        """``proposer`` has nothing more to say in this run."""
+
     def best(self) -> Node:
         """The fastest node that may be offered: proved, or the original. The incumbent always competes."""

@@ -26,29 +26,26 @@ _DECLARING = frozenset({"ndarray", "zeros", "ones", "full", "empty"})
 @dataclass(frozen=True)
 class Template:
     """``before`` becomes ``after``. Names that begin with ``$`` are holes; ``holes`` maps them to what they stood
-    for in the pair. ``fresh`` are new local names of ``after``; ``declared`` maps those of them that need a
-    declaration to the hole whose declaration they share."""
+    for in the pair. ``fresh`` are new local names that ``after`` assigns."""
 
     before: Statements
     after: Statements
     holes: dict[str, ast.expr] = field(default_factory=dict)
     fresh: tuple[str, ...] = ()
-    declared: dict[str, str] = field(default_factory=dict)
 
 
 def templates_of(slow: Function, fast: Function, modules: frozenset[str]) -> list[Template]:
     """The edits between two versions of a function, largest first. ``modules`` are names that mean an API.
 
     Edits that only remove declarations are left out (a declaration that an edit makes useless is dropped where the
-    edit is applied), and so are pure insertions and edits whose new names cannot be explained.
+    edit is applied), and so are pure insertions, edits whose new names cannot be explained, and edits that need a
+    new buffer: what its shape should be in another kernel cannot be read off the pair.
     """
-    old, new = declarations(slow), declarations(fast)
-    added = {name: statement for name, statement in new.items() if name not in old}
+    new_buffers = declarations(fast).keys() - declarations(slow).keys()
     found = []
     for before, after in fragments(slow.body, fast.body):
-        kept = [s for s in after if declared_name(s) not in added]
-        if before and not all(declared_name(s) for s in before):
-            template = _abstract(tuple(before), tuple(kept), modules, old, added)
+        if before and not all(declared_name(s) for s in before) and not names_in(*after) & new_buffers:
+            template = _abstract(tuple(before), tuple(after), modules)
             if template is not None:
                 found.append(template)
     return sorted(found, key=lambda t: -len(t.before))
@@ -112,13 +109,6 @@ def declared_name(statement: ast.stmt) -> str | None:
     return None
 
 
-def root_name(node: ast.AST) -> str | None:
-    """The variable that a name, a subscript or an attribute of it is about."""
-    while isinstance(node, (ast.Subscript, ast.Attribute)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
-
-
 def _same_header(a: ast.stmt, b: ast.stmt) -> bool:
     if type(a) is not type(b) or not isinstance(a, (ast.For, ast.While, ast.If, ast.With)):
         return False
@@ -133,13 +123,7 @@ def _without_blocks(statement: ast.stmt) -> ast.stmt:
     return bare
 
 
-def _abstract(
-    before: Statements,
-    after: Statements,
-    modules: frozenset[str],
-    old: dict[str, ast.Assign],
-    added: dict[str, ast.Assign],
-) -> Template | None:
+def _abstract(before: Statements, after: Statements, modules: frozenset[str]) -> Template | None:
     """The template of one edit; None when ``after`` uses names that nothing explains."""
     sides = (*before, *after)
     for node in (n for s in sides for n in ast.walk(s)):
@@ -153,18 +137,12 @@ def _abstract(
     new = {n for n in new if n not in modules and not hasattr(builtins, n)}
     if not {n for n in names_in(*fast) if n.startswith("$")} <= names_in(*slow):
         return None
-    declared: dict[str, str] = {}
-    for name in new & added.keys():
-        twin = _twin(added[name], old, maker.holes)
-        if twin is None:
-            return None
-        declared[name] = twin
     assigned = {
         n.id for s in fast for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
-    if not new <= declared.keys() | assigned:
+    if not new <= assigned:
         return None
-    return Template(slow, fast, maker.holes, tuple(sorted(new)), declared)
+    return Template(slow, fast, maker.holes, tuple(sorted(new)))
 
 
 class _HoleMaker(ast.NodeTransformer):
@@ -190,19 +168,3 @@ class _HoleMaker(ast.NodeTransformer):
             return False
         free = {n for n in names_in(node) if n not in self._modules and not hasattr(builtins, n)}
         return self._counts[shape(node)] > 1 and bool(free) and free <= self._known
-
-
-def _twin(new: ast.Assign, old: dict[str, ast.Assign], holes: dict[str, ast.expr]) -> str | None:
-    """The hole that stands for a buffer declared like ``new``, apart from its name."""
-    for hole, stood_for in holes.items():
-        buffer = root_name(stood_for)
-        if buffer in old and _anonymous(old[buffer].value) == _anonymous(new.value):
-            return hole
-    return None
-
-
-def _anonymous(call: ast.expr) -> str:
-    bare = copy.deepcopy(call)
-    if isinstance(bare, ast.Call):
-        bare.keywords = [k for k in bare.keywords if k.arg != "name"]
-    return shape(bare)

@@ -8,7 +8,7 @@ import copy
 from accelopt_agent.lines import split_lines
 from accelopt_agent.matching import Occurrence, occurrences
 from accelopt_agent.scopes import scopes_of
-from accelopt_agent.template import Function, Template, declarations, names_in, root_name, templates_of
+from accelopt_agent.template import Function, Template, declarations, names_in, templates_of
 
 
 def transfer(slow_text: str, fast_text: str, pair_kernel: str, text: str, kernel: str) -> str | None:
@@ -65,8 +65,7 @@ def _visible(template: Template, modules: frozenset[str], here: frozenset[str]) 
 def _rewritten(text: str, function: Function, template: Template, places: list[Occurrence]) -> str:
     taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     taken |= {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
-    buffers = declarations(function)
-    lines: dict[int, list[str]] = {}  # replaced (or, negative, followed) line -> new lines
+    lines: dict[int, list[str]] = {}  # what stands in the place of a line
     dropped: set[int] = set()
     source = split_lines(text)
     for place in places:
@@ -79,14 +78,6 @@ def _rewritten(text: str, function: Function, template: Template, places: list[O
         lines[last.lineno - 1] = [indent + line for code in new for line in code.split("\n")] or [
             indent + "pass"
         ]
-        for name, hole in template.declared.items():
-            like = buffers.get(root_name(place.holes[hole]) or "")
-            if like is None:
-                continue
-            declared = copy.deepcopy(like)
-            declared.targets = [ast.Name(names[name], ast.Store())]
-            at = (like.end_lineno or like.lineno) - 1
-            lines.setdefault(-at - 1, []).append(" " * like.col_offset + ast.unparse(declared))
     parts: list[str] = []
     for number, (body, end) in enumerate(zip(source.texts, source.ends, strict=True)):
         replaced = lines.get(number)
@@ -94,8 +85,6 @@ def _rewritten(text: str, function: Function, template: Template, places: list[O
             parts.append(source.newline.join(replaced) + end)
         elif number not in dropped:
             parts.append(body + end)
-        for line in lines.get(-number - 1, []):
-            parts.append(line + source.newline)
     return "".join(parts)
 
 

@@ -31,13 +31,10 @@ class ModelProposer:
         self._settings, self._meter, self._target = settings, meter, target
         self._backoff = backoff_seconds
         self._told: list[Node] = []
-        self._lost: str | None = None
         self.ledger = Ledger()
 
     async def propose(self, node: Node) -> list[Candidate]:
         """One candidate, or none with the reason: the run goes on without it."""
-        if self._lost is not None:
-            raise ProposerFailed(self._lost, final=True)
         self._told.append(node)
         try:
             plan = await self._ask(
@@ -45,8 +42,6 @@ class ModelProposer:
             )
             return [self._candidate(node, plan, await self._ask("coder", node, plan=plan))]
         except ModelFault as fault:
-            if fault.final:
-                self._lost = str(fault)
             raise ProposerFailed(str(fault), final=fault.final) from fault
         except BadAnswer as bad:
             raise ProposerFailed(f"The answer of {self._settings.model} is left out: {bad}.") from bad
