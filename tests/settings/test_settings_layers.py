@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accelopt_lsp.settings.load import Settings, load_settings
+from accelopt_lsp.settings.schema import all_settings
+
+Load = Callable[..., Settings]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Loads the settings of ``project/kernels/k.py``; ``user`` and ``project`` are the texts of the two files."""
+
+    def loaded(
+        user: str | None = None,
+        project: str | None = None,
+        environ: dict[str, str] | None = None,
+        name: str = "accelopt.toml",
+        **more: Any,
+    ) -> Settings:
+        (tmp_path / "project" / "kernels").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "project" / ".git").mkdir(exist_ok=True)
+        if user is not None:
+            (tmp_path / "user.toml").write_text(user)
+        if project is not None:
+            (tmp_path / "project" / name).write_text(project)
+        variables = {"ACCELOPT_CONFIG": str(tmp_path / "user.toml"), **(environ or {})}
+        return load_settings(tmp_path / "project" / "kernels" / "k.py", environ=variables, **more)
+
+    return loaded
+
+
+def test_the_defaults_hold_where_nobody_says_anything(load: Load, tmp_path: Path) -> None:
+    found = load()
+    assert (found.target.triton, found.target.nki, found.host) == ("h100", "trn1", "local")
+    assert found.complaints == ()
+    assert found.origins == {}
+    assert not found.model.configured
+    assert found.project_root == tmp_path / "project"
+    assert found.job_limits.seconds == 60.0
+    assert found.job_limits.memory_bytes == 12 << 30
+
+
+def test_each_layer_goes_over_the_one_before(load: Load) -> None:
+    texts = [f'[target]\nnki = "{name}"' for name in ("user", "project")]
+    environ = {"ACCELOPT_TARGET_NKI": "environment"}
+    editor, flags = {"target": {"nki": "editor"}}, {"target.nki": "flag"}
+    assert load(texts[0]).target.nki == "user"
+    assert load(*texts).target.nki == "project"
+    assert load(*texts, environ).target.nki == "environment"
+    assert load(*texts, environ, editor=editor).target.nki == "editor"
+    found = load(*texts, environ, editor=editor, flags=flags)
+    assert found.target.nki == "flag"
+    assert found.origins["target.nki"] == "the command line"
+    assert load(*texts, environ, flags={"target.nki": None}).target.nki == "environment"
+
+
+@pytest.mark.parametrize(
+    ("project", "name"),
+    [
+        ("[limits]\nseconds = 'long'", "limits.seconds"),
+        ("[limits]\nseconds = -1", "limits.seconds"),
+        ("[limits]\nseconds = nan", "limits.seconds"),
+        ("[limits]\nmemory_mb = 1.5", "limits.memory_mb"),
+        ("[limits]\nmemory_mb = true", "limits.memory_mb"),
+        ("[editor]\nlens = 'yes'", "editor.lens"),
+        ("[editor]\nprofile_on = 'typing'", "editor.profile_on"),
+        ("[model]\nbase_url = 'ftp://x'", "model.base_url"),
+        ("[target]\ntriton = 'a b'", "target.triton"),
+        ("problem = 3", "problem"),
+        ("problem = {'a.py' = 1}", "problem"),
+    ],
+)
+def test_a_wrong_value_is_reported_once_and_the_layer_below_is_used(
+    load: Load, project: str, name: str
+) -> None:
+    below, found = load(), load(project=project)
+    assert [c.name for c in found.complaints] == [name]
+    assert "accelopt.toml" in found.complaints[0].layer
+    table, _, key = name.partition(".")
+    assert getattr(found, table) == getattr(below, table)
+    assert name not in found.origins
+    assert str(found.complaints[0]).count(name) == 1
+    assert key or table == "problem"
+
+
+def test_a_wrong_setting_in_one_layer_leaves_the_others(load: Load) -> None:
+    found = load(
+        "[limits]\nseconds = 9", "[limits]\nseconds = 'x'\noutput_kb = 5", {"ACCELOPT_LIMITS_OUTPUT_KB": "?"}
+    )
+    assert (found.limits.seconds, found.limits.output_kb) == (9.0, 5)
+    assert [c.layer.split(" (")[0] for c in found.complaints] == ["the project's settings", "the environment"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "hint"),
+    [
+        ({"ACCELOPT_TARGT_NKI": "x"}, "`ACCELOPT_TARGET_NKI`"),
+        ({"ACCELOPT_LIMITS_SECONDS": "soon"}, "must be a number"),
+        ({"ACCELOPT_LIMITS_MEMORY_MB": "1.5"}, "must be a number"),
+        ({"ACCELOPT_EDITOR_LENS": "perhaps"}, "true or false"),
+    ],
+)
+def test_wrong_variables_are_reported(load: Load, environ: dict[str, str], hint: str) -> None:
+    found = load(environ=environ)
+    assert [c.layer for c in found.complaints] == ["the environment"]
+    assert hint in str(found.complaints[0])
+
+
+def test_variables_are_read_as_their_type(load: Load) -> None:
+    found = load(
+        environ={
+            "ACCELOPT_LIMITS_SECONDS": "2.5",
+            "ACCELOPT_LIMITS_MEMORY_MB": "128",
+            "ACCELOPT_EDITOR_LENS": "off",
+            "ACCELOPT_EDITOR_HINTS": "",
+            "ACCELOPT_DB": "/m.db",
+            "ACCELOPT_MEMORY_PATH": "/other.db",
+            "ACCELOPT_MODEL_KEY": "secret",
+        }
+    )
+    assert found.complaints == ()
+    assert (found.limits.seconds, found.limits.memory_mb) == (2.5, 128)
+    assert (found.editor.lens, found.editor.hints) == (False, True)
+    assert found.memory_path == Path("/m.db")
+
+
+def test_an_unknown_name_is_reported_with_the_nearest(load: Load) -> None:
+    found = load(project="[target]\nnky = 'trn2'\n[unknown]\nthing = 1")
+    assert [c.name for c in found.complaints] == ["target.nky", "unknown.thing"]
+    assert "`target.nki`" in found.complaints[0].message
+
+
+@pytest.mark.parametrize("where", ["user", "project"])
+@pytest.mark.parametrize(
+    "name", ["api_key", "model.api_key", "model.token", "hosts.lab.password", "x.secret"]
+)
+def test_no_file_holds_a_key(load: Load, where: str, name: str) -> None:
+    found = load(**{where: f'{name} = "sk-123"'})
+    assert "no file holds one" in found.complaints[0].message
+    assert "sk-123" not in "".join(map(str, found.complaints))
+    assert "sk-123" not in repr(found)
+
+
+def test_a_key_among_a_hosts_variables_is_taken_out(load: Load) -> None:
+    found = load(project='[hosts.lab]\nssh = "me@lab"\nenv = {A = "1", HF_TOKEN = "hf_1"}')
+    assert found.hosts["lab"].env == {"A": "1"}
+    assert [c.name for c in found.complaints] == ["hosts.lab.env.HF_TOKEN"]
+
+
+def test_hosts_are_tables(load: Load) -> None:
+    found = load(
+        user='[hosts.big]\nssh = "big"\npython = "/opt/python"',
+        project='host = "lab"\n[hosts.lab]\nssh = "me@lab"\n'
+        '[hosts.empty]\npython = "x"\n[hosts.bad]\nssh = "-oProxy=x"',
+    )
+    assert found.host == "lab"
+    assert sorted(found.hosts) == ["big", "lab"]
+    assert found.hosts["big"].python == "/opt/python"
+    assert found.hosts["lab"].python == "python3"
+    assert {c.name for c in found.complaints} == {"hosts.empty", "hosts.bad.ssh"}
+
+
+def test_an_unknown_host_is_reported_and_kernels_run_here(load: Load) -> None:
+    found = load(environ={"ACCELOPT_HOST": "moon"})
+    assert found.host == "local"
+    assert "[hosts.moon]" in found.complaints[0].message
+
+
+SENSITIVE = """
+host = "lab"
+python = "/evil/python"
+problem = "p.py"
+[hosts.lab]
+ssh = "me@lab"
+[model]
+base_url = "http://evil"
+model = "m"
+[memory]
+path = "/evil.db"
+[target]
+nki = "trn2"
+"""
+
+
+def test_an_untrusted_workspace_names_no_host_command_model_or_file(load: Load) -> None:
+    editor = {"model": {"baseUrl": "http://evil", "model": "m"}, "python": "/evil", "target.triton": "a100"}
+    found = load(project=SENSITIVE, editor=editor, trusted=False)
+    below = load(trusted=False, project="")
+    for name in ("host", "hosts", "python", "model", "memory"):
+        assert getattr(found, name) == getattr(below, name)
+    assert "evil" not in repr(found)
+    assert (found.target.nki, found.target.triton) == ("trn2", "a100"), "harmless settings stay"
+    mine = load(user=SENSITIVE, project="", trusted=False)
+    assert (mine.host, mine.model.model) == ("lab", "m"), "the person's own file is theirs"
+    assert load(project=SENSITIVE).python == "/evil/python"
+
+
+def test_every_setting_of_the_schema_has_its_trust_decided() -> None:
+    harmless = {n for n, s in all_settings().items() if not s.sensitive}
+    assert not any(n.startswith(("host", "model", "python", "memory")) for n in harmless)
+
+
+def test_editors_may_write_camel_case(load: Load) -> None:
+    editor = {
+        "model": {"baseUrl": "http://localhost/v1", "model": "m", "apiKeyEnv": "K"},
+        "editor.profileOn": "save",
+        "limits": {"memoryMb": 100},
+        "hosts": {"myLab": {"ssh": "me@lab", "env": {"someName": "1"}}},
+        "problem": {"myKernel.py": "myProblem.py"},
+    }
+    found = load(editor=editor)
+    assert found.complaints == ()
+    assert found.model.configured
+    assert found.editor.profile_on == "save"
+    assert found.limits.memory_mb == 100
+    assert found.hosts["myLab"].env == {"someName": "1"}
+
+
+def test_problems_are_relative_to_the_file_that_names_them(load: Load, tmp_path: Path) -> None:
+    assert load(project="problem = 'p.py'").problem == "p.py"
+    assert load(user="problem = 'p.py'", project="").problem == str(tmp_path / "p.py")
+    found = load(flags={"problem": "p.py"})
+    assert found.problem == str(Path.cwd() / "p.py")
+    table = load(project="problem = {'kernels/k.py' = 'k_problem.py'}").problem
+    assert table == {"kernels/k.py": "k_problem.py"}
+
+
+def test_pyproject_counts_when_it_has_our_table(load: Load, tmp_path: Path) -> None:
+    found = load(project="[project]\nname = 'x'\n[tool.accelopt.target]\nnki = 'trn2'", name="pyproject.toml")
+    assert found.target.nki == "trn2"
+    (tmp_path / "project" / "kernels" / "pyproject.toml").write_text("[project]\nname = 'inner'")
+    assert load().target.nki == "trn2", "one without our table is passed over"
+    (tmp_path / "project" / "kernels" / "pyproject.toml").write_text("[tool\n")
+    assert load().target.nki == "trn2", "and so is one that does not parse"
+    load(project="[target]\nnki = 'trn3'")
+    assert load().target.nki == "trn3", "accelopt.toml wins in one folder"
+    assert load(project="[tool]\naccelopt = 3", name="pyproject.toml").complaints == ()
+
+
+def test_the_search_ends_at_the_repository(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "accelopt.toml").write_text("[target]\nnki = 'outside'")
+    assert load().target.nki == "trn1"
+
+
+@pytest.mark.parametrize("content", [b"[target", b"\xff\xfe", b"a = 1\na = 2", b"#" * ((1 << 20) + 1)])
+def test_a_file_that_cannot_be_read_is_reported(load: Load, tmp_path: Path, content: bytes) -> None:
+    load()
+    (tmp_path / "project" / "accelopt.toml").write_bytes(content)
+    found = load()
+    assert len(found.complaints) == 1
+    assert str(tmp_path / "project" / "accelopt.toml") in str(found.complaints[0])
+    assert found.target.nki == "trn1"
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+names = st.sampled_from([*all_settings(), "hosts", "hosts.a", "hosts.a.ssh", "model", "limits", "x", ""])
+
+
+@settings(max_examples=150)
+@given(st.dictionaries(names, plain, max_size=5))
+def test_whatever_an_editor_sends_gives_settings(values: dict[str, Any]) -> None:
+    found = load_settings(environ={"ACCELOPT_CONFIG": "/nonexistent/user.toml"}, editor=values)
+    assert isinstance(found, Settings)
