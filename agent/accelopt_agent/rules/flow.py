@@ -21,7 +21,8 @@ from accelopt_agent.rules.source import Source, walk
 class Statement:
     """A statement of a kernel. ``loops`` are the ``for`` statements around it, outermost first.
 
-    ``reads`` and ``writes`` are names, those in the blocks below a compound statement included.
+    ``reads`` and ``writes`` are names, those in the blocks below a compound statement included; ``stores`` are those
+    whose contents change, not only what the name stands for.
     """
 
     node: cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -29,6 +30,7 @@ class Statement:
     loops: tuple[cst.For, ...]
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
+    stores: set[str] = field(default_factory=set)
 
     @property
     def assign(self) -> cst.Assign | None:
@@ -36,6 +38,17 @@ class Statement:
         body = self.node.body if isinstance(self.node, cst.SimpleStatementLine) else ()
         only = body[0] if len(body) == 1 else None
         return only if isinstance(only, cst.Assign) and len(only.targets) == 1 else None
+
+    @property
+    def simple(self) -> bool:
+        return isinstance(self.node, cst.SimpleStatementLine)
+
+    def binds(self, name: str) -> bool:
+        """Whether the statement itself gives ``name`` a value: as its target, in a tuple, or as its loop variable."""
+        target: cst.CSTNode | None = self.node.target if isinstance(self.node, cst.For) else self.target
+        if isinstance(target, cst.Tuple):
+            return any(isinstance(e.value, cst.Name) and e.value.value == name for e in target.elements)
+        return isinstance(target, cst.Name) and target.value == name
 
     @property
     def target(self) -> cst.BaseAssignTargetExpression | None:
@@ -71,6 +84,7 @@ class Flow:
         self.statements: list[Statement] = []
         self._by_node: dict[cst.CSTNode, Statement] = {}
         self._views: dict[str, set[str]] = defaultdict(set)
+        self.parameters = {p.name.value for p in walk(function.params, cst.Param)}
         self._imported = names.imported()
         self.names = [n for n in walk(function.body, cst.Name) if self._is_variable(n)]
         self._collect(function.body, ())
@@ -90,6 +104,8 @@ class Flow:
                     statement.reads.add(name.value)
                 if writes:
                     statement.writes.add(name.value)
+                if writes and (reads or isinstance(self.source.parent(name), cst.Subscript)):
+                    statement.stores.add(name.value)
             self.statements.append(statement)
             self._by_node[node] = statement
             inner = (*loops, node) if isinstance(node, cst.For) else loops
@@ -185,7 +201,7 @@ class Flow:
 
     def simple(self) -> Iterator[Statement]:
         """The statements that are not compound, in source order."""
-        return (s for s in self.statements if isinstance(s.node, cst.SimpleStatementLine))
+        return (s for s in self.statements if s.simple)
 
     def sharing(self, names: Iterable[str]) -> set[str]:
         """``names`` and all names that may share storage with one of them."""
@@ -210,16 +226,23 @@ class Flow:
         block = [s for s in self.statements if s.block is first.block]
         return block[block.index(first) + 1 : block.index(second)]
 
+    def before(self, statement: Statement) -> list[Statement]:
+        """The statements of the same block before ``statement``."""
+        block = [s for s in self.statements if s.block is statement.block]
+        return block[: block.index(statement)]
+
     def unchanged(self, first: Statement, second: Statement, names: Iterable[str]) -> bool:
         """Whether nothing between the two statements may write one of ``names`` or what shares storage with
         it.
         """
+        names = set(names)
         watched = self.sharing(names)
-        return not any(watched & s.writes for s in self.between(first, second))
+        return not any(names & s.writes or watched & s.stores for s in self.between(first, second))
 
-    def written_in(self, loop: cst.For) -> set[str]:
-        """The names that the loop's body or its target may write."""
-        return self._by_node[loop].writes
+    def varying(self, loop: cst.For) -> set[str]:
+        """Names whose value or contents may differ between iterations of ``loop``: what it writes, and views of it."""
+        statement = self._by_node[loop]
+        return statement.writes | self.sharing(statement.stores)
 
     def readers(self, definition: Statement) -> list[cst.BaseExpression] | None:
         """The expressions that read exactly the value that ``definition`` writes, in its block or below,
@@ -267,12 +290,36 @@ class Flow:
                     return None
                 if statement in (definition, allocation) and writes and not reads:
                     continue
-                binds_view = shared != name and statement.target is occurrence
-                if (writes and not binds_view) or not self._follows(definition, occurrence):
+                binds = isinstance(statement.target, cst.Name) and statement.target is occurrence
+                if shared != name:
+                    if writes and not binds:
+                        return None
+                    continue
+                if self._belongs_elsewhere(definition, occurrence, binds):
+                    continue
+                if writes or not self._follows(definition, occurrence):
                     return None
-                if shared == name:
-                    uses.append(occurrence)
+                uses.append(occurrence)
         return uses
+
+    def _belongs_elsewhere(self, definition: Statement, occurrence: cst.Name, binds: bool) -> bool:
+        """Whether ``occurrence`` has to do with another binding of the name, in a block apart from ``definition``'s."""
+        if not isinstance(definition.target, cst.Name):
+            return False
+        statement = self.statement_of(occurrence)
+        assert statement is not None
+        others = [s for s in self.simple() if s.binds(occurrence.value) and s is not definition]
+        for other in others:
+            nested = self._encloses(other.block, definition.node) or self._encloses(
+                definition.block, other.node
+            )
+            mine = statement is other if binds else self._follows(other, occurrence)
+            if mine and not nested:
+                return True
+        return False
+
+    def _encloses(self, block: cst.CSTNode, node: cst.CSTNode) -> bool:
+        return any(above is block for above in self.source.parents(node))
 
     def only_reader(self, definition: Statement) -> tuple[cst.BaseExpression, Statement] | None:
         """The one expression that reads what ``definition`` writes, and its statement, if in the same block."""

@@ -7,11 +7,16 @@ from functools import cached_property
 
 import libcst as cst
 
-from accelopt_agent.rules.flow import Flow, Statement
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.flow import Flow, Statement, root_name
+from accelopt_agent.rules.source import canonical, walk
 from accelopt_agent.rules.subject import Subject
 
 NL = "neuronxcc.nki.language"
 NISA = "neuronxcc.nki.isa"
+
+#: Functions that make positions, not tiles: index arithmetic may call them.
+INDEXING = frozenset({"arange", "par_dim", "ds"})
 
 #: Keyword arguments through which a call writes a tile.
 _WRITTEN = frozenset({"dst", "reduce_res"})
@@ -44,6 +49,15 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+#: Operators on tiles, and the functions that do the same.
+_OPERATORS: dict[type[cst.BaseBinaryOp], str] = {
+    cst.Add: f"{NL}.add",
+    cst.Subtract: f"{NL}.subtract",
+    cst.Multiply: f"{NL}.multiply",
+    cst.Divide: f"{NL}.divide",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Instruction:
     """A call of a known NKI function; ``path`` is its full dotted name, ``args`` its arguments by name.
@@ -53,7 +67,7 @@ class Instruction:
     """
 
     path: str
-    call: cst.Call
+    call: cst.Call | cst.BinaryOperation
     args: dict[str, cst.BaseExpression]
     statement: Statement | None
 
@@ -87,8 +101,40 @@ class NkiKernel:
                 found.append(instruction)
         return found
 
+    @cached_property
+    def arguments(self) -> set[str]:
+        return {p.name.value for p in walk(self.subject.function.params, cst.Param)}
+
+    @cached_property
+    def indexed_arguments(self) -> set[str]:
+        """Arguments that are indexed or asked for an attribute somewhere: tensors."""
+        parents = ((n, self.source.parent(n)) for n in self.flow.names if n.value in self.arguments)
+        return {n.value for n, above in parents if isinstance(above, (cst.Subscript, cst.Attribute))}
+
+    @cached_property
+    def loop_variables(self) -> set[str]:
+        loops = (s.node for s in self.flow.statements if isinstance(s.node, cst.For))
+        return {loop.target.value for loop in loops if isinstance(loop.target, cst.Name)}
+
+    @cached_property
+    def index_variables(self) -> set[str]:
+        """Variables bound to ``nl.arange`` or arithmetic with it: positions, not tensors."""
+        found: set[str] = set()
+        for statement in self.flow.simple():
+            if statement.value is not None and isinstance(statement.target, cst.Name):
+                names = {n.value for n in walk(statement.value, cst.Name)}
+                calls = [self.names.path(c.func) for c in walk(statement.value, cst.Call)]
+                makes = f"{NL}.arange" in calls and not any(c in _PARAMETERS for c in calls)
+                if makes or (names & found and not calls):
+                    found.add(statement.target.value)
+        return found
+
     def instruction(self, node: cst.BaseExpression, statement: Statement | None = None) -> Instruction | None:
         """``node`` as an instruction, or None when it is no call of a known function with plain arguments."""
+        if isinstance(node, cst.BinaryOperation) and type(node.operator) in _OPERATORS:
+            return Instruction(
+                _OPERATORS[type(node.operator)], node, {"x": node.left, "y": node.right}, statement
+            )
         if not isinstance(node, cst.Call):
             return None
         path = self.names.path(node.func)
@@ -106,6 +152,63 @@ class NkiKernel:
         """The instructions that call one of ``functions``, written "nl.load" or "nisa.activation"."""
         paths = {full(f) for f in functions}
         return [i for i in self.instructions if i.path in paths]
+
+    def definition(self, node: cst.BaseExpression) -> Instruction | None:
+        """The instruction that computes exactly ``node``, if nothing else writes the variable it stands in."""
+        name = root_name(node)
+        if name is None:
+            return None
+        allocation = self.flow.allocation(name)
+        writers = [s for s in self.flow.simple() if name in s.writes and s is not allocation]
+        if len(writers) != 1 or writers[0].target is None or not self.source.same(writers[0].target, node):
+            return None
+        return next((i for i in self.instructions if i.statement is writers[0]), None)
+
+    def producer(self, node: cst.BaseExpression, consumer: Statement) -> Instruction | None:
+        """The instruction whose only use is the operand ``node`` of ``consumer``, and that can move down to it.
+
+        It stands in the same block, under no mask of its own, and nothing changes its operands in between.
+        """
+        found = self.definition(node)
+        if found is None or found.statement is None:
+            return None
+        reader = self.flow.only_reader(found.statement)
+        if reader is None or reader[0] is not node or reader[1] is not consumer:
+            return None
+        movable = self.flow.unchanged(found.statement, consumer, self.flow.variables(found.call))
+        return found if movable else None
+
+    def without(self, instruction: Instruction) -> list[Edit]:
+        """The edits that remove an instruction whose value nobody reads, and the tensor made for that value only."""
+        statement = instruction.statement
+        assert statement is not None
+        edits = [self.source.without(statement.node)]
+        if isinstance(statement.target, cst.Subscript) and statement.target_name is not None:
+            allocation = self.flow.allocation(statement.target_name)
+            if allocation is not None:
+                edits.append(self.source.without(allocation.node))
+        return edits
+
+    def spell(self, function: str, *positional: str, **arguments: str | None) -> str | None:
+        """A call of ``function`` as this file would write it; arguments that are None are left out.
+
+        None when the file imports no module that has the function.
+        """
+        name = self.names.spelled(full(function))
+        if name is None:
+            return None
+        written = [*positional, *(f"{k}={v}" for k, v in arguments.items() if v is not None)]
+        return f"{name}({', '.join(written)})"
+
+    def code(self, node: cst.BaseExpression | None) -> str | None:
+        """The text of an argument, None for one that is absent or ``None``."""
+        return None if node is None or self.is_none(node) else self.source.code(node)
+
+    def same_mask(self, one: Instruction, other: Instruction) -> bool:
+        masks = [self.code(i.get("mask")) for i in (one, other)]
+        return masks[0] == masks[1] or (
+            None not in masks and canonical(masks[0] or "") == canonical(masks[1] or "")
+        )
 
     def is_none(self, node: cst.BaseExpression | None) -> bool:
         return node is None or (isinstance(node, cst.Name) and node.value == "None")

@@ -1,26 +1,43 @@
-"""The ``for`` loops of a kernel: what they count, and what in them changes from one iteration to the next."""
+"""The ``for`` loops of a kernel: what they count, and taking one away."""
 
 from __future__ import annotations
 
 import libcst as cst
 
+from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.flow import Flow, Statement
+from accelopt_agent.rules.numbers import number
+from accelopt_agent.rules.source import Source
 
 
 def loop_variable(loop: cst.For) -> str | None:
     return loop.target.value if isinstance(loop.target, cst.Name) else None
 
 
-def variant_names(flow: Flow, loop: cst.For) -> set[str]:
-    """Names whose value or contents may differ between iterations: written in the loop, or sharing storage."""
-    return flow.sharing(flow.written_in(loop))
-
-
-def is_invariant(flow: Flow, loop: cst.For, node: cst.CSTNode) -> bool:
-    """Whether evaluating ``node`` gives the same in each iteration of ``loop``."""
-    return not flow.variables(node) & variant_names(flow, loop)
-
-
 def runs_each_iteration(statement: Statement, loop: cst.For) -> bool:
     """Whether the statement is directly in the loop's body, under no condition."""
     return statement.block is loop.body
+
+
+def trip_count(flow: Flow, loop: cst.For) -> int | None:
+    """How often the loop runs, where ``range(n)`` or ``affine_range(n)`` counts to a constant."""
+    if not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
+        return None
+    count = number(flow, loop.iter.args[0].value)
+    return count if isinstance(count, int) else None
+
+
+def unwrapped(source: Source, loop: cst.For) -> list[Edit]:
+    """The edits that take away a loop's header and move its body out by one level, for a loop that runs once."""
+    body = loop.body
+    if not isinstance(body, cst.IndentedBlock) or loop.orelse is not None:
+        return []
+    outer, inner = source.indent(loop), source.indent(body.body[0])
+    start, first = source.line_start(source.start(loop)), source.line_start(source.start(body.body[0]))
+    edits = [Edit(start, source.line_end(source.end(loop.iter)), "")]
+    at, end = source.line_end(source.end(loop.iter)), source.line_end(source.end(body))
+    while at < end:
+        if source.data[at:end].startswith(inner.encode()):
+            edits.append(Edit(at, at + len(inner.encode()), outer))
+        at = source.line_end(at)
+    return edits if first >= edits[0].end else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import libcst as cst
@@ -41,6 +41,21 @@ class Source:
         self.newline = "\r\n" if "\r\n" in text else "\n"
         # LibCST counts bytes of the code it writes; a byte order mark is not part of it.
         self._shift = len(self.data) - len(self.module.code.encode()) if text.startswith("\ufeff") else 0
+
+    @cached_property
+    def constants(self) -> dict[str, ast.expr]:
+        """Module variables that one top-level assignment binds, with what it binds them to."""
+        found: dict[str, list[ast.expr]] = {}
+        for statement in ast.parse(self.text).body:
+            if isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    pairs = [(target, statement.value)]
+                    if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+                        pairs = list(zip(target.elts, statement.value.elts, strict=False))
+                    for one, value in pairs:
+                        if isinstance(one, ast.Name):
+                            found.setdefault(one.id, []).append(value)
+        return {name: values[0] for name, values in found.items() if len(values) == 1}
 
     def start(self, node: cst.CSTNode) -> int:
         return self._spans[node].start + self._shift

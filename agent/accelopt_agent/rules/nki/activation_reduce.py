@@ -1,0 +1,86 @@
+"""Sum what an activation computes while it computes it, instead of reading the tile again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.elementwise import Reduction, activation, reduction
+from accelopt_agent.rules.instructions import NkiKernel, open_nki
+from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.tiles import kind
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    for instruction in kernel.instructions:
+        found = reduction(kernel, instruction)
+        if found is not None and found.op == "add":
+            rewrite = _fused(kernel, found)
+            if rewrite is not None:
+                yield rewrite
+
+
+def _fused(kernel: NkiKernel, found: Reduction) -> Rewrite | None:
+    source, flow = kernel.source, kernel.flow
+    total = found.instruction
+    producer = kernel.definition(found.data)
+    before = activation(kernel, producer)
+    if producer is None or before is None or producer.statement is None or total.statement is None:
+        return None
+    if producer.statement.block is not total.statement.block or kind(kernel, before.data) != "tile":
+        return None
+    if any(kernel.code(i.get("mask")) is not None for i in (producer, total)):
+        return None  # what a masked instruction adds up is not the same in both forms
+    name, target = total.statement.target_name, total.statement.target
+    stored = producer.statement.target_name
+    if name is None or target is None or stored is None:
+        return None
+    if not flow.unchanged(producer.statement, total.statement, [stored]):
+        return None
+    if any(name in s.reads | s.writes for s in flow.between(producer.statement, total.statement)):
+        return None
+    edits: list[Edit] = []
+    if isinstance(target, cst.Name):
+        allocated = _column(kernel, name, before.data)
+        if allocated is None:
+            return None
+        edits.append(source.before(producer.statement.node, allocated))
+        result = f"{name}[...]"
+    else:
+        result = source.code(target)
+        names = flow.variables(target) - {name}
+        if not flow.unchanged(producer.statement, total.statement, names):
+            return None
+    text = kernel.spell(
+        "nisa.activation_reduce",
+        op=kernel.code(producer.get("op")) or kernel.names.spelled(f"neuronxcc.nki.language.{before.op}"),
+        data=source.code(before.data),
+        reduce_op=kernel.names.spelled("neuronxcc.nki.language.add"),
+        reduce_res=result,
+        bias=kernel.code(before.bias),
+        scale=kernel.code(before.scale),
+        dtype=kernel.code(producer.get("dtype")),
+    )
+    if text is None:
+        return None
+    edits += [source.replace_with_parentheses(producer.call, text), source.without(total.statement.node)]
+    return Rewrite(tuple(edits), f"Sum the result of the {before.op} activation in the same instruction.")
+
+
+def _column(kernel: NkiKernel, name: str, data: cst.BaseExpression) -> str | None:
+    """The statement that allocates a column for the sum, one value per partition of ``data``."""
+    if not isinstance(data, cst.Name):
+        return None
+    words = {
+        w: kernel.names.spelled(f"neuronxcc.nki.language.{w}")
+        for w in ("ndarray", "par_dim", "float32", "sbuf")
+    }
+    if None in words.values():
+        return None
+    shape = f"({words['par_dim']}({data.value}.shape[0]), 1)"
+    return f"{name} = {words['ndarray']}({shape}, dtype={words['float32']}, buffer={words['sbuf']})"

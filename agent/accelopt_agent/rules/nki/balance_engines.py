@@ -1,0 +1,89 @@
+"""Move element-wise work from the busy one of VectorE and ScalarE to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
+from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.tiles import kind
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    bound = (subject.measurement.bound or "").lower() if subject.measurement else ""
+    directions = [("VectorE", "ScalarE", _on_scalar), ("ScalarE", "VectorE", _on_vector)]
+    for busy, idle, move in directions:
+        if bound and busy.lower() not in bound and any(e in bound for e in ("vectore", "scalare")):
+            continue
+        moved = [(i, edit) for i in kernel.instructions if (edit := move(kernel, i)) is not None]
+        for instruction, edit in moved:
+            line = kernel.source.line(instruction.call)
+            yield Rewrite((edit,), f"Move line {line} from {busy} to {idle}.")
+
+
+def _on_scalar(kernel: NkiKernel, instruction: Instruction) -> Edit | None:
+    """A VectorE instruction as an activation: a multiply as its scale, a square, a copy."""
+    if instruction.statement is None or kernel.code(instruction.get("engine")) not in (
+        None,
+        *_unknown(kernel),
+    ):
+        return None
+    op, scale = "copy", None
+    steps, both = scalar_steps(kernel, instruction), pair(kernel, instruction)
+    if steps is not None:
+        if len(steps.steps) != 1 or steps.steps[0].op != "multiply" or kind(kernel, steps.data) != "tile":
+            return None
+        data, scale = steps.data, kernel.source.code(steps.steps[0].operand)
+    elif both is not None:
+        if both.op != "multiply" or not kernel.source.same(both.left, both.right):
+            return None
+        op, data = "square", both.left
+    elif instruction.path in (f"{NL}.copy", f"{NISA}.tensor_copy"):
+        data = instruction["src"]
+    else:
+        return None
+    return _as(
+        kernel,
+        instruction,
+        kernel.spell(
+            "nisa.activation",
+            op=kernel.names.spelled(f"{NL}.{op}"),
+            data=kernel.source.code(data),
+            scale=scale,
+            mask=kernel.code(instruction.get("mask")),
+            dtype=kernel.code(instruction.get("dtype")),
+        ),
+    )
+
+
+def _on_vector(kernel: NkiKernel, instruction: Instruction) -> Edit | None:
+    """A ScalarE instruction on VectorE: a square as a multiply, a scaled copy as ``tensor_scalar``."""
+    found = activation(kernel, instruction)
+    if instruction.statement is None or found is None or found.bias is not None:
+        return None
+    data, multiply = kernel.source.code(found.data), kernel.names.spelled(f"{NL}.multiply")
+    keywords = {"mask": kernel.code(instruction.get("mask")), "dtype": kernel.code(instruction.get("dtype"))}
+    if multiply is None:
+        return None
+    if found.op == "square" and found.scale is None:
+        return _as(
+            kernel, instruction, kernel.spell("nisa.tensor_tensor", data, data, op=multiply, **keywords)
+        )
+    if found.op == "copy" and found.scale is not None:
+        scale = kernel.source.code(found.scale)
+        return _as(kernel, instruction, kernel.spell("nisa.tensor_scalar", data, multiply, scale, **keywords))
+    return None
+
+
+def _unknown(kernel: NkiKernel) -> list[str]:
+    spelled = kernel.names.spelled(f"{NISA}.unknown_engine")
+    return [s for s in (spelled, "nki.isa.unknown_engine", "nisa.unknown_engine") if s]
+
+
+def _as(kernel: NkiKernel, instruction: Instruction, text: str | None) -> Edit | None:
+    return None if text is None else kernel.source.replace_with_parentheses(instruction.call, text)

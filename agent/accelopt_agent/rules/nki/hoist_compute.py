@@ -1,0 +1,41 @@
+"""Compute a value before a loop that does not change it: a broadcast, or arithmetic on tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.elementwise import activation, pair, reduction, scalar_steps
+from accelopt_agent.rules.flow import Statement
+from accelopt_agent.rules.hoisting import departure
+from accelopt_agent.rules.instructions import INDEXING, NkiKernel, open_nki
+from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.tiles import kind
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    for statement in kernel.flow.simple():
+        if statement.loops and _computes(kernel, statement):
+            found = departure(kernel.flow, statement, INDEXING)
+            if found is not None:
+                yield found.rewrite(kernel.flow, f"Compute {statement.target_name}")
+
+
+def _computes(kernel: NkiKernel, statement: Statement) -> bool:
+    value = statement.value
+    function = value.func if isinstance(value, cst.Call) else None
+    if isinstance(function, cst.Attribute) and function.attr.value == "broadcast_to":
+        return True
+    instruction = kernel.instruction(value, statement) if value is not None else None
+    if instruction is None or value is None:
+        return False
+    if activation(kernel, instruction) or reduction(kernel, instruction):
+        return True
+    return (
+        bool(scalar_steps(kernel, instruction) or pair(kernel, instruction))
+        and kind(kernel, value) != "number"
+    )

@@ -1,0 +1,78 @@
+"""Swap two nested loops so that a load depends on the outer one only, and do it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.flow import Statement
+from accelopt_agent.rules.hoisting import needed
+from accelopt_agent.rules.instructions import INDEXING, NL, NkiKernel, open_nki
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    for statement in kernel.flow.statements:
+        outer = statement.node
+        if isinstance(outer, cst.For) and (inner := _only_loop(outer)) is not None:
+            rewrite = _interchanged(kernel, outer, inner)
+            if rewrite is not None:
+                yield rewrite
+
+
+def _only_loop(outer: cst.For) -> cst.For | None:
+    """The loop that is all of ``outer``'s body, but for strings and comments."""
+    body = [s for s in outer.body.body if not _is_string(s)]
+    only = body[0] if len(body) == 1 else None
+    return only if isinstance(only, cst.For) else None
+
+
+def _is_string(node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.SimpleStatementLine):
+        return False
+    return all(isinstance(s, cst.Expr) and isinstance(s.value, cst.SimpleString) for s in node.body)
+
+
+def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite | None:
+    flow, source = kernel.flow, kernel.source
+    if not (_is_affine(kernel, outer) and _is_affine(kernel, inner)):
+        return None
+    if not isinstance(outer.target, cst.Name) or outer.target.value in flow.variables(inner.iter):
+        return None
+    moved: list[Statement] = []
+    for load in kernel.of("nl.load"):
+        statement = load.statement
+        if (
+            statement is None
+            or statement.block is not inner.body
+            or not isinstance(statement.target, cst.Name)
+        ):
+            continue
+        if flow.uses_after(statement) is None:
+            continue
+        # After the swap the outer loop runs inside: what the load needs may change with the inner variable only.
+        group = needed(flow, outer, [statement], INDEXING, steady=frozenset({source.code(inner.target)}))
+        if group is not None:
+            moved += [s for s in group if s not in moved]
+    if not any(kernel.instruction(s.value) for s in moved if s.value is not None):
+        return None
+    moved = [s for s in flow.simple() if s in moved]
+    edits: list[Edit] = []
+    for one, other in ((outer, inner), (inner, outer)):
+        edits.append(source.replace(one.target, source.code(other.target)))
+        edits.append(source.replace(one.iter, source.code(other.iter)))
+    edits.append(source.before(inner, "\n".join(source.code(s.node) for s in moved)))
+    edits += [source.without(s.node) for s in moved]
+    loads = ", ".join(s.target_name or "" for s in moved if s.value and kernel.instruction(s.value))
+    over = f"{source.code(outer.target)} and {source.code(inner.target)}"
+    return Rewrite(tuple(edits), f"Swap the loops over {over} and load {loads} in the outer one.")
+
+
+def _is_affine(kernel: NkiKernel, loop: cst.For) -> bool:
+    """Whether the author declared the iterations independent but for sums."""
+    return isinstance(loop.iter, cst.Call) and kernel.names.path(loop.iter.func) == f"{NL}.affine_range"

@@ -1,0 +1,129 @@
+"""Make the free dimension of tiles larger where a named constant sets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.instructions import NL, NkiKernel, open_nki
+from accelopt_agent.rules.numbers import number
+from accelopt_agent.rules.source import walk
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+#: Elements per partition above which wider tiles gain nothing more.
+_WIDEST = 8192
+
+#: Functions whose operands have a width that the hardware limits.
+_LIMITED = frozenset({"matmul", "nc_matmul", "nc_transpose", "transpose", "load_transpose2d", "bn_stats"})
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None or _has_limited_tiles(kernel):
+        return
+    for name in _width_names(kernel):
+        width = _value(kernel, name)
+        if width is None:
+            continue
+        divided = _divided(kernel, name)
+        for factor in (2, 4, 8):
+            if divided and width * factor <= _WIDEST:
+                yield _with_width(kernel, name, width * factor, divided)
+
+
+def _has_limited_tiles(kernel: NkiKernel) -> bool:
+    called = {
+        (kernel.names.path(c.func) or "").rpartition(".")[2] for c in walk(kernel.subject.function, cst.Call)
+    }
+    attributes = {kernel.names.path(a) for a in walk(kernel.subject.function, cst.Attribute)}
+    return bool(called & _LIMITED) or f"{NL}.psum" in attributes
+
+
+def _value(kernel: NkiKernel, name: str) -> int | None:
+    occurrences = kernel.flow.occurrences(name)
+    value = number(kernel.flow, occurrences[0]) if occurrences else None
+    return value if isinstance(value, int) else None
+
+
+def _width_names(kernel: NkiKernel) -> list[str]:
+    """Variables n with ``nl.arange(n)[None, :]`` in the kernel, and no use as a number of partitions."""
+    wide: list[str] = []
+    tall: set[str] = set()
+    for subscript in walk(kernel.subject.function.body, cst.Subscript):
+        call = subscript.value
+        if (
+            not isinstance(call, cst.Call)
+            or kernel.names.path(call.func) != f"{NL}.arange"
+            or len(call.args) != 1
+        ):
+            continue
+        size, first = call.args[0].value, subscript.slice[0].slice
+        if isinstance(size, cst.Name):
+            is_row = (
+                isinstance(first, cst.Index)
+                and isinstance(first.value, cst.Name)
+                and first.value.value == "None"
+            )
+            if is_row and size.value not in wide:
+                wide.append(size.value)
+            elif not is_row:
+                tall.add(size.value)
+    for call in walk(kernel.subject.function.body, cst.Call):
+        if kernel.names.path(call.func) == f"{NL}.par_dim":
+            tall |= {n.value for n in walk(call, cst.Name)}
+    return [name for name in wide if name not in tall]
+
+
+def _divided(kernel: NkiKernel, name: str) -> list[tuple[cst.CSTNode, str]]:
+    """What the width divides: ``x`` of ``x // n`` and of ``range(0, x, n)``, with the statement it stands in."""
+    found: list[tuple[cst.CSTNode, str]] = []
+    for node in walk(kernel.subject.function.body, cst.BinaryOperation):
+        is_division = isinstance(node.operator, cst.FloorDivide)
+        if is_division and isinstance(node.right, cst.Name) and node.right.value == name:
+            found.append((node, kernel.source.code(node.left)))
+    for call in walk(kernel.subject.function.body, cst.Call):
+        step = call.args[2].value if len(call.args) == 3 else None
+        if (
+            isinstance(step, cst.Name)
+            and step.value == name
+            and kernel.source.code(call.func).endswith("range")
+        ):
+            found.append((call, kernel.source.code(call.args[1].value)))
+    return found
+
+
+def _with_width(kernel: NkiKernel, name: str, width: int, divided: list[tuple[cst.CSTNode, str]]) -> Rewrite:
+    """Give ``name`` the new value, and make sure that it divides what the old one did."""
+    source, flow = kernel.source, kernel.flow
+    edits: list[Edit] = []
+    bound = next((s for s in flow.simple() if s.binds(name)), None)
+    if bound is not None and isinstance(bound.target, cst.Name) and bound.value is not None:
+        edits.append(source.replace(bound.value, str(width)))
+        local = None
+    else:
+        local = f"{name} = {width}"
+    checks = []
+    for node, size in divided:
+        statement = flow.statement_of(node)
+        check = f"assert ({size}) % {name} == 0" if " " in size else f"assert {size} % {name} == 0"
+        if statement is not None and check not in checks:
+            checks.append(check)
+            edits.append(source.before(statement.node, check))
+    if local is not None:
+        edits.append(source.before(_first_statement(kernel), local))
+    return Rewrite(tuple(edits), f"Make tiles {width} elements wide ({name}).")
+
+
+def _first_statement(kernel: NkiKernel) -> cst.CSTNode:
+    body = kernel.subject.function.body.body
+    for node in body:
+        is_docstring = (
+            isinstance(node, cst.SimpleStatementLine)
+            and isinstance(node.body[0], cst.Expr)
+            and isinstance(node.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
+        )
+        if not is_docstring:
+            return node
+    return body[-1]

@@ -1,0 +1,40 @@
+"""Take the reciprocal square root in one instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from accelopt_agent.rules.elementwise import activation, keeps_precision
+from accelopt_agent.rules.instructions import NISA, NL, open_nki
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    for instruction in kernel.instructions:
+        if (
+            instruction.path not in (f"{NISA}.reciprocal", f"{NL}.reciprocal")
+            or instruction.statement is None
+        ):
+            continue
+        data = instruction.get("data") or instruction.get("x")
+        root = kernel.producer(data, instruction.statement) if data is not None else None
+        found = activation(kernel, root)
+        if root is None or found is None or found.op != "sqrt":
+            continue
+        if not kernel.same_mask(root, instruction) or not keeps_precision(kernel, root, instruction):
+            continue
+        text = kernel.spell(
+            "nisa.activation",
+            op=kernel.names.spelled(f"{NL}.rsqrt"),
+            data=kernel.source.code(found.data),
+            bias=kernel.code(found.bias),
+            scale=kernel.code(found.scale),
+            mask=kernel.code(instruction.get("mask")),
+            dtype=kernel.code(instruction.get("dtype")),
+        )
+        if text is not None:
+            edits = (kernel.source.replace_with_parentheses(instruction.call, text), *kernel.without(root))
+            yield Rewrite(edits, "Compute the reciprocal square root as one activation.")

@@ -1,0 +1,121 @@
+"""Replace exp, add 1 and reciprocal (and the multiply of silu) by the activation that ScalarE has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
+from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.numbers import number
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+
+@dataclass(frozen=True)
+class _Sigmoid:
+    """``1 / (1 + exp(-data))``; ``last`` is the instruction that has the result, ``inner`` those before it."""
+
+    data: cst.BaseExpression
+    last: Instruction
+    inner: tuple[Instruction, ...]
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    for instruction in kernel.instructions:
+        silu = _silu(kernel, instruction)
+        if silu is not None:
+            rewrite = _replaced(kernel, silu, "silu")
+            if rewrite is not None:
+                yield rewrite
+    for instruction in kernel.instructions:
+        sigmoid = _sigmoid(kernel, instruction)
+        if sigmoid is not None:
+            rewrite = _replaced(kernel, sigmoid, "sigmoid")
+            if rewrite is not None:
+                yield rewrite
+
+
+def _silu(kernel: NkiKernel, last: Instruction) -> _Sigmoid | None:
+    """``x * sigmoid(x)``, or ``x / (1 + exp(-x))``."""
+    product = pair(kernel, last)
+    if product is None or last.statement is None:
+        return None
+    if product.op == "divide":
+        found = _one_plus_exp(kernel, product.right, last)
+        return found if found and kernel.source.same(found.data, product.left) else None
+    if product.op != "multiply":
+        return None
+    for factor, other in ((product.left, product.right), (product.right, product.left)):
+        producer = kernel.producer(factor, last.statement)
+        sigmoid = _sigmoid(kernel, producer) if producer else None
+        if sigmoid is not None and kernel.source.same(sigmoid.data, other):
+            return _Sigmoid(sigmoid.data, last, (*sigmoid.inner, sigmoid.last))
+    return None
+
+
+def _sigmoid(kernel: NkiKernel, last: Instruction) -> _Sigmoid | None:
+    if last.path in (f"{NISA}.reciprocal", f"{NL}.reciprocal"):
+        data = last.get("data") or last.get("x")
+        return _one_plus_exp(kernel, data, last) if data is not None else None
+    steps = scalar_steps(kernel, last)
+    if steps is not None and [(s.op, s.reverse) for s in steps.steps] == [("divide", True)]:
+        one = number(kernel.flow, steps.steps[0].operand) == 1
+        return _one_plus_exp(kernel, steps.data, last) if one else None
+    return None
+
+
+def _one_plus_exp(kernel: NkiKernel, node: cst.BaseExpression, consumer: Instruction) -> _Sigmoid | None:
+    """The chain that makes ``node = 1 + exp(-data)`` for ``consumer`` alone."""
+    add = kernel.producer(node, consumer.statement) if consumer.statement else None
+    steps = scalar_steps(kernel, add)
+    if add is None or steps is None or add.statement is None or len(steps.steps) != 1:
+        return None
+    if steps.steps[0].op != "add" or number(kernel.flow, steps.steps[0].operand) != 1:
+        return None
+    exp = kernel.producer(steps.data, add.statement)
+    found = activation(kernel, exp)
+    if exp is None or found is None or found.op != "exp" or found.bias is not None or exp.statement is None:
+        return None
+    if not (kernel.same_mask(exp, add) and kernel.same_mask(add, consumer)):
+        return None
+    if found.scale is not None:
+        return _Sigmoid(found.data, consumer, (exp, add)) if number(kernel.flow, found.scale) == -1 else None
+    negation = kernel.producer(found.data, exp.statement)
+    if negation is None or not kernel.same_mask(negation, exp):
+        return None
+    if negation.path == f"{NL}.negative":
+        return _Sigmoid(negation["x"], consumer, (negation, exp, add))
+    times = scalar_steps(kernel, negation)
+    if times is not None and len(times.steps) == 1 and times.steps[0].op == "multiply":
+        minus = number(kernel.flow, times.steps[0].operand) == -1
+        return _Sigmoid(times.data, consumer, (negation, exp, add)) if minus else None
+    return None
+
+
+def _replaced(kernel: NkiKernel, found: _Sigmoid, op: str) -> Rewrite | None:
+    last, first = found.last, found.inner[0]
+    if last.statement is None or first.statement is None:
+        return None
+    if not kernel.flow.unchanged(first.statement, last.statement, kernel.flow.variables(found.data)):
+        return None
+    text = kernel.spell(
+        "nisa.activation",
+        op=kernel.names.spelled(f"{NL}.{op}"),
+        data=kernel.source.code(found.data),
+        mask=kernel.code(last.get("mask")),
+        dtype=kernel.code(last.get("dtype")),
+    )
+    if text is None:
+        return None
+    edits: list[Edit] = [kernel.source.replace_with_parentheses(last.call, text)]
+    for inner in found.inner:
+        edits += kernel.without(inner)
+    return Rewrite(
+        tuple(edits), f"Compute {op} as one activation instead of {len(found.inner) + 1} instructions."
+    )
