@@ -60,7 +60,13 @@ class Builder(Arithmetic):
         return active
 
     def create_masked_load(
-        self, ptrs: Handle, mask: Handle, other: Handle | None, cache: Any, eviction: Any, is_volatile: Any
+        self,
+        ptrs: Handle,
+        mask: Handle,
+        other: Handle | None,
+        cache_modifier: Any,
+        eviction_policy: Any,
+        is_volatile: Any,
     ) -> Handle:
         active = self._access("load", ptrs, mask)
         dtype = ptrs.get_element_ty()

@@ -108,8 +108,9 @@ def scan(builder: Arithmetic, value: Any, axis: Any, combine: Any, reverse: bool
         data = [d[::-1] for d in data]
     step = 1
     while step < data[0].shape[0]:
-        made = _combine(combine, [d[:-step] for d in data], [d[step:] for d in data], dtypes)
-        data = [np.concatenate([d[:step], m]) for m, d in zip(made, data, strict=True)]
+        # Whole blocks, because a block's size is a power of two; the first ``step`` results are dropped.
+        made = _combine(combine, [np.roll(d, step, axis=0) for d in data], data, dtypes)
+        data = [np.concatenate([d[:step], m[step:]]) for m, d in zip(made, data, strict=True)]
         step *= 2
     if reverse:
         data = [d[::-1] for d in data]

@@ -1,4 +1,4 @@
-# ruff: noqa: PT018, PT028, RUF059 - written as a user would
+# ruff: noqa: PT028 - written as a user would
 """Causal attention in one pass over the keys, with the running maximum and sum kept per row."""
 
 import pytest

@@ -1,4 +1,4 @@
-# ruff: noqa: PT018, PT028, RUF059 - written as a user would
+# ruff: noqa: PT028, RUF059 - written as a user would
 """Layer norm with its backward pass: weight gradients are summed in groups under locks, then over the groups."""
 
 import torch

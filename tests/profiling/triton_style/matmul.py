@@ -1,4 +1,4 @@
-# ruff: noqa: PT018, PT028, RUF059 - written as a user would
+# ruff: noqa: PT018 - written as a user would
 """Matrix product with autotuned tiles, programs grouped for L2 reuse, and an activation fused as a device function."""
 
 import torch

@@ -1,4 +1,4 @@
-# ruff: noqa: PT018, PT028, RUF059 - written as a user would
+# ruff: noqa: PT018 - written as a user would
 """Element-wise sum, in the style of an introductory tutorial: a kernel, a wrapper, a check, a benchmark."""
 
 import torch
