@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from accelopt_agent.rules.names import Names
-from accelopt_agent.rules.source import Source, walk
+from accelopt_agent.rules.source import Source
 
 
 @dataclass(eq=False)
@@ -84,9 +84,9 @@ class Flow:
         self.statements: list[Statement] = []
         self._by_node: dict[cst.CSTNode, Statement] = {}
         self._views: dict[str, set[str]] = defaultdict(set)
-        self.parameters = {p.name.value for p in walk(function.params, cst.Param)}
+        self.parameters = {p.name.value for p in self.source.walk(function.params, cst.Param)}
         self._imported = names.imported()
-        self.names = [n for n in walk(function.body, cst.Name) if self._is_variable(n)]
+        self.names = [n for n in self.source.walk(function.body, cst.Name) if self._is_variable(n)]
         self._collect(function.body, ())
         for statement in self.statements:
             self._add_view(statement)
@@ -96,7 +96,7 @@ class Flow:
             if not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
                 continue
             statement = Statement(node, block, loops)
-            for name in walk(node, cst.Name):
+            for name in self.source.walk(node, cst.Name):
                 if not self._is_variable(name):
                     continue
                 reads, writes = self._role(name)
@@ -109,14 +109,14 @@ class Flow:
             self.statements.append(statement)
             self._by_node[node] = statement
             inner = (*loops, node) if isinstance(node, cst.For) else loops
-            for below in node.children:
+            for below in self.source.children(node):
                 if isinstance(below, cst.IndentedBlock):
                     self._collect(below, inner)
                 elif isinstance(below, (cst.Else, cst.If, cst.Finally, cst.ExceptHandler)):
                     self._collect_branches(below, inner)
 
     def _collect_branches(self, node: cst.CSTNode, loops: tuple[cst.For, ...]) -> None:
-        for below in node.children:
+        for below in self.source.children(node):
             if isinstance(below, cst.IndentedBlock):
                 self._collect(below, loops)
             elif isinstance(below, (cst.Else, cst.If, cst.Finally, cst.ExceptHandler)):
@@ -219,7 +219,7 @@ class Flow:
 
     def variables(self, node: cst.CSTNode) -> set[str]:
         """The variables that occur in ``node``."""
-        return {n.value for n in walk(node, cst.Name) if self._is_variable(n)}
+        return {n.value for n in self.source.walk(node, cst.Name) if self._is_variable(n)}
 
     def between(self, first: Statement, second: Statement) -> list[Statement]:
         """The statements of the block after ``first`` and before ``second``; both must be in one block."""

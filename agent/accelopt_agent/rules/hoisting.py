@@ -8,7 +8,6 @@ import libcst as cst
 
 from accelopt_agent.rules.flow import Flow, Statement
 from accelopt_agent.rules.loops import runs_each_iteration
-from accelopt_agent.rules.source import walk
 from accelopt_agent.rules.subject import Rewrite
 
 
@@ -80,7 +79,11 @@ def needed(
                 ),
                 None,
             )
-            if arithmetic is None or not _movable(flow, arithmetic) or not _is_arithmetic(arithmetic, pure):
+            if (
+                arithmetic is None
+                or not _movable(flow, arithmetic)
+                or not _is_arithmetic(flow, arithmetic, pure)
+            ):
                 return None
             moved.insert(0, arithmetic)
             bound.add(name)
@@ -88,10 +91,10 @@ def needed(
     return [s for s in flow.simple() if s in moved]
 
 
-def _is_arithmetic(statement: Statement, pure: frozenset[str]) -> bool:
+def _is_arithmetic(flow: Flow, statement: Statement, pure: frozenset[str]) -> bool:
     value = statement.value
     if value is None:
         return False
-    calls = [c.func for c in walk(value, cst.Call)]
+    calls = [c.func for c in flow.source.walk(value, cst.Call)]
     names = [f.attr.value if isinstance(f, cst.Attribute) else getattr(f, "value", "") for f in calls]
     return all(name in pure for name in names)

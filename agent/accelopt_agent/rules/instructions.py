@@ -9,7 +9,7 @@ import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.flow import Flow, Statement, root_name
-from accelopt_agent.rules.source import canonical, walk
+from accelopt_agent.rules.source import canonical
 from accelopt_agent.rules.subject import Subject
 
 NL = "neuronxcc.nki.language"
@@ -103,7 +103,7 @@ class NkiKernel:
 
     @cached_property
     def arguments(self) -> set[str]:
-        return {p.name.value for p in walk(self.subject.function.params, cst.Param)}
+        return {p.name.value for p in self.source.walk(self.subject.function.params, cst.Param)}
 
     @cached_property
     def indexed_arguments(self) -> set[str]:
@@ -122,8 +122,8 @@ class NkiKernel:
         found: set[str] = set()
         for statement in self.flow.simple():
             if statement.value is not None and isinstance(statement.target, cst.Name):
-                names = {n.value for n in walk(statement.value, cst.Name)}
-                calls = [self.names.path(c.func) for c in walk(statement.value, cst.Call)]
+                names = {n.value for n in self.source.walk(statement.value, cst.Name)}
+                calls = [self.names.path(c.func) for c in self.source.walk(statement.value, cst.Call)]
                 makes = f"{NL}.arange" in calls and not any(c in _PARAMETERS for c in calls)
                 if makes or (names & found and not calls):
                     found.add(statement.target.value)
@@ -222,5 +222,5 @@ def full(function: str) -> str:
 
 def open_nki(subject: Subject) -> NkiKernel | None:
     """The kernel, or None when it does not use the Beta 1 language module (another dialect)."""
-    kernel = NkiKernel(subject)
+    kernel = subject.analysis(NkiKernel)
     return kernel if kernel.names.spelled(f"{NL}.load") else None

@@ -95,8 +95,15 @@ class Names:
 
 
 def _statements(node: cst.CSTNode) -> Iterator[cst.BaseSmallStatement]:
-    for child in node.children:
+    body = getattr(node, "body", ())
+    children = [*(body if isinstance(body, (list, tuple)) else [body])]
+    children += [
+        *getattr(node, "handlers", ()),
+        getattr(node, "orelse", None),
+        getattr(node, "finalbody", None),
+    ]
+    for child in children:
         if isinstance(child, cst.BaseSmallStatement):
             yield child
-        elif not isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+        elif isinstance(child, cst.CSTNode) and not isinstance(child, (cst.FunctionDef, cst.ClassDef)):
             yield from _statements(child)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TypeVar
 
 import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
+from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
 from accelopt_agent.rules.edit import Edit
 
@@ -37,10 +38,36 @@ class Source:
         wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
         self.module = wrapper.module
         self._spans = wrapper.resolve(ByteSpanPositionProvider)
-        self._parents = wrapper.resolve(ParentNodeProvider)
+        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._children: dict[cst.CSTNode, list[cst.CSTNode]] = {}
         self.newline = "\r\n" if "\r\n" in text else "\n"
         # LibCST counts bytes of the code it writes; a byte order mark is not part of it.
         self._shift = len(self.data) - len(self.module.code.encode()) if text.startswith("\ufeff") else 0
+        self._link(self.module)
+
+    def _link(self, module: cst.Module) -> None:
+        """Note parents and children, in source order: LibCST's own ``children`` copies nodes, which is slow."""
+        todo: list[cst.CSTNode] = [module]
+        while todo:
+            node = todo.pop()
+            children = [c for c in _fields_of(node) if c in self._spans]
+            children.sort(key=lambda c: self._spans[c].start)
+            self._children[node] = children
+            for child in children:
+                self._parents[child] = node
+            todo += children
+
+    def walk(self, node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
+        """All nodes of ``kind`` at and below ``node``, in source order."""
+        todo = [node]
+        while todo:
+            at = todo.pop()
+            if isinstance(at, kind):
+                yield at
+            todo += reversed(self._children[at])
+
+    def children(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        return self._children[node]
 
     @cached_property
     def constants(self) -> dict[str, ast.expr]:
@@ -139,9 +166,18 @@ class Source:
         return "".join(f"{indent}{line}\n" if line else "\n" for line in lines.splitlines())
 
 
-def walk(node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
-    """All nodes of ``kind`` at and below ``node``, in source order."""
-    if isinstance(node, kind):
-        yield node
-    for child in node.children:
-        yield from walk(child, kind)
+@cache
+def _field_names(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def _fields_of(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes directly below ``node``, whitespace and comments left out."""
+    for name in _field_names(type(node)):
+        value = getattr(node, name)
+        for child in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(child, cst.CSTNode) and not isinstance(child, _LAYOUT):
+                yield child
+
+
+_LAYOUT = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline, cst.Comment)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.names import Names
-from accelopt_agent.rules.source import Source, walk
+from accelopt_agent.rules.source import Source
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,14 @@ class Subject:
     function: cst.FunctionDef
     measurement: KernelMeasurement | None = None
     target: str = ""
+    analyses: dict[Any, Any] = field(default_factory=dict)
+
+    def analysis(self, kind: Callable[[Subject], T]) -> T:
+        """``kind(self)``, made once and shared by all rules."""
+        if kind not in self.analyses:
+            self.analyses[kind] = kind(self)
+        made: T = self.analyses[kind]
+        return made
 
     @cached_property
     def names(self) -> Names:
@@ -39,7 +51,7 @@ class Subject:
         names.bind_all(self.source.module)
         around = [n for n in self.source.parents(self.function) if isinstance(n, cst.FunctionDef)]
         for function in [*reversed(around), self.function]:
-            for parameter in walk(function.params, cst.Param):
+            for parameter in self.source.walk(function.params, cst.Param):
                 names.hide(parameter.name.value)
             names.bind_all(function.body)
         return names
@@ -68,7 +80,7 @@ def open_subject(
         KernelNotFound: no function of that name stands at the kernel's line.
     """
     name = kernel.name.rpartition(".")[2].partition("#")[0]
-    for function in walk(source.module, cst.FunctionDef):
+    for function in source.walk(source.module, cst.FunctionDef):
         if function.name.value == name and source.line(function) == kernel.line:
             return Subject(source, kernel, function, measurement, target)
     raise KernelNotFound(f"no kernel {kernel.name} at line {kernel.line}")

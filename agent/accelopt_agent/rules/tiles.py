@@ -9,7 +9,6 @@ import libcst as cst
 from accelopt_agent.rules.flow import Statement, root_name
 from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel
 from accelopt_agent.rules.numbers import number
-from accelopt_agent.rules.source import walk
 
 Kind = Literal["number", "column", "tile"]
 
@@ -89,7 +88,7 @@ def _kind_of_part(kernel: NkiKernel, node: cst.Subscript) -> Kind | None:
 
 def _is_loop_index(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
     """An index made of loop variables and numbers only: it picks one element."""
-    names = {n.value for n in walk(node, cst.Name)}
+    names = {n.value for n in kernel.source.walk(node, cst.Name)}
     return bool(names) and names <= kernel.loop_variables
 
 

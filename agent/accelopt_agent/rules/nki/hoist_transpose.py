@@ -9,7 +9,6 @@ import libcst as cst
 from accelopt_agent.rules.instructions import NL, NkiKernel, open_nki
 from accelopt_agent.rules.loops import loop_variable
 from accelopt_agent.rules.numbers import number
-from accelopt_agent.rules.source import walk
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 
@@ -17,7 +16,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
-    for call in walk(subject.function.body, cst.Call):
+    for call in kernel.source.walk(subject.function.body, cst.Call):
         if kernel.names.path(call.func) == f"{NL}.matmul":
             rewrite = _transposed_before(kernel, call)
             if rewrite is not None:

@@ -11,7 +11,6 @@ from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.instructions import Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.loops import loop_variable, runs_each_iteration
 from accelopt_agent.rules.numbers import number, number_of_text
-from accelopt_agent.rules.source import walk
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: What may be kept, of the 24 MiB that SBUF has on the smallest NeuronCore (facts/nki.md section 5).
@@ -127,7 +126,11 @@ def _keep_tensor(
 
 def _position(kernel: NkiKernel, subscript: cst.Subscript, variable: str | None) -> int | None:
     """Which index of ``subscript`` is the loop variable alone, if just one is and no other index has it."""
-    having = [p for p, e in enumerate(subscript.slice) if variable in {n.value for n in walk(e, cst.Name)}]
+    having = [
+        p
+        for p, e in enumerate(subscript.slice)
+        if variable in {n.value for n in kernel.source.walk(e, cst.Name)}
+    ]
     if len(having) != 1 or having[0] == len(subscript.slice) - 1:
         return None
     element = subscript.slice[having[0]].slice

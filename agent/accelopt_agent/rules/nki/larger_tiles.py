@@ -9,7 +9,6 @@ import libcst as cst
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.instructions import NL, NkiKernel, open_nki
 from accelopt_agent.rules.numbers import number
-from accelopt_agent.rules.source import walk
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Elements per partition above which wider tiles gain nothing more.
@@ -34,10 +33,9 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
 
 
 def _has_limited_tiles(kernel: NkiKernel) -> bool:
-    called = {
-        (kernel.names.path(c.func) or "").rpartition(".")[2] for c in walk(kernel.subject.function, cst.Call)
-    }
-    attributes = {kernel.names.path(a) for a in walk(kernel.subject.function, cst.Attribute)}
+    calls = kernel.source.walk(kernel.subject.function, cst.Call)
+    called = {(kernel.names.path(c.func) or "").rpartition(".")[2] for c in calls}
+    attributes = {kernel.names.path(a) for a in kernel.source.walk(kernel.subject.function, cst.Attribute)}
     return bool(called & _LIMITED) or f"{NL}.psum" in attributes
 
 
@@ -51,7 +49,7 @@ def _width_names(kernel: NkiKernel) -> list[str]:
     """Variables n with ``nl.arange(n)[None, :]`` in the kernel, and no use as a number of partitions."""
     wide: list[str] = []
     tall: set[str] = set()
-    for subscript in walk(kernel.subject.function.body, cst.Subscript):
+    for subscript in kernel.source.walk(kernel.subject.function.body, cst.Subscript):
         call = subscript.value
         if (
             not isinstance(call, cst.Call)
@@ -70,20 +68,20 @@ def _width_names(kernel: NkiKernel) -> list[str]:
                 wide.append(size.value)
             elif not is_row:
                 tall.add(size.value)
-    for call in walk(kernel.subject.function.body, cst.Call):
+    for call in kernel.source.walk(kernel.subject.function.body, cst.Call):
         if kernel.names.path(call.func) == f"{NL}.par_dim":
-            tall |= {n.value for n in walk(call, cst.Name)}
+            tall |= {n.value for n in kernel.source.walk(call, cst.Name)}
     return [name for name in wide if name not in tall]
 
 
 def _divided(kernel: NkiKernel, name: str) -> list[tuple[cst.CSTNode, str]]:
     """What the width divides: ``x`` of ``x // n`` and of ``range(0, x, n)``, with the statement it stands in."""
     found: list[tuple[cst.CSTNode, str]] = []
-    for node in walk(kernel.subject.function.body, cst.BinaryOperation):
+    for node in kernel.source.walk(kernel.subject.function.body, cst.BinaryOperation):
         is_division = isinstance(node.operator, cst.FloorDivide)
         if is_division and isinstance(node.right, cst.Name) and node.right.value == name:
             found.append((node, kernel.source.code(node.left)))
-    for call in walk(kernel.subject.function.body, cst.Call):
+    for call in kernel.source.walk(kernel.subject.function.body, cst.Call):
         step = call.args[2].value if len(call.args) == 3 else None
         if (
             isinstance(step, cst.Name)

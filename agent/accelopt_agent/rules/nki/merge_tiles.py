@@ -12,7 +12,6 @@ from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
 from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.loops import loop_variable, trip_count, unwrapped
 from accelopt_agent.rules.numbers import number
-from accelopt_agent.rules.source import walk
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Elements per partition above which wider tiles gain nothing more (16 KiB of float32).
@@ -97,7 +96,7 @@ def _is_elementwise(kernel: NkiKernel, instruction: Instruction) -> bool:
 
 def _width(kernel: NkiKernel, node: cst.BaseExpression) -> tuple[cst.Call, int] | None:
     """The one ``nl.arange(n)`` in an index expression, with n."""
-    calls = [c for c in walk(node, cst.Call) if kernel.names.path(c.func) == f"{NL}.arange"]
+    calls = [c for c in kernel.source.walk(node, cst.Call) if kernel.names.path(c.func) == f"{NL}.arange"]
     if len(calls) != 1 or len(calls[0].args) != 1:
         return None
     width = number(kernel.flow, calls[0].args[0].value)
@@ -200,7 +199,7 @@ def _widen_tensors(kernel: NkiKernel, widening: _Widening, loop: cst.For) -> boo
 
 def _all_widened(kernel: NkiKernel, loop: cst.For, variable: str) -> bool:
     """Whether every tile in the loop changes with the loop variable: one that does not would keep its old width."""
-    for subscript in walk(loop.body, cst.Subscript):
+    for subscript in kernel.source.walk(loop.body, cst.Subscript):
         if not _is_tensor_subscript(kernel, subscript) or root_is_index(kernel, subscript):
             continue
         last = _index(subscript, -1)
@@ -210,7 +209,7 @@ def _all_widened(kernel: NkiKernel, loop: cst.For, variable: str) -> bool:
             continue  # a column
         if variable not in kernel.flow.variables(subscript):
             return False
-    names = {n.value for n in walk(loop.body, cst.Name)} & set(kernel.index_variables)
+    names = {n.value for n in kernel.source.walk(loop.body, cst.Name)} & set(kernel.index_variables)
     return not names
 
 
