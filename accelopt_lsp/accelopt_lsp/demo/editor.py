@@ -6,11 +6,13 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+from pygls.protocol import default_converter
 from pygls.workspace import TextDocument
 
 from accelopt_profiling import __version__
@@ -35,6 +37,20 @@ CAPABILITIES = types.ClientCapabilities(
 )
 
 
+def _converter() -> Any:
+    """pygls' converter, reading an action that has a command as the action it is: lsprotocol 2025.0.0 takes every
+    object with the key ``command`` for a bare command."""
+    converter: Any = default_converter()  # type: ignore[no-untyped-call]
+
+    def structure(value: dict[str, Any], _: Any) -> Any:
+        bare = isinstance(value.get("command"), str)
+        return converter.structure(value, types.Command if bare else types.CodeAction)
+
+    for union in (Union[types.Command, types.CodeAction], Union[types.CodeAction, types.Command]):  # noqa: UP007
+        converter.register_structure_hook(union, structure)
+    return converter
+
+
 class EditorFailed(Exception):
     """The server did not do what was waited for."""
 
@@ -49,7 +65,7 @@ class Editor:
         self._texts: dict[str, str] = {}
         self._versions: dict[str, int] = {}
         self._environment = {**os.environ, "ACCELOPT_DB": str(database)}
-        self._client = LanguageClient("accelopt-demo", __version__)
+        self._client = LanguageClient("accelopt-demo", __version__, converter_factory=_converter)
         self._listen()
 
     def _listen(self) -> None:
@@ -58,10 +74,11 @@ class Editor:
             types.WINDOW_SHOW_MESSAGE: lambda params: self.messages.append(params.message),
             types.WINDOW_LOG_MESSAGE: lambda params: self.messages.append(params.message),
             types.WINDOW_WORK_DONE_PROGRESS_CREATE: lambda params: None,
+            types.PROGRESS: lambda params: None,
             types.WORKSPACE_APPLY_EDIT: self._asked_to_apply,
         }
         for method, handler in handlers.items():
-            self._client.feature(method)(handler)
+            self._client.feature(method)(partial(handler))
 
     def _published(self, params: types.PublishDiagnosticsParams) -> None:
         self.diagnostics[params.uri] = list(params.diagnostics)
@@ -93,6 +110,14 @@ class Editor:
         self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
         return uri
 
+    def edit(self, uri: str, text: str) -> None:
+        """Replace the whole text of a document, unsaved."""
+        self._texts[uri] = text
+        self._versions[uri] += 1
+        whole = types.TextDocumentContentChangeWholeDocument(text)
+        identifier = types.VersionedTextDocumentIdentifier(self._versions[uri], uri)
+        self._client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [whole]))
+
     def text(self, uri: str) -> str:
         return self._texts[uri]
 
@@ -115,11 +140,7 @@ class Editor:
                     f"The edit is for version {version} of {uri}, this is {self._versions[uri]}."
                 )
             edits = [e for e in change.edits if isinstance(e, types.TextEdit)]
-            self._texts[uri] = _edited(self._texts[uri], edits)
-            self._versions[uri] += 1
-            whole = types.TextDocumentContentChangeWholeDocument(self._texts[uri])
-            identifier = types.VersionedTextDocumentIdentifier(self._versions[uri], uri)
-            self._client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [whole]))
+            self.edit(uri, _edited(self._texts[uri], edits))
 
     # What an editor shows
 
@@ -139,6 +160,13 @@ class Editor:
         return [
             (h.position.line + 1, h.label if isinstance(h.label, str) else h.label[0].value) for h in found
         ]
+
+    async def hover(self, uri: str, line: int) -> types.Hover | None:
+        """The hover at the start of the 1-based ``line``."""
+        at = types.Position(line - 1, 4)
+        return await self._client.text_document_hover_async(
+            types.HoverParams(types.TextDocumentIdentifier(uri), at)
+        )
 
     async def actions(self, uri: str, line: int) -> list[types.CodeAction]:
         """The code actions at the 1-based ``line``."""

@@ -1,0 +1,1 @@
+"""The project's own measurements: what ``accelopt bench self`` prints and the README quotes."""
