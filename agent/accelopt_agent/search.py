@@ -63,7 +63,7 @@ class KernelSearch:
         self._cost, self._gate, self._recorder, self._meter = cost, gate, recorder, meter
         self._seen = {file_fingerprint(root.text)}
         self._not_again: set[str] = set()
-        self._refused_steps: set[tuple[str, str]] = set()
+        self._failed_steps: set[tuple[str, str]] = set()
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Work until the strategy has nothing more to do or the budget is spent.
@@ -118,7 +118,7 @@ class KernelSearch:
 
     def _trial(self, candidate: Candidate, node: Node) -> Trial | None:
         """The candidate to be tried, told as what became of the original; None when it is known already."""
-        if (candidate.origin, candidate.summary) in self._refused_steps:
+        if (candidate.origin, candidate.summary) in self._failed_steps:
             return None
         try:
             fingerprint = file_fingerprint(candidate.text)
@@ -165,6 +165,7 @@ class KernelSearch:
         if isinstance(found, CostUnknown):
             outcome, detail = "failed", str(found)
             if found.lasting:
+                self._failed_steps.add(trial.step)
                 await self._trap(trial, found.code, detail)
         else:
             latency = found.latency
@@ -235,7 +236,7 @@ class KernelSearch:
             code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
             await self._trap(Trial(candidate, node, fingerprint), code, why)
             if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
-                self._refused_steps.add(node.step)
+                self._failed_steps.add(node.step)
         self.strategy.observe(node)
         yield CandidateJudged(candidate, verdict)
         if verdict.accepted:
