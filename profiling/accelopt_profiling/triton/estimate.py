@@ -59,7 +59,7 @@ def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTa
     expected = floor + times[slowest]
 
     low_factor, high_factor = target["model.interval_low"], target["model.interval_high"]
-    if slowest not in ("memory", "L2"):
+    if slowest != "memory":
         low_factor, high_factor = min(low_factor, UNCHECKED_LOW), max(high_factor, UNCHECKED_HIGH)
     per_byte = times["memory"] / moved.dram if moved.dram else 0.0
     others = [value for name, value in times.items() if name != "memory"]
