@@ -50,18 +50,20 @@ class Instruction:
 
     ``engines`` lists the engines that can run it, the developer's choice or the usual one first. ``free`` is the
     number of elements per partition of the operand that sets the cost, ``flops`` counts multiply and add apart.
-    ``bytes`` and ``descriptors`` (contiguous runs) are set for DMA, ``accumulate`` for a matmul that adds to PSUM.
+    ``bytes``, ``descriptors`` (contiguous runs) and ``pattern`` (what of HBM is touched) are set for DMA,
+    ``accumulate`` for a matmul that adds to PSUM.
     """
 
     __slots__ = (
         "accumulate", "bytes", "descriptors", "engines", "flops", "free", "itemsize", "line", "onezero", "opcode",
-        "partitions", "psum_inputs", "reads", "stationary", "transpose", "writes",
+        "partitions", "pattern", "psum_inputs", "reads", "stationary", "transpose", "writes",
     )  # fmt: skip
 
     def __init__(self, opcode: str, engines: tuple[str, ...], line: int, partitions: int, free: int) -> None:
         self.opcode, self.engines, self.line = opcode, engines, line
         self.partitions, self.free = partitions, free
         self.itemsize = 4
+        self.pattern: tuple[object, ...] | None = None
         self.reads: list[Region] = []
         self.writes: list[Region] = []
         self.bytes = self.descriptors = self.flops = self.psum_inputs = self.stationary = 0
@@ -79,3 +81,15 @@ class Trace:
     input_bytes: int = 0
     output_bytes: int = 0
     kernel: str = ""
+
+    def releases(self) -> dict[int, list[int]]:
+        """The tiles on the chip that nothing touches after an instruction: its number -> their places."""
+        last: dict[int, int] = {}
+        for number, instruction in enumerate(self.instructions):
+            for place, _ in (*instruction.reads, *instruction.writes):
+                if place.memory is not Memory.HBM:
+                    last[place.ident] = number
+        found: dict[int, list[int]] = {}
+        for ident, number in last.items():
+            found.setdefault(number, []).append(ident)
+        return found

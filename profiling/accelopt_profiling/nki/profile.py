@@ -99,7 +99,8 @@ class _Run:
         """Run with values and compare the outputs with the reference in float64."""
         if self.fault is not None:
             return
-        with emulated("full", record=self.traced is None, limits=self.hardware.limits) as emulation:
+        planned = [m.trace for m in self.traced.machines] if self.traced is not None else None
+        with emulated("full", planned is None, self.hardware.limits, planned) as emulation:
             try:
                 with user_errors(self.context):
                     outputs = self.problem.run(self.module, inputs)

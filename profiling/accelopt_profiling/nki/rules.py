@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accelopt_profiling.nki.instruction import Memory
 
 if TYPE_CHECKING:
-    from accelopt_profiling.nki.machine import Machine
+    from accelopt_profiling.nki.chip import Chip
     from accelopt_profiling.nki.tile import Tile
 
 
@@ -28,7 +28,7 @@ class Limits:
     moving_columns: int = 512
 
 
-def check_block(machine: Machine, shape: tuple[int, ...], itemsize: int, memory: Memory) -> None:
+def check_block(machine: Chip, shape: tuple[int, ...], itemsize: int, memory: Memory) -> None:
     """A tile must fit its partitions, and the SBUF or the PSUM bank it lies in.
 
     Raises:
@@ -50,7 +50,7 @@ def check_block(machine: Machine, shape: tuple[int, ...], itemsize: int, memory:
         machine.fault("capacity", f"{message} Split its free dimension.")
 
 
-def check_operand(machine: Machine, tile: Tile, opcode: str) -> None:
+def check_operand(machine: Chip, tile: Tile, opcode: str) -> None:
     """Compute engines read SBUF and PSUM only.
 
     Raises:
@@ -62,7 +62,7 @@ def check_operand(machine: Machine, tile: Tile, opcode: str) -> None:
         )
 
 
-def check_matmul(machine: Machine, stationary: Tile, moving: Tile, transpose: bool) -> None:
+def check_matmul(machine: Chip, stationary: Tile, moving: Tile, transpose: bool) -> None:
     """``nc_matmul``: stationary [K, M] and moving [K, N] with K <= 128, M <= 128, N <= 512, and one PSUM bank.
 
     Raises:

@@ -19,7 +19,7 @@ from accelopt_profiling.nki.index import Affine, Dim, IntArray
 from accelopt_profiling.nki.instruction import Instruction, Memory, Place
 
 if TYPE_CHECKING:
-    from accelopt_profiling.nki.machine import Machine
+    from accelopt_profiling.nki.chip import Chip
 
 Array = npt.NDArray[Any]
 
@@ -105,7 +105,7 @@ class Tile:
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, machine: Machine, block: Block, offset: int, dims: tuple[Dim, ...]) -> None:
+    def __init__(self, machine: Chip, block: Block, offset: int, dims: tuple[Dim, ...]) -> None:
         self.machine, self.block, self.offset, self.dims = machine, block, offset, dims
         self.positions: IntArray | None = None
         self.producer: Instruction | None = None
@@ -272,7 +272,7 @@ class BlockArray:
     )
 
     def __init__(
-        self, machine: Machine, shape: tuple[int, ...], rank: int, dtype: np.dtype[Any], memory: Memory,
+        self, machine: Chip, shape: tuple[int, ...], rank: int, dtype: np.dtype[Any], memory: Memory,
         name: str, line: int, fill: Any, prefix: tuple[int, ...] = (),
         blocks: dict[tuple[int, ...], Tile] | None = None,
     ) -> None:  # fmt: skip
@@ -330,6 +330,7 @@ class BlockArray:
                 self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
             )
             self.blocks[where] = tile
+            self.machine.kept[tile.block.place.ident] = tile.block
         return tile, entries[missing:]
 
     def __getitem__(self, key: Any) -> Any:

@@ -11,8 +11,12 @@ import numpy as np
 
 from accelopt_profiling.nki.beta1 import language
 from accelopt_profiling.nki.dtypes import as_dtype
-from accelopt_profiling.nki.machine import Machine, running
+from accelopt_profiling.nki.executor import ReleasedTooEarly
+from accelopt_profiling.nki.machine import Machine, _current, running
 from accelopt_profiling.nki.tile import BlockArray, Tile
+
+#: Inputs above this many bytes are run once without values first, to learn when memory can be given back.
+_REHEARSED = 8 << 20
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
 Launcher = Callable[[str], Machine]
@@ -30,11 +34,20 @@ class Kernel:
         return Kernel(self.function, self._launch, tuple(int(n) for n in sizes))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from accelopt_profiling.nki.machine import _current
-
         if _current:  # one kernel calls another: inlined
             return self.function(*args, **kwargs)
         machine = self._launch(self.__name__)  # type: ignore[attr-defined]
+        if machine.full and machine.record and _bytes(args) > _REHEARSED:
+            rehearsal = Machine("trace", True, machine.limits)
+            self._run(rehearsal, args, kwargs)
+            machine.releases = rehearsal.trace.releases()
+        try:
+            return self._run(machine, args, kwargs)
+        except ReleasedTooEarly:
+            machine.restart()
+            return self._run(machine, args, kwargs)
+
+    def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         machine.arithmetic_of = language._operator
         positional = [_argument(machine, a) for a in args]
         named = {name: _argument(machine, a) for name, a in kwargs.items()}
@@ -44,6 +57,10 @@ class Kernel:
                 machine.begin_program(program, self.grid)
                 result = self.function(*positional, **named)
         return _result(machine, result)
+
+
+def _bytes(args: tuple[Any, ...]) -> int:
+    return sum(int(getattr(a, "nbytes", 0)) for a in args)
 
 
 def _argument(machine: Machine, value: Any) -> Any:

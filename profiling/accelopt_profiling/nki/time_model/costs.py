@@ -50,6 +50,7 @@ def _matmul(i: Instruction, hardware: Hardware) -> float:
     return passes * max(min(hardware.min_cycles, float(i.stationary)), float(i.free))
 
 
-def dma_ns(bytes_: int, descriptors: int, hardware: Hardware, elements: int = 0) -> float:
+def dma_ns(instruction: Instruction, hardware: Hardware) -> float:
     """Nanoseconds that a transfer occupies all DMA queues together: its bytes, and a fixed cost per contiguous run."""
-    return bytes_ / hardware.dma_gbps + descriptors * hardware.descriptor_ns / hardware.dma_queues
+    moving = instruction.bytes / hardware.dma_gbps
+    return moving + instruction.descriptors * hardware.descriptor_ns / hardware.dma_queues

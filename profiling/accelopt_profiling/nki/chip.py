@@ -1,0 +1,230 @@
+"""The chip under emulation: its memory, its messages, and the trace of what it was asked to do."""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.nki import rules
+from accelopt_profiling.nki.dtypes import is_float
+from accelopt_profiling.nki.fault import KernelFault
+from accelopt_profiling.nki.instruction import VECTOR, Instruction, Memory, Place, Trace
+from accelopt_profiling.nki.selection import select
+from accelopt_profiling.nki.tile import Array, Block, BlockArray, Tile, contiguous
+
+Mode = Literal["full", "trace"]
+
+#: Which blocks are not needed any more once the instruction of this number is over: number -> places.
+Releases = dict[int, list[int]]
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_ours: dict[str, bool] = {}
+
+
+class Chip(ABC):
+    """One emulated NeuronCore.
+
+    ``record`` keeps the trace; ``findings`` collects what is worth telling; a violation that makes going on
+    pointless raises ``KernelFault``.
+    """
+
+    def __init__(self, mode: Mode = "full", record: bool = True, limits: rules.Limits | None = None) -> None:
+        self.mode = mode
+        self.full = mode == "full"
+        self.record = record
+        self.limits = limits or rules.Limits()
+        self.trace = Trace()
+        self.findings: list[Finding] = []
+        self._reported: set[tuple[str, int]] = set()
+        self._places = 0
+        self.program: tuple[int, ...] = (0,)
+        self.grid: tuple[int, ...] = (1,)
+        self._shared: list[Tile] = []
+        self._next_shared = 0
+        self.arithmetic_of: Callable[..., Tile] | None = None
+        self.position = -1  # the number of the instruction under way
+        self.releases: Releases = {}
+        self.kept: dict[int, Block] = {}  # blocks that a tensor of many tiles holds on to
+
+    def restart(self) -> None:
+        """Forget everything but the mode and the limits, and give no memory back early."""
+        kernel = self.trace.kernel
+        self.__init__(self.mode, self.record, self.limits)  # type: ignore[misc]
+        self.trace.kernel = kernel
+
+    # What the layers above add, and tiles rely on
+
+    @abstractmethod
+    def assign(self, target: Tile, value: Any) -> None: ...
+
+    @abstractmethod
+    def accumulate(self, target: Tile, value: Any) -> Tile: ...
+
+    @abstractmethod
+    def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile: ...
+
+    @abstractmethod
+    def arithmetic(self, name: str, *operands: Any) -> Tile: ...
+
+    # Messages
+
+    def line(self) -> int:
+        """The 1-based line of the innermost frame outside this package: the user's own."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            name = frame.f_code.co_filename
+            ours = _ours.get(name)
+            if ours is None:
+                ours = _ours[name] = os.path.abspath(name).startswith(_PACKAGE)
+            if not ours:
+                return frame.f_lineno
+            frame = frame.f_back  # type: ignore[assignment]
+        return 0
+
+    def fault(self, code: str, message: str) -> NoReturn:
+        """End the run with a violation on the user's line."""
+        raise KernelFault(code, message, self.line())
+
+    def tell(
+        self, code: str, message: str, severity: Literal["error", "warning", "information"] = "error"
+    ) -> None:
+        """Note a violation and go on. Each code is told once per line."""
+        line = self.line()
+        if (code, line) not in self._reported:
+            self._reported.add((code, line))
+            self.findings.append(Finding(code, line, severity, message))
+
+    # Memory
+
+    def _place(
+        self, memory: Memory, shape: tuple[int, ...], item: int, name: str, line: int, constant: bool
+    ) -> Place:
+        self._places += 1
+        return Place(self._places, memory, shape, item, name, line, constant)
+
+    def allocate(
+        self,
+        shape: Sequence[int],
+        dtype: np.dtype[Any],
+        memory: Memory,
+        name: str = "",
+        fill: Any = None,
+        line: int = 0,
+    ) -> Tile:
+        """A new block of ``shape``: unwritten, or filled with ``fill`` (lazily: no values until it is read)."""
+        shape = tuple(shape)
+        if memory is not Memory.HBM:
+            rules.check_block(self, shape, dtype.itemsize, memory)
+        place = self._place(memory, shape, dtype.itemsize, name, line or self.line(), False)
+        block = Block(place, dtype)
+        tile = Tile(self, block, 0, contiguous(shape))
+        if fill is not None:
+            if self.full:
+                block.storage = np.full(shape, fill, dtype=dtype)
+            block.coverage.full = True
+            if memory is Memory.SBUF:
+                instruction = self.emit("memset", (VECTOR,), tile)
+                instruction.writes.append((place, tile.box()))
+        return tile
+
+    def shared(self, shape: Sequence[int], dtype: np.dtype[Any], name: str) -> Tile:
+        """An output in HBM; the programs of one launch share it, by order of allocation."""
+        if self._next_shared < len(self._shared):
+            tile = self._shared[self._next_shared]
+        else:
+            tile = self.allocate(shape, dtype, Memory.HBM, name)
+            self._shared.append(tile)
+        self._next_shared += 1
+        return tile
+
+    def begin_program(self, program: tuple[int, ...], grid: tuple[int, ...]) -> None:
+        """Start the next program of a launch over ``grid``."""
+        self.program, self.grid, self._next_shared = program, grid, 0
+        if not any(program):
+            self._shared = []
+
+    def argument(self, array: Array) -> Tile:
+        """An input in HBM: the caller's own array, never written."""
+        place = self._place(Memory.HBM, array.shape, array.dtype.itemsize, "", 0, True)
+        storage = np.ascontiguousarray(array) if self.full else None
+        block = Block(place, array.dtype, storage, full=True)
+        self.trace.input_bytes += array.nbytes
+        return Tile(self, block, 0, contiguous(array.shape))
+
+    def output(self, tile: Tile) -> Array:
+        """The values of a returned tensor as a plain array. What was never written is NaN, and told."""
+        self.trace.output_bytes += tile.size * tile.dtype.itemsize
+        if not tile.block.coverage.holds(tile.box()):
+            name = tile.block.place.name or f"tensor of shape {tile.shape}"
+            self.findings.append(
+                Finding(
+                    "uninitialised-read",
+                    tile.block.place.line,
+                    "error",
+                    f"The returned {name} is not written everywhere.",
+                )
+            )
+            if self.full:
+                self._poison(tile.block)
+        if not self.full:
+            return np.broadcast_to(np.zeros((), dtype=tile.dtype), tile.shape)
+        return tile.array() if tile.covers_block() else tile.array().copy()
+
+    def _poison(self, block: Block) -> None:
+        block.writable()[block.coverage.missing()] = np.nan if is_float(block.dtype) else 4
+
+    # Views
+
+    def select(self, tile: Tile, key: Any) -> Tile:
+        return select(tile, key)
+
+    def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile:
+        """The same elements in another shape, without moving them."""
+        wanted = [int(n) for n in shape]
+        if -1 in wanted:
+            wanted[wanted.index(-1)] = tile.size // max(1, -prod(wanted))
+        if prod(wanted) != tile.size:
+            self.fault(
+                "out-of-bounds", f"A tensor of shape {tile.shape} cannot be reshaped to {tuple(wanted)}."
+            )
+        if not tile.covers_block():
+            self.fault("unsupported", "Only a whole tensor can be reshaped; index the result instead.")
+        return Tile(self, tile.block, 0, contiguous(tuple(wanted)))
+
+    def operand(self, value: Any, what: str = "operand") -> Tile:
+        """A tile as an instruction reads it: at least two dimensions, partition first."""
+        if isinstance(value, BlockArray):
+            self.fault("unsupported", f"The {what} names many tiles; index its block dimensions.")
+        if not isinstance(value, Tile):
+            self.fault("unsupported", f"The {what} must be a tile, not {type(value).__name__}.")
+        if value.positions is None and len(value.dims) < 2:
+            dims = (*value.dims, (1, 0)) if value.dims else ((1, 0), (1, 0))
+            view = Tile(self, value.block, value.offset, dims)
+            view.out_of_range = value.out_of_range
+            return view
+        return value
+
+    # Instructions
+
+    def emit(self, opcode: str, engines: tuple[str, ...], shaped: Tile) -> Instruction:
+        """Add an instruction whose cost follows the shape of ``shaped``."""
+        shape = shaped.shape
+        partitions = shape[0] if shape else 1
+        instruction = Instruction(opcode, engines, self.line(), partitions, prod(shape[1:]))
+        instruction.itemsize = shaped.dtype.itemsize
+        if self.releases:
+            for ident in self.releases.get(self.position, ()):
+                block = self.kept.pop(ident, None)
+                if block is not None:
+                    block.storage = None
+        self.position += 1
+        if self.record:
+            self.trace.instructions.append(instruction)
+        return instruction

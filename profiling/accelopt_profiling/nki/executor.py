@@ -1,0 +1,204 @@
+"""Run single instructions: read operands, compute, keep the result; masks and ranges are checked here."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki import rules
+from accelopt_profiling.nki.chip import Chip
+from accelopt_profiling.nki.coverage import Box
+from accelopt_profiling.nki.dtypes import is_float
+from accelopt_profiling.nki.index import BoolArray, Mask
+from accelopt_profiling.nki.instruction import Instruction, Memory
+from accelopt_profiling.nki.tile import Array, BlockArray, Tile, bounding_box
+
+
+class ReleasedTooEarly(Exception):
+    """A block was read after the instruction that the trace took for its last: the two runs differ."""
+
+
+class Executor(Chip, ABC):
+    """A chip that runs instructions on tiles."""
+
+    # Values
+
+    def values(self, tile: Tile, box: Box | None = None) -> Array | None:
+        """Read a view; None in trace mode. Unwritten memory is told and reads as NaN."""
+        if box is not None and tile.positions is None:
+            tile = tile.within(narrow(box, tile.shape))
+        if not tile.block.coverage.holds(tile.box()):
+            self.tell("uninitialised-read", f"{_describe(tile)} is read here before all of it was written.")
+            if self.full:
+                self._poison(tile.block)
+            tile.block.coverage.full = True  # told once; the poison is in place
+        if not self.full:
+            return None
+        if tile.block.storage is None:
+            raise ReleasedTooEarly
+        if tile.positions is not None:
+            storage = tile.block.storage
+            return storage.reshape(-1)[tile.positions]
+        return tile.array()
+
+    def write(
+        self, tile: Tile, values: Array | None, box: Box | None = None, where: BoolArray | None = None
+    ) -> None:
+        """Write ``values`` (broadcast) to a view, inside ``box`` and where ``where`` says so."""
+        block = tile.block
+        if tile.positions is not None:
+            block.coverage.write_positions(tile.positions)
+            if self.full:
+                block.writable().reshape(-1)[tile.positions] = values
+            return
+        if box is not None:
+            tile = tile.within(narrow(box, tile.shape))
+        if 0 in tile.shape:
+            return
+        touched, dense = bounding_box(tile.offset, tile.dims, block.shape)
+        if dense and where is None:
+            block.coverage.write(touched)
+        else:
+            flat = np.zeros(tile.shape, dtype=np.int64) + tile.offset
+            for axis, (num, step) in enumerate(tile.dims):
+                flat += (np.arange(num) * step).reshape(
+                    [-1 if axis == d else 1 for d in range(len(tile.dims))]
+                )
+            block.coverage.write_positions(
+                flat if where is None else flat[np.broadcast_to(where, tile.shape)]
+            )
+        if self.full and values is not None:
+            target = tile.array(writable=True)
+            with np.errstate(over="ignore", invalid="ignore"):
+                if where is None:
+                    np.copyto(target, values, casting="unsafe")
+                else:
+                    np.copyto(target, values, casting="unsafe", where=where)
+
+    # Instructions
+
+    def fresh(self, shape: Sequence[int], dtype: np.dtype[Any], memory: Memory, values: Array | None) -> Tile:
+        """A tile that holds the result of an instruction and has no other home yet."""
+        shape = tuple(shape)
+        if len(shape) < 2:
+            shape = (*shape, 1) if shape else (1, 1)
+        tile = self.allocate(shape, dtype, memory)
+        tile.fresh = True
+        if self.full and values is not None:
+            stored = np.ascontiguousarray(values, dtype=dtype).reshape(shape)
+            tile.block.storage = stored
+            tile.block.borrowed = not stored.flags.owndata
+        return tile
+
+    def run(
+        self, opcode: str, engines: tuple[str, ...], operands: Sequence[Any], function: Callable[..., Array],
+        dtype: np.dtype[Any] | None = None, mask: Any = None, shape: Sequence[int] | None = None,
+        memory: Memory = Memory.SBUF, cost: Tile | None = None,
+    ) -> Tile:  # fmt: skip
+        """Run an instruction: read ``operands`` (tiles or numbers), apply ``function``, return a fresh tile.
+
+        ``shape`` defaults to the operands' broadcast shape; ``cost`` names the operand that sets the cost (the
+        first by default). Tiles are computed in float32 and rounded to ``dtype``.
+        """
+        tiles = [self.operand(o) if isinstance(o, (Tile, BlockArray)) else o for o in operands]
+        real = [t for t in tiles if isinstance(t, Tile)]
+        first = real[0] if cost is None else cost
+        for tile in real:
+            rules.check_operand(self, tile, opcode)
+        result_shape = tuple(shape) if shape is not None else self.broadcast_shape(real)
+        box, where = self._mask(mask, result_shape)
+        instruction = self.emit(opcode, engines, first)
+        read_box = box if shape is None else None
+        arrays: list[Any] = []
+        for tile in tiles:
+            if isinstance(tile, Tile):
+                self._check_range(tile, read_box)
+                instruction.reads.append((tile.block.place, tile.box()))
+                instruction.psum_inputs += tile.block.place.memory is Memory.PSUM
+                arrays.append(_wide(self.values(tile, read_box)))
+                tile.fresh = False
+            else:
+                arrays.append(tile)
+        kind = dtype or first.dtype
+        values = None
+        if self.full and (box is None or all(low < high for low, high in box)):
+            with np.errstate(all="ignore"):
+                values = function(*arrays)
+        return self._finish(instruction, result_shape, kind, memory, values, box, where)
+
+    def _finish(
+        self, instruction: Instruction, shape: tuple[int, ...], dtype: np.dtype[Any], memory: Memory,
+        values: Array | None, box: Box | None, where: BoolArray | None,
+    ) -> Tile:  # fmt: skip
+        if box is None and where is None:
+            if values is not None and values.shape != shape:
+                values = np.broadcast_to(values, shape)
+            tile = self.fresh(shape, dtype, memory, values)
+            tile.block.coverage.full = True
+        else:
+            tile = self.fresh(shape, dtype, memory, None)
+            self.write(tile, values, box, where)
+            tile.valid, tile.where = box, where
+        instruction.writes.append((tile.block.place, tile.box()))
+        tile.producer = instruction
+        return tile
+
+    def _mask(self, mask: Any, shape: tuple[int, ...]) -> tuple[Box | None, BoolArray | None]:
+        resolved = Mask.of(mask)
+        if resolved is None:
+            return None, None
+        box, where = resolved.resolve(shape)
+        if where is None and all(low == 0 and high == n for (low, high), n in zip(box, shape, strict=True)):
+            return None, None
+        return box, where
+
+    def _check_range(self, tile: Tile, box: Box | None) -> None:
+        for size, index in tile.out_of_range:
+            low, high = index.low, index.high
+            if box is not None:
+                inner = narrow(box, tile.shape)[len(tile.shape) - len(index.dims) :]
+                if any(a >= b for a, b in inner):
+                    continue
+                clipped = index[tuple(slice(a, b) for a, b in inner)]
+                low, high = clipped.low, clipped.high
+            if low < 0 or high >= size:
+                message = (
+                    f"The index covers {low} to {high}; the dimension has size {size} (0 to {size - 1})."
+                )
+                self.fault("out-of-bounds", message)
+
+    def broadcast_shape(self, tiles: Sequence[Tile]) -> tuple[int, ...]:
+        """The shape of an element-wise result.
+
+        Raises:
+            KernelFault: the shapes do not fit each other.
+        """
+        try:
+            return np.broadcast_shapes(*[t.shape for t in tiles])
+        except ValueError:
+            shapes = " and ".join(str(t.shape) for t in tiles)
+            return self.fault("out-of-bounds", f"The shapes {shapes} do not fit each other.")
+
+
+def narrow(box: Box, shape: tuple[int, ...]) -> Box:
+    """``box`` for an operand of ``shape`` that may be broadcast: its dimensions of size 1 stay whole."""
+    aligned = box[len(box) - len(shape) :] if len(shape) <= len(box) else box
+    return tuple(
+        (0, 1) if n == 1 and high > low else (low, high)
+        for (low, high), n in zip(aligned, shape, strict=True)
+    )
+
+
+def _wide(values: Array | None) -> Array | None:
+    if values is not None and values.dtype.itemsize < 4 and is_float(values.dtype):
+        return values.astype(np.float32)
+    return values
+
+
+def _describe(tile: Tile) -> str:
+    place = tile.block.place
+    made = f" (made on line {place.line})" if place.line else ""
+    return f"{place.name or 'A tile'}{made} in {place.memory.value}"
