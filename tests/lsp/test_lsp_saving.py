@@ -125,7 +125,7 @@ async def test_a_save_during_a_profile_starts_it_again(editor: Editor, tmp_path:
         return bool(editor.statuses) and editor.statuses[-1].state == "idle"
 
     await editor.until(idle, "an idle server")
-    assert not [m for m in editor.messages], [m.message for m in editor.messages]
+    assert [m.message for m in editor.messages] == []
 
 
 async def test_closing_takes_back_the_diagnostics(editor: Editor, tmp_path: Path) -> None:

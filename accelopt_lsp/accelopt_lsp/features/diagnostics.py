@@ -13,13 +13,18 @@ from accelopt_profiling.measurement import Finding
 #: A kernel that got slower by at least this share (0..1) since the last save is worth a warning.
 REGRESSION = 0.05
 
+#: Findings about the problem and the packages a run needs: editing the kernel does not change them.
+LASTING = frozenset(
+    {"no-problem", "problem-missing", "problem-invalid", "missing-package", "host-unreachable"}
+)
+
 #: At most so many diagnostics for one file; the rest are counted in a last one.
 MOST = 100
 
 
 def findings(state: FileState) -> list[Finding]:
     """Everything to say about a file now, by line. What belongs to older text says so and is only a hint."""
-    said = [*state.findings, *(_old(state.run_findings) if state.edited else state.run_findings)]
+    said = [*state.findings, *(_old(state.run_findings) if state.old else state.run_findings)]
     for kernel in state.kernels:
         if kernel.shown is not None:
             said += _old(kernel.shown.findings) if kernel.old else kernel.shown.findings

@@ -63,8 +63,13 @@ class FileState:
     measured_rest: str | None = None
     profiled_text: str | None = None
     read: bool = False
-    edited: bool = False
     trusted: bool = True
+
+    @property
+    def old(self) -> bool:
+        """Whether ``run_findings`` belong to another text than the current one."""
+        rest_changed = self.measured_rest is not None and self.rest_hash != self.measured_rest
+        return rest_changed or any(k.touched or k.old for k in self.kernels)
 
     def kernel_at(self, line: int) -> KernelState | None:
         """The innermost kernel whose text covers the 1-based ``line``."""
@@ -81,7 +86,6 @@ class FileState:
             kernels=tuple(_edit_kernel(k, moved) for k in self.kernels),
             findings=tuple(move_findings(self.findings, moved)),
             run_findings=tuple(move_findings(self.run_findings, moved)),
-            edited=True,
         )
 
     def with_text(self, found: Discovery) -> FileState:
@@ -94,7 +98,7 @@ class FileState:
         return replace(self, kernels=kernels, findings=found.findings, rest_hash=found.rest_hash, read=True)
 
     def with_profile_started(self, text_hash: str) -> FileState:
-        return replace(self, profiled_text=text_hash, edited=False)
+        return replace(self, profiled_text=text_hash)
 
     def with_results(self, results: FileMeasurement, text: Discovery) -> FileState:
         """After results for the text that ``text`` describes arrived, partial or complete."""
@@ -177,6 +181,18 @@ class Board:
         """Replace the state of an open file by ``change(state)``; None when it is not open (any more)."""
         state = self._files.get(uri)
         return None if state is None else self.put(change(state))
+
+    def edit(self, uri: str, moved: LineMap) -> FileState | None:
+        """``FileState.edit`` for an open file. ``changed`` hears of it only when something became old by it: the
+        editor itself moves what it shows."""
+        state = self._files.get(uri)
+        if state is None:
+            return None
+        edited = state.edit(moved)
+        if [k.old for k in edited.kernels] != [k.old for k in state.kernels]:
+            return self.put(edited)
+        self._files[uri] = edited
+        return edited
 
     def drop(self, uri: str) -> None:
         self._files.pop(uri, None)

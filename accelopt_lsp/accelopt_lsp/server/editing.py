@@ -40,7 +40,7 @@ class Editing:
     def edited(self, uri: str, changes: list[types.TextDocumentContentChangeEvent]) -> None:
         """Only mark results as old; the kernels are found again after a pause."""
         moved = LineMap.of(changes)
-        if self._server.board.update(uri, lambda state: state.edit(moved)) is None:
+        if self._server.board.edit(uri, moved) is None:
             return
         self._edits.pop(uri, asyncio.Event()).set()
         if timer := self._timers.pop(uri, None):
@@ -52,6 +52,10 @@ class Editing:
         if timer := self._timers.pop(uri, None):
             timer.cancel()
         self._flow(uri, self._save(uri))
+
+    def reconfigured(self, uri: str) -> None:
+        """Other settings may mean other numbers: profile under them."""
+        self._flow(uri, self._open(uri, again=True))
 
     def closed(self, uri: str) -> None:
         """Forget the document; what runs for it ends."""
@@ -110,15 +114,15 @@ class Editing:
         for flow in self._flows.values():
             flow.cancel()
 
-    async def _open(self, uri: str) -> None:
+    async def _open(self, uri: str, again: bool = False) -> None:
         file = await self._look(uri, disk=True)
         if file is None:
             return
         await self._recall(uri, file)
         state = self._server.board.get(uri)
         unknown = state is not None and any(k.shown is None or k.old for k in state.kernels)
-        if unknown and file.settings.editor.profile_on == "open and save":
-            self._profile(uri, file)
+        if (unknown or again) and file.settings.editor.profile_on == "open and save":
+            self._profile(uri, file, again)
 
     async def _save(self, uri: str) -> None:
         file = await self._look(uri, disk=True)

@@ -124,10 +124,16 @@ class AccelOptServer(LanguageServer):
             editor |= editor_settings(answer[0] if answer else None)
         elif isinstance(pushed, dict):
             editor |= editor_settings(pushed.get("accelopt"))
+        before = {state.uri: self.configuration.known(state.path) for state in self.board.files()}
         self.configuration.changed(editor)
-        for state in self.board.files():
-            await self.configuration.of(state.path)
+        for uri, settings in before.items():
+            state = self.board.get(uri)
+            if state is None:
+                continue
+            now = await self.configuration.of(state.path)
             self.publisher.state_changed(None, state)
+            if settings is not None and now != settings:
+                self.editing.reconfigured(uri)
 
     async def _register_dynamically(self) -> None:
         registrations = []
