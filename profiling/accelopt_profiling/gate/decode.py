@@ -1,4 +1,4 @@
-"""Saved arrays as float64 or as they are, for the process that judges: it has NumPy and no torch."""
+"""Saved arrays for the process that judges: it has NumPy and no torch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Leaf:
-    """One array or number of a saved value. ``values`` holds float64 for every float dtype, else the stored
-    array.
+    """One array or number of a saved value. ``values`` is the array as stored, mapped from its file; bfloat16 and
+    float8 become float32, which holds them exactly.
     """
 
     where: str
@@ -71,7 +71,7 @@ def _shape(spec: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _values(spec: dict[str, Any], folder: Path) -> Array:
-    bits = read_bits(spec, folder)
+    bits = read_bits(spec, folder, mapped=True)
     shape = _shape(spec)
     strides = spec.get("strides")
     if strides is not None:
@@ -81,7 +81,7 @@ def _values(spec: dict[str, Any], folder: Path) -> Array:
     dtype = str(spec["dtype"])
     if dtype in BITS:
         return decode_bits(bits, dtype)
-    return bits.astype(np.float64) if bits.dtype.kind == "f" else bits
+    return bits
 
 
 def _strided(window: Array, shape: tuple[int, ...], strides: Any) -> Array:
@@ -101,14 +101,14 @@ def _strided(window: Array, shape: tuple[int, ...], strides: Any) -> Array:
 
 
 def decode_bits(bits: Array, dtype: str) -> Array:
-    """bfloat16 and float8 bit patterns as float64, exactly.
+    """bfloat16 and float8 bit patterns as float32, exactly.
 
     bfloat16 is the upper half of a float32. The float8 formats follow the OCP 8-bit floating point
     specification (e4m3fn, e5m2) and the variants with one NaN and no negative zero (fnuz): at most 256
     values, so a table serves.
     """
     if dtype == "bfloat16":
-        return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        return (bits.astype(np.uint32) << 16).view(np.float32)
     if bits.dtype != np.uint8:
         raise ValueError(f"a saved {dtype} array is stored as {bits.dtype}")
     return _float8_table(dtype)[bits]
@@ -120,7 +120,7 @@ def _float8_table(dtype: str) -> Array:
     mantissa_bits = 7 - exponent_bits
     one_nan = dtype.endswith("fnuz")
     bias = (1 << (exponent_bits - 1)) - (0 if one_nan else 1)
-    table = np.empty(256)
+    table = np.empty(256, np.float32)
     for code in range(256):
         sign = -1.0 if code & 0x80 else 1.0
         exponent = (code >> mantissa_bits) & ((1 << exponent_bits) - 1)

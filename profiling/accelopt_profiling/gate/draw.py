@@ -58,16 +58,18 @@ class DrawnCase:
 def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
     """Draw every case and save it: ``inputs`` for the reference, ``arguments`` for the kernel. No seed is saved."""
     forget_requests(context)
-    with problem_files(context, params.source) as own, emulation(params.dialect, params.target):
-        with problem_errors(own, "loading the problem: "):
-            problem = load_problem(own, params.problem, None)
-            drawing = _Drawing(context, own, problem, params)
-            return [drawn for index in range(len(params.cases)) if (drawn := drawing.case(index)) is not None]
+    with (
+        problem_files(context, params.source) as own,
+        emulation(params.dialect, params.target),
+        problem_errors(own, "drawing inputs: "),
+    ):
+        drawing = _Drawing(context, load_problem(own, params.problem, None), params)
+        return [drawn for index in range(len(params.cases)) if (drawn := drawing.case(index)) is not None]
 
 
 class _Drawing:
-    def __init__(self, context: StepContext, own: StepContext, problem: Problem, params: DrawParams) -> None:
-        self.context, self.own, self.problem, self.params = context, own, problem, params
+    def __init__(self, context: StepContext, problem: Problem, params: DrawParams) -> None:
+        self.context, self.problem, self.params = context, problem, params
         self.shapes = list(problem.shapes)
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
         self.first: list[Any] | None = None

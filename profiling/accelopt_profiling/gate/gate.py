@@ -24,6 +24,9 @@ from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
+#: The problem's own steps get at least this long, whatever the candidate gets.
+PROBLEM_SECONDS = 60.0
+
 
 @dataclass(frozen=True)
 class GateRequest:
@@ -75,7 +78,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
 def _job(request: GateRequest, cases: list[Case]) -> Job:
     candidate = without_problem(request)
     runtime = runtime_of(request)
-    own = replace(request.limits, seconds=max(request.limits.seconds, 60.0))
+    own = replace(request.limits, seconds=max(request.limits.seconds, PROBLEM_SECONDS))
     options = request.options
     drawing = DrawParams(
         request.problem, request.original, request.dialect, request.target, cases,

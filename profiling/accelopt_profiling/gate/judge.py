@@ -79,6 +79,16 @@ def _finite(leaf: Leaf) -> bool:
     return not leaf.floating or bool(np.isfinite(leaf.values).all())
 
 
+def _passes(values: Array, expected: Array, native: Array, limit: Allowed) -> bool:
+    """Whether ``values`` would be accepted. Most fail in their first part already."""
+    for part in (
+        (slice(0, max(1, len(values) // 64)), slice(None)) if values.ndim and len(values) > 64 else (...,)
+    ):
+        if compare(values[part], expected[part], native[part], limit).fault:
+            return False
+    return True
+
+
 class _Case:
     def __init__(
         self,
@@ -173,11 +183,12 @@ class _Case:
         self, values: Array, theirs: Leaf, native: Leaf, limit: Allowed, known: Array | None = None
     ) -> Comparison:
         """``known`` marks the elements that were computed; the others are not held against the candidate."""
+        expected, own = theirs.values, native.values
         if known is not None and known.shape == values.shape:
-            values = np.where(known, values, theirs.values if theirs.floating else native.values)
+            values, expected, own = (np.where(known, array, 0) for array in (values, expected, own))
         if theirs.floating and values.dtype.kind == "f":
-            return compare(values, theirs.values, native.values, limit)
-        return compare_exact(values, native.values)
+            return compare(values, expected, own, limit)
+        return compare_exact(values, own)
 
     def _repeat(self, actual: list[Leaf]) -> bool:
         """Whether a second run on the same data gave the same bits; if not, it must be right as well."""
@@ -236,9 +247,10 @@ class _Case:
             if not theirs.floating or not theirs.values.size or not _finite(theirs):
                 continue
             limit = self._allowed(native)
-            fakes = [
-                ("zeros", np.zeros(theirs.shape)),
-                ("its mean", np.full(theirs.shape, theirs.values.mean())),
+            mean = theirs.values.mean(dtype=np.float64)
+            flat = (("zeros", 0.0), ("its mean", mean))
+            fakes: list[tuple[str, Array]] = [
+                (n, np.broadcast_to(np.float64(v), theirs.shape)) for n, v in flat
             ]
             fakes += [
                 (f"a copy of {leaf.where.replace('output', 'input')}", leaf.values)
@@ -246,7 +258,7 @@ class _Case:
                 if leaf.floating and leaf.shape == theirs.shape
             ]
             for name, values in fakes:
-                if not compare(values, theirs.values, native.values, limit).fault:
+                if _passes(values, theirs.values, native.values, limit):
                     message = (
                         f"{theirs.where} filled with {name} would pass too: the inputs or the tolerance of the problem "
                         "are too weak to tell a wrong kernel from a right one."

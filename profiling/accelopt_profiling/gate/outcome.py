@@ -104,11 +104,8 @@ def decide(evidence: Evidence, kernel: str | None) -> tuple[bool, list[Reason], 
         compared += not judged[drawn.index].skipped and judged[drawn.index].checked > 0
         if judged[drawn.index].checked < 1 and not judged[drawn.index].skipped:
             share = 100 * judged[drawn.index].checked
-            notes.append(
-                Reason(
-                    "partly-checked", f"In the case {drawn.name!r} {share:.3g} % of the output was checked."
-                )
-            )
+            said = f"In the case {drawn.name!r} {share:.3g} % of the output was checked."
+            notes.append(Reason("partly-checked", said))
         check.update(
             _described(ran[drawn.index], answered[drawn.index].precision, judged[drawn.index], found)
         )

@@ -146,7 +146,7 @@ def _save_known(folder: Path, known: dict[int, Any]) -> None:
 
 def fingerprint(value: Any) -> bytes:
     """A hash of an argument's type, shape and bits."""
-    state = hashlib.blake2b(digest_size=16)
+    state = hashlib.sha256()
     _feed(value, state.update)
     return state.digest()
 

@@ -167,8 +167,10 @@ def _restore(spec: Any, folder: Path) -> Any:
     raise ValueError(f"unknown saved value {spec!r:.200}")
 
 
-def read_bits(spec: dict[str, Any], folder: Path) -> np.ndarray[Any, Any]:
+def read_bits(spec: dict[str, Any], folder: Path, mapped: bool = False) -> np.ndarray[Any, Any]:
     """The array file of a spec, as stored: floats as they are, bfloat16 and float8 as unsigned integers.
+
+    With ``mapped`` the array is read-only and stays in its file until it is used.
 
     Raises:
         ValueError: the file is missing, outside the folder, or not an array.
@@ -177,7 +179,7 @@ def read_bits(spec: dict[str, Any], folder: Path) -> np.ndarray[Any, Any]:
     if not isinstance(name, str) or Path(name).name != name:
         raise ValueError(f"a saved array names the file {name!r}")
     try:
-        loaded = np.load(folder / name, allow_pickle=False)
+        loaded = np.load(folder / name, mmap_mode="r" if mapped else None, allow_pickle=False)
     except (OSError, ValueError, EOFError, MemoryError) as error:
         raise ValueError(f"the saved array {name} cannot be read: {error}") from None
     if not isinstance(loaded, np.ndarray):

@@ -218,7 +218,9 @@ class _Search:
         options = dict(options or {})
         if workloads:
             options["workloads"] = workloads.relative_to(root).as_posix()
-        own = text if file else self.discovery.rest_hash  # editing a kernel does not change a problem beside it
+        own = (
+            text if file else self.discovery.rest_hash
+        )  # editing a kernel does not change a problem beside it
         digest = hashlib.sha256("\0".join([kind, own, *(also or {}).values()]).encode()).hexdigest()[:16]
         path = file.relative_to(root).as_posix() if file else None
         return FoundProblem(ProblemRef(kind, path, entry, origin, digest, options), files, root=root)

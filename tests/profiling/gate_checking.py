@@ -1,0 +1,88 @@
+"""A host and a shorthand for the tests of the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accelopt_profiling.gate.cases import CaseOptions
+from accelopt_profiling.gate.gate import GateRequest, check
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.problems.find import find_problem
+from accelopt_profiling.problems.found import source_for
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.receipt import Receipt
+
+
+@dataclass
+class Checker:
+    """Runs the gate on a local host, in an event loop of its own."""
+
+    loop: asyncio.AbstractEventLoop
+    host: LocalHost
+
+    def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(work)
+
+    def numpy(
+        self,
+        candidate: str,
+        problem: str,
+        original: str,
+        options: CaseOptions | None = None,
+        limits: Limits | None = None,
+        in_kernel_file: bool = False,
+    ) -> tuple[Verdict, Receipt]:
+        """Check plain NumPy code whose function is called ``kernel``."""
+        path = None if in_kernel_file else "problem_of_k.py"
+        files = {} if in_kernel_file else {"problem_of_k.py": problem}
+        request = GateRequest(
+            Source("k.py", {"k.py": candidate, **files}), Source("k.py", {"k.py": original, **files}),
+            ProblemRef("module", path, "kernel"), "kernel", "numpy", "trn1",
+            limits or Limits(seconds=20), options or CaseOptions(),
+        )  # fmt: skip
+        answer: tuple[Verdict, Receipt] = self.wait(check(self.host, request))
+        return answer
+
+    def file(
+        self,
+        path: Path,
+        candidate: str,
+        target: str,
+        options: CaseOptions | None = None,
+        limits: Limits | None = None,
+    ) -> tuple[Verdict, Receipt]:
+        """Check ``candidate`` as a rewrite of the kernel file ``path`` with the problem that is found for it."""
+        original = path.read_text(encoding="utf-8")
+        discovery = find_kernels(original)
+        found = find_problem(path, original, discovery, project_root=None, configured=None)
+        assert found.ref is not None, found.findings
+        kernel = next(k for k in discovery.kernels if not k.device_function)
+        request = GateRequest(
+            source_for(path, candidate, found, ship_imports=False), source_for(path, original, found, ship_imports=False),
+            found.ref, kernel.name, kernel.dialect, target, limits or Limits(seconds=60), options or CaseOptions(),
+        )  # fmt: skip
+        answer: tuple[Verdict, Receipt] = self.wait(check(self.host, request))
+        return answer
+
+
+@contextmanager
+def running_checker() -> Iterator[Checker]:
+    loop = asyncio.new_event_loop()
+    host = LocalHost()
+    try:
+        yield Checker(loop, host)
+    finally:
+        loop.run_until_complete(host.close())
+        loop.close()
+
+
+def codes(verdict: Verdict) -> list[str]:
+    return [reason.code for reason in verdict.reasons]
