@@ -74,8 +74,11 @@ class KernelSearch:
         """
         await self._load_refusals()
         while (step := self.strategy.choose()) is not None:
-            if spent := self._meter.spent():
-                raise BudgetSpent(spent)
+            spent = self._meter.spent()
+            if spent and (isinstance(step, Expand) or self._meter.seconds_left == 0.0):
+                raise BudgetSpent(
+                    spent
+                )  # what is tried already is still judged when only the candidates are spent
             events = self._expand(step) if isinstance(step, Expand) else self._judge(step.node)
             async with aclosing(events):
                 async for event in events:
