@@ -85,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         say("Interrupted.")
         return Exit.INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe went away: nobody is left to tell
+    except (BrokenPipeError, SystemExit):  # click exits on its own only when the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return Exit.DONE
     except Exception as error:

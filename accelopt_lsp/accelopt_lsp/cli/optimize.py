@@ -61,7 +61,7 @@ def optimize(
 ) -> int:
     """Search for faster versions of the kernels of FILE. Only what passes the gate is printed.
 
-    Exit code 1: nothing faster was found.
+    Exit code 1: nothing faster was found. 2: no kernel could be measured.
     """
     settings = settings_for(file, {"problem": problem, "host": host})
     limits = budget_of(settings, budget)
@@ -85,8 +85,8 @@ def optimize(
         if best_first:
             console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {best_first[0].id}`.")
     say(f"{search.tried} candidates tried; {search.reason}")
-    if search.failed and not best_first:
-        return Exit.UNAVAILABLE if search.host_lost else Exit.WRONG_INPUT
+    if not search.measured:
+        return Exit.WRONG_INPUT
     return Exit.DONE if best_first else Exit.NO
 
 
@@ -103,15 +103,6 @@ class _Search:
         self.tried = 0
         self.usage: Any = {}
         self.measured = False
-
-    @property
-    def failed(self) -> bool:
-        """No kernel could even be measured."""
-        return not self.measured
-
-    @property
-    def host_lost(self) -> bool:
-        return "reach" in self.reason or "host" in self.reason
 
     def take(self, event: Event) -> None:
         from accelopt_agent import events
@@ -142,6 +133,7 @@ async def _search(settings: Settings, request: OptimizeRequest, *, ask_model: bo
     memory = _memory(settings)
     search = _Search()
     try:
+        await host.facts()  # a host that cannot be reached ends the command before the search begins
         events = run_search(request, host, memory, model=model_of(settings) if ask_model else None)
         async with aclosing(events) as told:
             async for event in told:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,8 +45,11 @@ def profile(
     settings = settings_for(file, {"problem": problem, "host": host})
     request = request_for(file, read_source(file), settings, target, kernels)
     _check_names(request)
-    measurement = asyncio.run(_profile(settings, request))
-    remember_receipts(settings, measurement)
+    found = asyncio.run(_profile(settings, request))
+    remember_receipts(settings, found)
+    measurement = dataclasses.replace(
+        found, file=str(file)
+    )  # as it was named, so that a terminal makes a link
     if as_json:
         from accelopt_lsp.cli.shapes import file_object
 

@@ -1,0 +1,133 @@
+"""The frame of the command line: exit codes, one JSON object, a fast start."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command import Command
+
+from accelopt_lsp.cli.main import COMMANDS
+from accelopt_lsp.cli.terminal import printable
+
+HEAVY = ["torch", "triton", "numpy", "libcst", "sqlite_utils", "pygls", "lsprotocol", "rich", "watchdog"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["memory", "path"], ["memory", "path", "--json"]])
+def test_the_start_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom accelopt_lsp.cli.main import run\n"
+        f"code = run({arguments!r})\nheavy = set({HEAVY!r}) & set(sys.modules)\n"
+        "sys.exit(f'imported {sorted(heavy)}' if heavy or code else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_console_script_ends_with_the_exit_code(home: Path) -> None:
+    command = [sys.executable, "-m", "accelopt_lsp.cli.main"]
+    done = subprocess.run(
+        [*command, "memory", "show", "feed", "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["error"]["exit"] == 1
+    assert "feed" in done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(accelopt: Command, name: str) -> None:
+    ended = accelopt(name, "--help")
+    assert ended.code == 0
+    assert f"accelopt {name}" in ended.out
+    assert ended.err == ""
+
+
+def test_the_help_lists_every_command(accelopt: Command) -> None:
+    listed = accelopt("--help").out
+    assert [name for name in COMMANDS if f"  {name} " not in listed] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["profil", "x"],
+        ["profile"],
+        ["profile", "absent.py"],
+        ["profile", "."],
+        ["memory", "search"],
+        ["memory", "nothing"],
+        ["watch", "absent"],
+        ["--nonsense"],
+        ["profile", "k.py", "--nonsense"],
+        ["profile", "k.py", "--target", "abacus"],
+        ["profile", "k.py", "--host", "moon"],
+        ["profile", "k.py", "--kernel", "absent"],
+        ["optimize", "k.py", "--budget", "lots"],
+        ["optimize", "k.py", "--budget", "0"],
+        ["verify", "k.py"],
+        ["hosts", "moon"],
+        ["lsp", "--tcp", "here"],
+        ["watch", ".", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_one_message_and_exit_code_2(
+    accelopt: Command, home: Path, arguments: list[str]
+) -> None:
+    (home / "k.py").write_text("from neuronxcc import nki\n@nki.jit\ndef k(x):\n    return x\n")
+    ended = accelopt(*arguments)
+    assert ended.code == 2
+    assert "Error: " in ended.err
+    assert "Traceback" not in ended.err
+    assert ended.out == "" or "--json" in arguments
+    as_json = accelopt(*arguments, *(["--json"] if "--json" not in arguments else []))
+    assert as_json.code == 2
+    if as_json.out:  # a command without --json has no object to print
+        assert as_json.object["error"]["exit"] == 2
+
+
+def test_a_near_miss_is_hinted(accelopt: Command) -> None:
+    assert "'profile'" in accelopt("profil").err
+
+
+def test_a_wrong_setting_is_said_once_and_the_command_goes_on(accelopt: Command, home: Path) -> None:
+    (home / "user.toml").write_text("[limits]\nseconds = 'x'")
+    ended = accelopt("memory", "stats", "--json")
+    assert ended.code == 0
+    assert ended.object["pairs"] == 0
+    assert ended.err.count("limits.seconds") == 1
+
+
+def test_an_unexpected_error_is_not_hidden(accelopt: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accelopt_memory.memory import Memory
+
+    def broken(*_: object, **__: object) -> None:
+        raise AssertionError("a mistake of ours")
+
+    monkeypatch.setattr(Memory, "open", broken)
+    with pytest.raises(AssertionError, match="mistake of ours"):
+        accelopt("memory", "stats")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\n", "plain\ttext\n"),
+        ("a\x1b[2Jb", "a�[2Jb"),
+        ("\r\x08\x07", "���"),
+        ("x\u202ey", "x�y"),
+        ("é→", "é→"),
+    ],
+)
+def test_nothing_moves_the_cursor(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_a_closed_pipe_is_no_error(home: Path) -> None:
+    shell = f"{sys.executable} -m accelopt_lsp.cli.main --help | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
