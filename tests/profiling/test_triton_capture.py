@@ -8,6 +8,7 @@ import pytest
 import torch
 import triton
 import triton_kernels as kernels
+
 from accelopt_profiling.targets import UnknownTarget
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.launch import Launch

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 import triton_kernels as kernels
+from hypothesis import given
+from hypothesis import strategies as st
+
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.counting import distinct_sectors
 from accelopt_profiling.triton.sampling import sample_programs
-from hypothesis import given
-from hypothesis import strategies as st
 
 pytestmark = pytest.mark.triton
 

@@ -7,6 +7,7 @@ import torch
 import triton
 import triton.language as tl
 import triton_kernels as kernels
+
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.arithmetic import Unsupported
 from accelopt_profiling.triton.session import OutOfBoundsError

@@ -20,7 +20,7 @@ from accelopt_profiling.problems.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
-from accelopt_profiling.triton import comparison, compile, hints
+from accelopt_profiling.triton import autotune, comparison, compile, hints
 from accelopt_profiling.triton.compiled import CompiledFacts
 from accelopt_profiling.triton.estimate import Estimate, estimate
 from accelopt_profiling.triton.failures import compile_findings, execution_findings
@@ -32,6 +32,7 @@ from accelopt_profiling.worker.usercode import load_module, user_errors
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
 CHECK_SECONDS = 2.0
+TUNING_SECONDS = 6.0
 
 interpreter().prepare()  # a warm parent imports this module once, so that no child has to
 
@@ -55,7 +56,9 @@ class _Known:
 
     kernel: Kernel
     executions: list[Execution] = dataclasses.field(default_factory=list)
-    tuned: int = 0
+    tried: list[Execution] = dataclasses.field(default_factory=list)
+    configurations: list[autotune.Configuration] = dataclasses.field(default_factory=list)
+    chosen: autotune.Configuration | None = None
     compiled: CompiledFacts | None = None
     correctness: Correctness = dataclasses.field(default_factory=Correctness)
     stage: str = "traced"
@@ -74,10 +77,12 @@ class _Profile:
         if ref.kind == "selfrun":
             self._self_run()
             self._compile(compile.compile_launch)
+            self._tune()
         else:
             self._hollow_run()
             self._compile(compile.compile_launch)
             self._checked_run()
+            self._tune()
         if self.params.detail:
             self._compile(_with_machine_code)
         return self.measurements()
@@ -165,7 +170,7 @@ class _Profile:
                 if e.launch.line == known.kernel.line and _same_file(e.launch.file, path)
             ]
             known.executions = [e for e in mine if not e.tuning]
-            known.tuned = sum(e.tuning for e in mine)
+            known.tried = known.tried or [t for e in known.executions for t in autotune.tried_for(e, mine)]
 
     def _compile(self, how: Callable[[Any, GpuTarget], CompiledFacts]) -> None:
         """Compile the launch that stands for each kernel."""
@@ -176,10 +181,24 @@ class _Profile:
                 known.stage = "compiled" if known.stage != "checked" else known.stage
         self._emit("compiled")
 
+    def _tune(self) -> None:
+        """Choose among autotuners' configurations by their estimates; all of them are compiled, none is run."""
+        tuned = [known for known in self.known.values() if known.tried]
+        for known in tuned:
+            seconds = TUNING_SECONDS / len(tuned)
+            known.configurations = autotune.try_all(known.tried, self.target, SAMPLE, seconds)
+            known.chosen = autotune.best(known.configurations)
+            if known.chosen is not None:
+                known.compiled = known.chosen.compiled
+        if tuned:
+            self._emit("compiled")
+
     # measurements
 
     def _representative(self, known: _Known) -> tuple[Execution, Estimate | None] | None:
-        """The most expensive launch, by its estimate."""
+        """The most expensive launch, by its estimate; of an autotuned kernel the configuration that was chosen."""
+        if known.chosen is not None:
+            return known.chosen.execution, self._estimate(known.chosen.execution, known.compiled)
         best: tuple[Execution, Estimate | None] | None = None
         for execution in known.executions:
             made = self._estimate(execution, known.compiled)
@@ -225,13 +244,16 @@ class _Profile:
         execution, made = chosen
         findings = [f for e in known.executions for f in execution_findings(e)]
         quantities = {"launches": executed(len(known.executions), "launches")}
-        if known.tuned:
-            quantities["autotune_configurations"] = executed(known.tuned, "configurations")
+        if known.tried:
+            quantities["autotune_configurations"] = executed(len(known.tried), "configurations")
+        findings += autotune.configuration_findings(known.configurations, kernel.line)
         lines: list[LineCost] = []
         if execution.counts is not None:
             quantities |= hints.launch_quantities(execution, execution.counts)
             lines = hints.line_costs(execution, execution.counts)
             findings += hints.line_findings(execution.counts)
+        if known.chosen is not None:
+            lines.insert(0, known.chosen.line(known.configurations, len(known.tried), kernel.line))
         if known.compiled is not None:
             findings += compile_findings(known.compiled, kernel.line)
             quantities |= known.compiled.quantities()

@@ -142,6 +142,23 @@ class Session:
             raise OutOfBoundsError(execution.faults[0])
 
 
+def count_sample(launch: Launch, sample: int) -> Execution:
+    """Interpret and count ``sample`` programs of a launch that was captured before; its error is kept, not raised."""
+    execution = Execution(launch)
+    regions = regions_of(dict(zip(launch.fn.arg_names, launch.args, strict=False)))
+    memory = Memory(regions)
+    programs = sample_programs(launch.grid, sample)
+    counter = Counter(launch.file, programs.programs, regions)
+    try:
+        interpreter().run(launch, list(programs.counted), counter=counter, memory=memory)
+        execution.counts = counter.finish()
+        execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
+    except Exception as error:  # the kernel's own, or something that cannot run here
+        execution.error = error
+    execution.faults = list(memory.faults.values())
+    return execution
+
+
 class OutOfBoundsError(Exception):
     """A fully executed launch left its tensors; the bad lanes were dropped."""
 
