@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import Counter
+from functools import lru_cache
 
 from accelopt_agent.scopes import scopes_of
 
@@ -28,7 +29,7 @@ def rewrite_fingerprint(base_text: str, text: str, kernel: str) -> str:
         SyntaxError: one of the texts does not parse.
     """
     tree = normalised(text)
-    left_alone = Counter(ast.dump(s) for s in normalised(base_text).body)
+    left_alone = Counter(_statements(base_text))
     changed = []
     for statement in tree.body:
         dump = ast.dump(statement)
@@ -38,6 +39,11 @@ def rewrite_fingerprint(base_text: str, text: str, kernel: str) -> str:
             changed.append(dump)
     kernels = [ast.dump(s.node) for s in scopes_of(tree) if s.name == kernel]
     return _hash([kernel, *kernels, "", *sorted(changed)])
+
+
+@lru_cache(maxsize=8)
+def _statements(text: str) -> tuple[str, ...]:
+    return tuple(ast.dump(s) for s in normalised(text).body)
 
 
 def normalised(text: str) -> ast.Module:

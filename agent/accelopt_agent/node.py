@@ -14,8 +14,9 @@ from accelopt_profiling.measurement import KernelMeasurement
 class Node:
     """``kernel`` is the kernel as it stands in ``text``; ``candidate`` is None for the original.
 
-    ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``proof`` is what the gate
-    said, None when it was not asked. ``asked`` holds the proposers that were asked for rewrites of this node.
+    ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``fingerprint`` names what
+    became of the original on the way. ``proof`` is what the gate said, None when it was not asked. ``asked`` holds
+    the proposers that were asked for rewrites of this node.
     """
 
     text: str
@@ -24,6 +25,7 @@ class Node:
     candidate: Candidate | None = None
     parent: Node | None = None
     step: tuple[str, str] | None = None
+    fingerprint: str = ""
     clearly_faster: bool = False
     proof: Literal["accepted", "refused"] | None = None
     asked: set[str] = field(default_factory=set)

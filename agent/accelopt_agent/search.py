@@ -107,7 +107,7 @@ class KernelSearch:
                 self.strategy.give_up(proposer.name)
             yield ProgressText(str(error))
             return
-        trials = [t for t in (self._trial(c, node) for c in candidates) if t is not None]
+        trials = await asyncio.to_thread(self._trials, candidates, node)
         self._meter.skipped += len(candidates) - len(trials)
         trials = trials[: self._meter.candidates_left]
         if trials:
@@ -118,6 +118,9 @@ class KernelSearch:
         async with aclosing(results):
             async for trial, found in results:
                 yield await self._tried(trial, found)
+
+    def _trials(self, candidates: Sequence[Candidate], node: Node) -> list[Trial]:
+        return [trial for c in candidates if (trial := self._trial(c, node)) is not None]
 
     def _trial(self, candidate: Candidate, node: Node) -> Trial | None:
         """The candidate to be tried, told as what became of the original; None when it is known already."""
@@ -172,7 +175,7 @@ class KernelSearch:
                 await self._trap(trial, found.code, detail)
         else:
             latency = found.latency
-            node = self._node(trial, found)
+            node = await asyncio.to_thread(self._node, trial, found)
             outcome = self._outcome(node)
             detail = trial.moves(found)
             if outcome == "slower":
@@ -189,7 +192,15 @@ class KernelSearch:
     def _node(self, trial: Trial, found: KernelMeasurement) -> Node:
         candidate = trial.composed
         kernels = {k.name: k for k in find_kernels(candidate.text).kernels}
-        node = Node(candidate.text, kernels[candidate.kernel], found, candidate, trial.parent, trial.step)
+        node = Node(
+            candidate.text,
+            kernels[candidate.kernel],
+            found,
+            candidate,
+            trial.parent,
+            trial.step,
+            trial.fingerprint,
+        )
         node.clearly_faster = clearly_faster(
             self.root.measurement.latency, found.latency, self.request.target
         )
@@ -232,30 +243,29 @@ class KernelSearch:
         verdict = replace(verdict, receipt=verdict.receipt or receipt.id)
         await self._recorder.receipt(receipt)
         node.proof = "accepted" if verdict.accepted else "refused"
-        fingerprint = rewrite_fingerprint(self.root.text, node.text, self.root.kernel.name)
         data = {"steps": candidate.steps, "summary": candidate.summary, "verdict": verdict}
-        await self._recorder.event("candidate judged", data, key=f"judged {fingerprint}")
+        await self._recorder.event("candidate judged", data, key=f"judged {node.fingerprint}")
         if not verdict.accepted:
             code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
-            await self._trap(Trial(candidate, node, fingerprint), code, why)
+            await self._trap(Trial(candidate, node, node.fingerprint), code, why)
             if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
                 self._failed_steps.add(node.step)
         self.strategy.observe(node)
         yield CandidateJudged(candidate, verdict)
         if verdict.accepted:
-            suggestion = self._suggestion(node, candidate, verdict, fingerprint)
+            suggestion = await asyncio.to_thread(self._suggestion, node, candidate, verdict)
             await self._recorder.suggestion(suggestion)
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
             yield SuggestionFound(suggestion)
 
-    def _suggestion(self, node: Node, candidate: Candidate, verdict: Verdict, fingerprint: str) -> Suggestion:
+    def _suggestion(self, node: Node, candidate: Candidate, verdict: Verdict) -> Suggestion:
         base, target = self.root, self.request.target
         slow, fast = base.measurement.latency, node.measurement.latency
         ratio = speedup(slow, fast, target)
         assert ratio is not None  # clearly faster
         return Suggestion(
             id=content_id(
-                "suggestion", str(self.request.path), base.kernel.content_hash, target, fingerprint
+                "suggestion", str(self.request.path), base.kernel.content_hash, target, node.fingerprint
             )[:12],
             run=self.run_id,
             file=str(self.request.path),
