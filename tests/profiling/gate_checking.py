@@ -66,7 +66,8 @@ class Checker:
         assert found.ref is not None, found.findings
         kernel = next(k for k in discovery.kernels if not k.device_function)
         request = GateRequest(
-            source_for(path, candidate, found, ship_imports=False), source_for(path, original, found, ship_imports=False),
+            source_for(path, candidate, found, ship_imports=False),
+            source_for(path, original, found, ship_imports=False),
             found.ref, kernel.name, kernel.dialect, target, limits or Limits(seconds=60), options or CaseOptions(),
         )  # fmt: skip
         answer: tuple[Verdict, Receipt] = self.wait(check(self.host, request))

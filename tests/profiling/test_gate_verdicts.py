@@ -2,6 +2,8 @@
 tested.
 """
 
+# ruff: noqa: E501 - tables of sources, one case a line
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -105,6 +105,15 @@ def test_shared_data_larger_than_l2_lies_between_once_and_once_a_wave() -> None:
     assert 40 < found.percent_of_peak.value <= 80
 
 
+def test_dependent_arithmetic_lies_between_its_longest_part_and_its_sum() -> None:
+    counts = streaming(1, programs=8448, mma_flops={"fp16": 10**9}, float_ops=2 * 10**7, special=2 * 10**6)
+    found = estimate(counts, facts(matrix_unit="wgmma", pipeline_depth=3), H100)
+    parts = [found.times_us[name] for name in ("tensor core", "fp32", "special functions")]
+    assert min(parts) > 0.1 * max(parts)
+    assert found.latency.us is not None
+    assert max(parts) < found.latency.us - 5.7 < sum(parts)
+
+
 @pytest.mark.parametrize(
     ("compiled", "slower"),
     [

@@ -74,7 +74,9 @@ def _values(spec: dict[str, Any], folder: Path) -> Array:
     bits = read_bits(spec, folder, mapped=True)
     shape = _shape(spec)
     strides = spec.get("strides")
-    if strides is not None:
+    if spec.get("packed"):
+        bits = bits.reshape(shape)
+    elif strides is not None:
         bits = _strided(bits, shape, strides)
     if bits.shape != shape:
         raise ValueError(f"a saved array of shape {shape} holds {bits.shape}")

@@ -119,10 +119,14 @@ def _describe_tensor(torch: Any, tensor: Any, folder: Path, arrays: list[str]) -
     flat = tensor.detach().resolve_conj().resolve_neg()
     strides = list(flat.stride())
     span = 1 + sum((n - 1) * s for n, s in zip(flat.shape, strides, strict=True)) if flat.numel() else 0
-    if span > 4 * flat.numel():  # a few elements of a large storage: the layout is not worth its bytes
-        flat = flat.contiguous()
-        strides, span = list(flat.stride()), flat.numel()
-    window = torch.as_strided(flat, (span,), (1,), flat.storage_offset()).cpu().contiguous()
+    overlaps = any(s == 0 and n > 1 for n, s in zip(flat.shape, strides, strict=True))
+    packed = (
+        span > 2 * flat.numel() and not overlaps
+    )  # a few elements of a large storage: leave the rest behind
+    if packed:
+        window = flat.contiguous().reshape(-1).cpu()
+    else:
+        window = torch.as_strided(flat, (span,), (1,), flat.storage_offset()).cpu().contiguous()
     if dtype in BITS:
         window = window.view(torch.int16 if BITS[dtype] == "uint16" else torch.uint8)
     bits = window.numpy()
@@ -130,7 +134,7 @@ def _describe_tensor(torch: Any, tensor: Any, folder: Path, arrays: list[str]) -
         bits = bits.view(BITS[dtype])
     return {
         "kind": "array", "library": "torch", "dtype": dtype, "shape": list(tensor.shape), "strides": strides,
-        "device": device, "requires_grad": bool(tensor.requires_grad), "scalar": False,
+        "packed": packed, "device": device, "requires_grad": bool(tensor.requires_grad), "scalar": False,
         "file": _store(bits, folder, arrays), "type": type(tensor).__name__,
     }  # fmt: skip
 
@@ -204,8 +208,11 @@ def _restore_tensor(spec: dict[str, Any], bits: np.ndarray[Any, Any]) -> Any:
         window = torch.from_numpy(signed).view(dtype)
     else:
         window = torch.from_numpy(bits)
-    tensor = torch.as_strided(window, spec["shape"], spec["strides"])
     if spec["device"] != "cpu":
-        moved = window.to(spec["device"])
-        tensor = torch.as_strided(moved, spec["shape"], spec["strides"])
+        window = window.to(spec["device"])
+    if spec.get("packed"):
+        tensor = torch.empty_strided(spec["shape"], spec["strides"], dtype=dtype, device=window.device)
+        tensor.copy_(window.reshape(spec["shape"]))
+    else:
+        tensor = torch.as_strided(window, spec["shape"], spec["strides"])
     return tensor.requires_grad_() if spec.get("requires_grad") else tensor

@@ -1,0 +1,185 @@
+"""The arithmetic of the gate: tolerances, errors of whole, rows and elements, and the distributions of inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from accelopt_profiling.gate.cases import DISTRIBUTIONS, CaseOptions, plan_cases
+from accelopt_profiling.gate.compare import compare, compare_exact
+from accelopt_profiling.gate.distributions import change
+from accelopt_profiling.gate.tolerance import Allowed, allowed, coarsest
+from accelopt_profiling.problems.problem import Tolerance
+
+LIMIT = Allowed(2e-5, 0.0)
+finite = arrays.arrays(
+    np.float32, arrays.array_shapes(max_dims=3, max_side=8), elements=st.floats(-1e3, 1e3, width=32)
+)
+
+
+def random(*shape: int) -> Any:
+    return np.random.default_rng(7).standard_normal(shape)
+
+
+@given(finite)
+@settings(max_examples=60, deadline=None)
+def test_equal_arrays_agree(array: Any) -> None:
+    result = compare(array, array, array, LIMIT)
+    assert (result.fault, result.relative, result.element) == ("", 0.0, 0.0)
+
+
+@given(finite, st.data())
+@settings(max_examples=60, deadline=None)
+def test_one_broken_element_is_found_where_it_is(array: Any, data: st.DataObject) -> None:
+    flat = data.draw(st.integers(0, array.size - 1))
+    broken = array.copy()
+    broken.reshape(-1)[flat] += 1e4
+    result = compare(broken, array, array, LIMIT)
+    assert result.fault == "wrong-result"
+    assert result.location == [int(i) for i in np.unravel_index(flat, array.shape)]
+
+
+def test_a_wrong_row_does_not_hide_behind_large_ones() -> None:
+    expected = random(64, 32) * np.logspace(0, 6, 64)[:, None]
+    actual = expected.copy()
+    actual[0] = 0.0
+    result = compare(actual, expected, expected, LIMIT)
+    assert result.relative < LIMIT.relative
+    assert result.whole <= 1 < result.row
+    assert result.fault == "wrong-result"
+
+
+def test_a_wrong_element_does_not_hide_in_a_long_row() -> None:
+    expected = random(4, 1 << 16)
+    actual = expected.copy()
+    actual[2, 77] += 4e-3
+    result = compare(actual, expected, expected, LIMIT)
+    assert result.row <= 1 < result.element
+    assert result.location == [2, 77]
+
+
+def test_rounding_of_the_dtype_passes_and_the_next_coarser_one_does_not() -> None:
+    expected = random(64, 64)
+    for dtype, coarser in (("float32", "float16"), ("float16", "float8_e4m3fn")):
+        limit = allowed([dtype], Tolerance())
+        assert not compare(expected.astype(dtype), expected, None, limit).fault
+        import ml_dtypes
+
+        rounded = expected.astype(getattr(ml_dtypes, coarser, coarser)).astype(np.float64)
+        assert compare(rounded, expected, None, limit).fault == "wrong-result"
+
+
+def test_a_badly_conditioned_sum_may_be_off_as_much_as_the_reference_is() -> None:
+    terms = np.random.default_rng(3).standard_normal((32, 1 << 14)).astype(np.float32)
+    terms -= terms.mean(axis=1, keepdims=True, dtype=np.float32)  # sums of almost nothing
+    expected = terms.astype(np.float64).sum(axis=1, keepdims=True)
+    native = terms.sum(axis=1, keepdims=True)
+    other_order = terms.reshape(32, 128, 128).sum(axis=1).sum(axis=1, keepdims=True)
+    assert compare(other_order, expected, None, LIMIT).fault == "wrong-result"
+    assert not compare(other_order, expected, native, LIMIT).fault
+    assert compare(other_order + 1e-2, expected, native, LIMIT).fault == "wrong-result"
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "fault"),
+    [
+        (np.nan, 1.0, "not-finite"), (np.inf, 1.0, "not-finite"), (1.0, np.nan, "missed-not-finite"),
+        (1.0, np.inf, "missed-not-finite"), (-np.inf, np.inf, "missed-not-finite"), (np.nan, np.inf, "missed-not-finite"),
+        (np.nan, np.nan, ""), (np.inf, np.inf, ""),
+    ],
+)  # fmt: skip
+def test_nan_and_infinity_are_compared_by_place(found: float, wanted: float, fault: str) -> None:
+    expected = random(8, 8)
+    actual = expected.copy()
+    actual[3, 5], expected[3, 5] = found, wanted
+    result = compare(actual, expected, expected, LIMIT)
+    assert result.fault == fault
+    assert not fault or result.location == [3, 5]
+
+
+def test_pieces_give_the_same_answer_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = random(50, 40)
+    actual = expected * (1 + 1e-6 * random(50, 40))
+    at_once = compare(actual, expected, expected.astype(np.float32), LIMIT)
+    monkeypatch.setattr("accelopt_profiling.gate.compare._CHUNK", 128)
+    in_pieces = compare(actual, expected, expected.astype(np.float32), LIMIT)
+    assert in_pieces.location == at_once.location
+    assert in_pieces.row == pytest.approx(at_once.row)
+    assert in_pieces.whole == pytest.approx(at_once.whole)
+
+
+def test_integers_must_be_equal() -> None:
+    expected = np.arange(12).reshape(3, 4)
+    assert not compare_exact(expected, expected).fault
+    actual = expected.copy()
+    actual[1, 2] = 0
+    result = compare_exact(actual, expected)
+    assert (result.fault, result.location) == ("wrong-result", [1, 2])
+    assert compare_exact(np.array(True), np.array(False)).fault
+
+
+def test_tolerances_follow_the_coarsest_dtype_unless_stated() -> None:
+    assert coarsest(["float32", "int64", "bfloat16"]) == "bfloat16"
+    assert coarsest(["int64"]) is None
+    order = [
+        allowed([d], Tolerance()).relative
+        for d in ("float64", "float32", "float16", "bfloat16", "float8_e5m2")
+    ]
+    assert order == sorted(order)
+    assert allowed(["float32"], Tolerance(1e-3, 1e-5)) == Allowed(1e-3, 1e-5, True)
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS[1:])
+@given(array=finite)
+@settings(max_examples=25, deadline=None)
+def test_distributions_keep_what_they_must(distribution: str, array: Any) -> None:
+    index = np.arange(4)
+    (changed, scalar, same, inner), any_change = change(distribution, [array, 1e-5, index, [array, None]], 5)
+    assert changed.dtype == array.dtype
+    assert changed.shape == array.shape
+    assert scalar == 1e-5
+    assert same is index
+    assert inner[1] is None
+    if not (array < 0).any():
+        assert not (changed < 0).any()
+    if array.size == 1:
+        assert not any_change
+        assert changed is array
+
+
+def test_distributions_do_what_they_say() -> None:
+    array = random(14, 6).astype(np.float32)
+    made = {name: change(name, [array], 5)[0][0] for name in [*DISTRIBUTIONS[1:], "shuffled"]}
+    assert np.allclose(made["large"], 3 * array)
+    assert np.allclose(made["small"], 0.01 * array)
+    assert np.array_equal(made["negated"], -array)
+    assert (made["rows"] == made["rows"][:, :1]).all()
+    assert (made["rows"][3::7] == 0).all()
+    assert set(np.unique(made["integers"])) <= {-2, -1, 0, 1, 2}
+    assert not np.array_equal(made["shuffled"], array)
+    assert np.array_equal(np.sort(made["shuffled"], axis=None), np.sort(array, axis=None))
+    assert not np.array_equal(change("integers", [array], 6)[0][0], made["integers"])
+    masked = np.where(array > 1, -np.inf, array)
+    assert np.array_equal(np.isinf(change("large", [masked], 5)[0][0]), np.isinf(masked))
+
+
+def test_non_negative_inputs_are_not_negated() -> None:
+    array = np.abs(random(4, 4))
+    assert change("negated", [array], 1) == ([array], False)
+    (one, other), changed = change("negated", [array, -array], 1)
+    assert changed
+    assert one is array
+    assert (other >= 0).all()
+
+
+def test_plans() -> None:
+    names = [case.name for case in plan_cases(CaseOptions())]
+    assert names == ["original", "shape 1", "shape 2", "shape 3", "shape 4", "draw 2", "large", "small", "negated", "rows", "integers"]  # fmt: skip
+    assert [c.name for c in plan_cases(CaseOptions(["original"], seeds=1, shapes=0))] == ["original"]
+    with pytest.raises(ValueError, match="sideways"):
+        plan_cases(CaseOptions(["sideways"]))
