@@ -7,6 +7,7 @@ the estimate. Other devices, and kernels bound by arithmetic, were not checked a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from accelopt_profiling.measurement import Latency
@@ -16,10 +17,11 @@ from accelopt_profiling.triton.compiled import CompiledFacts
 from accelopt_profiling.triton.counts import LaunchCounts
 from accelopt_profiling.triton.occupancy import occupancy
 from accelopt_profiling.triton.roofline import ideal_time, latency_bound_time, resource_times, work
-from accelopt_profiling.triton.traffic import traffic
+from accelopt_profiling.triton.traffic import Traffic, traffic
 
 UNCHECKED_LOW, UNCHECKED_HIGH = 0.6, 2.0  # arithmetic-bound kernels: never compared with a device
 FLOOR_LOW = 0.5  # of the launch floor: in a CUDA graph or behind another kernel a launch costs less
+ARITHMETIC = ("tensor core", "fp32", "special functions")
 ASSUMED_REGISTERS, ASSUMED_WARPS = 32, 4  # before the kernel is compiled
 
 
@@ -42,6 +44,10 @@ class Estimate:
 def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> Estimate:
     """Estimate one launch from what its sampled programs did and what the compiler made of it.
 
+    The time is the launch floor and the longest of DRAM, L2 and arithmetic. Within a program the matrix product, the
+    element operations and the special functions depend on each other, between resident programs they overlap: they
+    count as the root of the sum of their squares, between the longest of them and their sum.
+
     Pure and fast (well below a millisecond). ``compiled`` may be None: then the occupancy is guessed.
 
     Raises:
@@ -54,21 +60,14 @@ def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTa
     done = work(counts, target, compiled)
     times = resource_times(counts, done, moved, target, compiled)
     floor = target["model.launch_floor"]
-    slowest = max(times, key=lambda name: times[name])
-    bound = slowest if times[slowest] >= floor else "launch"
-    expected = floor + times[slowest]
-
-    low_factor, high_factor = target["model.interval_low"], target["model.interval_high"]
-    if slowest != "memory":
-        low_factor, high_factor = min(low_factor, UNCHECKED_LOW), max(high_factor, UNCHECKED_HIGH)
-    per_byte = times["memory"] / moved.dram if moved.dram else 0.0
-    others = [value for name, value in times.items() if name != "memory"]
-    low = low_factor * (max(per_byte * moved.dram_low, *others) + FLOOR_LOW * floor)
-    high = high_factor * (max(per_byte * moved.dram_high, *others) + floor)
-    waiting = latency_bound_time(counts, moved, times["memory"], resident, target)
-    high = max(high, waiting + floor)
-    if not _overlaps(compiled, slowest):
-        high = max(high, sum(times.values()) + floor)
+    arithmetic = math.hypot(*(times[name] for name in ARITHMETIC))
+    longest = max(times["memory"], times["L2"], arithmetic)
+    group = ARITHMETIC if longest == arithmetic else ("memory", "L2")
+    slowest = max(group, key=lambda name: times[name])
+    bound = slowest if longest >= floor else "launch"
+    expected = floor + longest
+    low, high = _interval(moved, times, arithmetic, slowest, floor, compiled, target)
+    high = max(high, floor + latency_bound_time(counts, moved, times["memory"], resident, target))
     ideal = ideal_time(done, moved, target)
     quantities = {
         "dram_bytes": estimated(moved.dram, moved.dram_low, moved.dram_high, "bytes"),
@@ -87,6 +86,28 @@ def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTa
         times,
         quantities,
     )
+
+
+def _interval(
+    moved: Traffic,
+    times: dict[str, float],
+    arithmetic: float,
+    slowest: str,
+    floor: float,
+    compiled: CompiledFacts | None,
+    target: GpuTarget,
+) -> tuple[float, float]:
+    """Microseconds: all overlaps and stays in L2 .. nothing shared stays there, nor overlaps where it may not."""
+    low_factor, high_factor = target["model.interval_low"], target["model.interval_high"]
+    if slowest != "memory":
+        low_factor, high_factor = min(low_factor, UNCHECKED_LOW), max(high_factor, UNCHECKED_HIGH)
+    per_byte = times["memory"] / moved.dram if moved.dram else 0.0
+    others = [value for name, value in times.items() if name != "memory"]
+    low = low_factor * (max(per_byte * moved.dram_low, *others) + FLOOR_LOW * floor)
+    high = high_factor * (max(per_byte * moved.dram_high, *others, arithmetic) + floor)
+    if not _overlaps(compiled, slowest):
+        high = max(high, sum(times.values()) + floor)
+    return low, high
 
 
 def _percent(ideal: float, actual: float) -> float:
