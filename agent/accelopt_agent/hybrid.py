@@ -10,7 +10,7 @@ from accelopt_agent.strategy import Expand, Judge, Step
 
 
 class Hybrid:
-    """``proposers`` are asked in their order: one is asked about the best nodes until ``patience`` answers in a row
+    """``proposers`` are asked in their order: one is asked about the best nodes that gained something until ``patience`` answers in a row
     have not made the best node faster, then the next. Those in ``once`` are asked about the original only.
 
     A node goes through the gate when it is clearly faster than the best proved one, so that a suggestion appears
@@ -63,9 +63,7 @@ class Hybrid:
         return node.proof is None and node.clearly_faster and node.sound
 
     def _expansion(self, proposer: str) -> Expand | None:
-        open_nodes = [
-            n for n in self._nodes if n.may_be_built_upon and n.depth < self.depth and n.us <= self.root.us
-        ]
+        open_nodes = [n for n in self._nodes if n.may_be_built_upon and n.gained and n.depth < self.depth]
         fastest = min((n.us for n in open_nodes), default=self.root.us)
         if any(proposer in n.asked for n in self._nodes):
             self._stalled = 0 if fastest < self._fastest_at_last_ask else self._stalled + 1

@@ -41,6 +41,11 @@ class Node:
         return 0 if self.parent is None else self.parent.depth + 1
 
     @property
+    def gained(self) -> bool:
+        """It is the original, or faster than the version it was made from (as far as that is known)."""
+        return self.parent is None or self.us < self.parent.us
+
+    @property
     def steps(self) -> tuple[str, ...]:
         return self.candidate.steps if self.candidate else ()
 
