@@ -41,9 +41,11 @@ def sketch_jaccard(a: tuple[str, ...], b: tuple[str, ...]) -> float | None:
     not)."""
     if not a and not b:
         return None
-    union = sorted({*a, *b})[:SHINGLES_KEPT]
-    both = set(a) & set(b)
-    return sum(h in both for h in union) / len(union)
+    one, other = set(a), set(b)
+    union = one | other
+    if len(union) > SHINGLES_KEPT:
+        union = set(sorted(union)[:SHINGLES_KEPT])
+    return len(one & other & union) / len(union)
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:

@@ -5,41 +5,44 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 
-def frame(message: dict[str, Any]) -> bytes:
+def send(stream: IO[bytes], message: dict[str, Any]) -> None:
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-    return f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+    stream.write(f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    stream.flush()
+
+
+def answer(stream: IO[bytes], number: int) -> Any:
+    """The answer to request ``number``; anything on the stream that is no message is an error."""
+    while True:
+        length = 0
+        while line := stream.readline().strip():
+            name, _, value = line.partition(b": ")
+            assert name in (b"Content-Length", b"Content-Type"), line
+            length = int(value) if name == b"Content-Length" else length
+        assert length, "the server ended"
+        message = json.loads(stream.read(length))
+        if message.get("id") == number and "method" not in message:
+            return message
 
 
 @pytest.mark.parametrize("call", ["lsp_main()", "main()"])
 def test_the_server_starts_answers_and_ends(call: str) -> None:
     words = ["accelopt-lsp", "--stdio"] if call == "lsp_main()" else ["accelopt", "lsp"]
     code = f"import sys\nsys.argv = {words!r}\nfrom accelopt_lsp.cli.main import lsp_main, main\n{call}"
-    messages = [
-        {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}},
-        {"method": "initialized", "params": {}},
-        {"id": 2, "method": "shutdown"},
-        {"method": "exit"},
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=b"".join(map(frame, messages)),
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answers = {}
-    rest = done.stdout
-    while rest:
-        head, _, rest = rest.partition(b"\r\n\r\n")
-        length = int(dict(line.split(b": ") for line in head.split(b"\r\n"))[b"Content-Length"])
-        answer = json.loads(rest[:length])
-        answers[answer.get("id")] = answer
-        rest = rest[length:]
-    assert answers[1]["result"]["serverInfo"]["name"]
-    assert answers[2]["result"] is None
+    server = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with server, server.stdin, server.stdout:
+        params = {"processId": None, "rootUri": None, "capabilities": {}}
+        send(server.stdin, {"id": 1, "method": "initialize", "params": params})
+        assert answer(server.stdout, 1)["result"]["serverInfo"]["name"]
+        send(server.stdin, {"method": "initialized", "params": {}})
+        send(server.stdin, {"id": 2, "method": "shutdown"})
+        assert answer(server.stdout, 2)["result"] is None
+        send(server.stdin, {"method": "exit"})
+        assert server.wait(timeout=30) == 0
