@@ -83,7 +83,7 @@ def _of_kernel(state: FileState, kernel: KernelState, jobs: list[Job]) -> Iterat
 def _suggestion(
     state: FileState, suggestion: Suggestion, *, best: bool, disabled: str | None = None
 ) -> Action:
-    title = f"{suggestion.summary.rstrip('.')} · {speedup(suggestion.speedup)} · {origin(suggestion)}"
+    title = f"{speedup(suggestion.speedup)} · {suggestion.summary.rstrip('.')} · {origin(suggestion)}"
     return Action(
         title=title,
         kind=SUGGESTION,

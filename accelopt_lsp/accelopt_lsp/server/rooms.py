@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib
 import json
 import logging
 from collections.abc import AsyncGenerator, Callable
@@ -92,6 +93,7 @@ class Rooms:
             await self._remember(file, key, last)
 
     async def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
+        await self._search_loaded()
         from accelopt_agent.model.settings import ModelSettings
         from accelopt_agent.optimize import optimize
         from accelopt_agent.request import Budget, OptimizeRequest
@@ -125,6 +127,11 @@ class Rooms:
                         yield said
         except HostUnreachable as error:
             raise HostDown(str(error)) from None
+
+    async def _search_loaded(self) -> None:
+        """Import the search and its rules on a thread: it takes too long for the event loop."""
+        for module in ("accelopt_agent.optimize", "accelopt_agent.rules.catalogue"):
+            await asyncio.to_thread(importlib.import_module, module)
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
         stored = await self._memory.use(settings, lambda memory: memory.suggestion(suggestion_id))
