@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -96,15 +97,13 @@ class _Profile:
 
     def _hollow_run(self) -> None:
         """Counts from inputs that were not really drawn; where that fails, the real inputs will have to do."""
-        try:
-            with emulated(self.target.name, sample=SAMPLE, hollow=True) as session:
-                module, problem = self._loaded()
+        with emulated(self.target.name, sample=SAMPLE, hollow=True) as session:
+            module, problem = self._loaded()
+            with suppress(StepFailed), user_errors(self.context):
+                # Zeros are not the user's data: an error that they cause is not worth telling.
                 problem.run(module, problem.inputs(self.params.seed))
-        except StepFailed:
-            raise
-        except Exception:  # zeros are not the user's data: only the real run's errors are theirs
-            if not session.launches:
-                return
+        if not session.launches:
+            return
         self._take(session)
         self._emit("executed")
 
@@ -122,7 +121,11 @@ class _Profile:
                 expected = _reference(problem, kept)
             if expected is None:
                 return
-            verdict = comparison.compare(outputs, expected, session.coverage, problem.tolerance)
+            failed = [e.launch.name for e in session.executions if e.error is not None]
+            if failed:
+                verdict = Correctness("not checked", f"{failed[0]} did not run to its end")
+            else:
+                verdict = comparison.compare(outputs, expected, session.coverage, problem.tolerance)
         for known in self.known.values():
             if known.executions:
                 known.correctness = verdict

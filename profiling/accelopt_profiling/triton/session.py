@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -97,6 +97,8 @@ class Session:
                 self.coverage.end_launch(complete=False)
             execution.seconds = time.perf_counter() - started
             self._spent += execution.seconds
+            if self.mode == "execute":  # a long run must not keep all its tensors alive
+                execution.launch = replace(execution.launch, args=())
             if self.observe is not None:
                 self.observe(execution)
 

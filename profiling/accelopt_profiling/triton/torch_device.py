@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -171,22 +171,23 @@ def device_properties(target: GpuTarget) -> Any:
     )
 
 
+def _nothing() -> Callable[..., None]:
+    """A new function every time: torch's compiler refuses two names for one function."""
+    return lambda *_, **__: None
+
+
 def _stubs(target: GpuTarget) -> dict[str, Any]:
     properties = device_properties(target)
-
-    def nothing(*_: Any, **__: Any) -> None:
-        """A device that needs no preparation."""
-
     return {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
-        "init": nothing,
+        "init": _nothing(),
         "device_count": lambda: 1,
         "current_device": lambda: 0,
-        "set_device": nothing,
-        "synchronize": nothing,
-        "empty_cache": nothing,
-        "reset_peak_memory_stats": nothing,
+        "set_device": _nothing(),
+        "synchronize": _nothing(),
+        "empty_cache": _nothing(),
+        "reset_peak_memory_stats": _nothing(),
         "manual_seed": lambda seed: torch.default_generator.manual_seed(seed),
         "manual_seed_all": lambda seed: torch.default_generator.manual_seed(seed),
         "get_device_name": lambda *a: properties.name,
