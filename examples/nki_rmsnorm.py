@@ -1,7 +1,6 @@
 """RMS norm over rows, y = x / sqrt(mean(x^2) + eps) * weight, with the weight fetched anew for every tile."""
 
 import neuronxcc.nki as nki
-import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import numpy as np
 
@@ -17,8 +16,8 @@ def rmsnorm(x, weight, eps):
     columns = nl.arange(n)[None, :]
     for i in nl.affine_range(m // ROWS):
         tile = nl.load(x[i * ROWS + rows, columns])
-        squares = nisa.activation(op=nl.square, data=tile)
-        total = nisa.tensor_reduce(nl.add, data=squares, axis=[1])
+        squares = nl.multiply(tile, tile)
+        total = nl.sum(squares, axis=1)
         mean = nl.multiply(total, 1.0 / n)
         shifted = nl.add(mean, eps)
         root = nl.sqrt(shifted)

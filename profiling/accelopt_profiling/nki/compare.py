@@ -38,7 +38,8 @@ def compare(outputs: Sequence[Any], expected: Sequence[Any], tolerance: Toleranc
         allowed = (
             tolerance.relative if tolerance.relative is not None else _BY_WIDTH.get(got.dtype.itemsize, 2e-5)
         )
-        error = np.abs(got.astype(np.float64) - want)
+        with np.errstate(invalid="ignore"):
+            error = np.abs(got.astype(np.float64) - want)
         flat_error, flat_want = error.reshape(-1), want.reshape(-1)
         wrong = ~np.isfinite(flat_error) & ~(
             (got.reshape(-1) == flat_want) | (np.isnan(flat_want) & np.isnan(got.reshape(-1)))

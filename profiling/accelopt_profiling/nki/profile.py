@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from types import ModuleType
 from typing import Any
 
@@ -86,7 +85,7 @@ class _Run:
             try:
                 self.problem.run(self.module, inputs)
             except KernelFault as fault:
-                self.fault = fault
+                self._stop(fault, emulation)
             except Exception:
                 return
         if emulation.real:
@@ -107,7 +106,7 @@ class _Run:
             except StepFailed as failed:
                 if not isinstance(failed.__cause__, KernelFault):
                     raise
-                self.fault = failed.__cause__
+                self._stop(failed.__cause__, emulation)
                 self._collect(emulation)
                 return
         if self.traced is None:
@@ -118,6 +117,12 @@ class _Run:
         self.stage = "checked"
         if expected is not None:
             self.correctness = compare(outputs, expected, self.problem.tolerance)
+
+    def _stop(self, fault: KernelFault, emulation: Emulation) -> None:
+        """Note a violation; the launch it ended has no cost to speak of."""
+        self.fault = fault
+        if emulation.machines:
+            emulation.machines.pop()
 
     def _collect(self, emulation: Emulation) -> None:
         for machine in emulation.machines:
@@ -144,31 +149,30 @@ class _Run:
             findings.append(
                 Finding("wrong-result", kernel.line, "error", f"Wrong result: {self.correctness.detail}")
             )
-        trace = self._trace_of(kernel)
-        if trace is None:
-            if self.fault is None:
-                message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
-                findings.append(Finding("never-launched", kernel.line, "information", message))
-            return KernelMeasurement(
-                kernel.name, kernel.line, "nki", self.params.target, self.params.host, findings=findings,
-                content_hash=kernel.content_hash, stage=self.stage, toolchain=_TOOLCHAIN,
-            )  # fmt: skip
-        answer = estimate(trace, self.hardware)
-        result = measurement(
-            kernel,
-            self.params.target,
-            self.params.host,
-            answer,
-            findings,
-            self.correctness,
-            self.stage,
-            _TOOLCHAIN,
-        )
+        correctness = self.correctness
         if self.fault is not None:
-            return dataclasses.replace(
-                result, correctness=Correctness("failed", self.fault.message), stage=self.stage
+            correctness = Correctness("failed", self.fault.message)
+        trace = self._trace_of(kernel)
+        if trace is not None:
+            answer = estimate(trace, self.hardware)
+            return measurement(
+                kernel,
+                self.params.target,
+                self.params.host,
+                answer,
+                findings,
+                correctness,
+                self.stage,
+                _TOOLCHAIN,
             )
-        return result
+        if self.fault is None:
+            message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
+            findings.append(Finding("never-launched", kernel.line, "information", message))
+            correctness = Correctness()
+        return KernelMeasurement(
+            kernel.name, kernel.line, "nki", self.params.target, self.params.host, correctness, findings=findings,
+            content_hash=kernel.content_hash, stage=self.stage, toolchain=_TOOLCHAIN,
+        )  # fmt: skip
 
     def _owned(self, line: int) -> bool:
         return any(k.first_line <= line <= k.end_line for k in self.params.kernels)

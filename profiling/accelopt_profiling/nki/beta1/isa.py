@@ -239,8 +239,10 @@ def tensor_scalar(
         return x
 
     cost = machine.operand(data)
+    divides = "divide" in (operation_name(op0), operation_name(op1))
+    opcode, usual = ("divide_scalar", (VECTOR,)) if divides else ("tensor_scalar", MOVABLE)
     return machine.run(
-        "tensor_scalar", _engines(machine, engine, MOVABLE), operands, compute, _kind(dtype), mask, cost=cost
+        opcode, _engines(machine, engine, usual), operands, compute, _kind(dtype), mask, cost=cost
     )
 
 

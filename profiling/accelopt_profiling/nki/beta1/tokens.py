@@ -90,6 +90,8 @@ def binary(machine: Machine, name: str, x: Any, y: Any, dtype: Any = None, mask:
         x, y = (t if t.shape[0] in (rows, 0) else machine.broadcast(t, (rows, *t.shape[1:])) for t in (x, y))
         wide = next((t for t in (x, y) if not per_partition(t)), x)
         if per_partition(x) != per_partition(y):
+            if name == "divide":
+                return machine.run("divide_scalar", (VECTOR,), [x, y], function, kind, mask, cost=wide)
             return machine.run("tensor_scalar", MOVABLE, [x, y], function, kind, mask, cost=wide)
         opcode = "divide" if name == "divide" else "tensor_tensor"
         return machine.run(opcode, (VECTOR,), [x, y], function, kind, mask, cost=wide)

@@ -1,7 +1,8 @@
 """How long one instruction keeps its engine busy.
 
 Formulas: the docstrings of the ``nki.isa`` stub up to Neuron SDK 2.26.1 (engine cycles for back-to-back instructions
-of one shape), plus the access latency that the documentation gives for each instruction.
+of one shape), plus the access latency that the documentation gives for each instruction. A division is not in
+them; it is taken to cost what the reciprocal does.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _cycles(i: Instruction, engine: str, hardware: Hardware) -> float:
             factor = 1.0 if i.psum_inputs == 1 and i.opcode != "tensor_tensor_scan" else 2.0
         case "scalar_tensor_tensor":
             factor = 2.0
-        case "reciprocal":
+        case "reciprocal" | "divide_scalar":
             factor = hardware.reciprocal_cycles
         case "divide":
             factor = hardware.reciprocal_cycles + 2.0

@@ -1,0 +1,51 @@
+"""Run NKI kernels given as text on the emulator, so that the line numbers of their findings are known."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.nki.chip import Mode
+from accelopt_profiling.nki.fault import KernelFault
+from accelopt_profiling.nki.install import emulated
+from accelopt_profiling.nki.instruction import Trace
+
+#: The lines in front of every kernel's body: the body starts on line 8.
+HEAD = """\
+import numpy as np
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def kernel({arguments}):
+"""
+FIRST_LINE = HEAD.count("\n") + 1
+
+
+@dataclass
+class Outcome:
+    result: Any
+    trace: Trace
+    findings: list[Finding]
+    fault: KernelFault | None = None
+
+
+def run(body: str, *inputs: Any, mode: Mode = "full") -> Outcome:
+    """Run a kernel whose arguments are ``a``, ``b``, ``c``... and whose body is ``body``."""
+    arguments = ", ".join("abcdefgh"[: len(inputs)])
+    text = (
+        HEAD.format(arguments=arguments) + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
+    )
+    with emulated(mode) as emulation:
+        space: dict[str, Any] = {}
+        exec(compile(text, "kernel_under_test.py", "exec"), space)  # noqa: S102
+        fault, result = None, None
+        try:
+            result = space["kernel"](*inputs)
+        except KernelFault as raised:
+            fault = raised
+        machine = emulation.machines[-1]
+    return Outcome(result, machine.trace, machine.findings, fault)

@@ -1,0 +1,233 @@
+"""The profile step for NKI kernels: first numbers from shapes alone, then values, findings and line costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accelopt_profiling.jobs import ProfileParams, Source
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import Correctness, KernelMeasurement
+from accelopt_profiling.nki.compare import compare, widen
+from accelopt_profiling.nki.install import emulated, sdk_present
+from accelopt_profiling.nki.profile import profile
+from accelopt_profiling.nki.specs import specs_of, stand_ins
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.problem import Tolerance
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.quantity import Known
+from accelopt_profiling.worker.step import StepContext, StepFailed
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = {"nki_silu.py": {"m": 256, "n": 2048}, "nki_gelu_gate.py": {"m": 256, "n": 2048},
+         "nki_rmsnorm.py": {"m": 256, "n": 1024}}  # fmt: skip
+
+SILU = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+
+@nki.jit
+def silu(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nl.store(out, nl.multiply(tile, nl.sigmoid(tile)))
+    return out
+
+def get_inputs():
+    return [np.random.standard_normal((128, 512)).astype(np.float32)]
+
+def reference(x):
+    return x / (1 + np.exp(-x))
+"""
+
+
+@dataclasses.dataclass
+class Profiled:
+    kernels: list[KernelMeasurement]
+    emitted: list[dict[str, Any]]
+
+
+def profiled(
+    folder: Path, text: str, specs: list[dict[str, Any]] | None = None, target: str = "trn1"
+) -> Profiled:
+    (folder / "src").mkdir(exist_ok=True)
+    (folder / "src" / "kernel.py").write_text(text)
+    emitted: list[dict[str, Any]] = []
+    context = StepContext(
+        folder, Source("kernel.py", {"kernel.py": text}), lambda value: emitted.append(to_plain(value))
+    )
+    kernels = list(find_kernels(text).kernels)
+    params = ProfileParams(kernels, ProblemRef("module"), target, input_specs=specs)
+    return Profiled(profile(context, params), emitted)
+
+
+def shrunk(name: str) -> str:
+    """An example with its main shape made small."""
+    text = (EXAMPLES / name).read_text()
+    line = next(line for line in text.splitlines() if line.startswith("def get_inputs("))
+    sizes = ", ".join(f"{k}={v}" for k, v in SMALL[name].items())
+    return text.replace(line, f"def get_inputs({sizes}):")
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("name", SMALL)
+def test_an_example_is_right_and_gets_an_estimate(name: str, target: str, tmp_path: Path) -> None:
+    (kernel,) = profiled(tmp_path, shrunk(name), target=target).kernels
+    assert kernel.correctness.status == "passed", kernel.correctness
+    assert kernel.latency.known is Known.ESTIMATED
+    assert kernel.latency.low_us < kernel.latency.us < kernel.latency.high_us  # type: ignore[operator]
+    assert 0 < kernel.percent_of_peak <= 100  # type: ignore[operator]
+    assert (kernel.stage, kernel.target, kernel.bound is None) == ("checked", target, False)
+    body = range(kernel.line, kernel.line + 40)
+    assert kernel.lines
+    assert all(cost.line in body and cost.text for cost in kernel.lines)
+    assert from_plain(KernelMeasurement, json.loads(json.dumps(to_plain(kernel)))) == kernel
+
+
+def test_first_numbers_come_from_remembered_shapes_before_any_input_is_drawn(tmp_path: Path) -> None:
+    first = profiled(tmp_path, SILU)
+    specs = first.emitted[0]["input_specs"]
+    assert specs == [{"shape": [128, 512], "dtype": "float32"}]
+    slow = SILU.replace("def get_inputs():", "def get_inputs():\n    raise_if_drawn()")
+    emitted: list[Any] = []
+    with pytest.raises(StepFailed, match="raise_if_drawn"):
+        (tmp_path / "src" / "kernel.py").write_text(slow)
+        context = StepContext(tmp_path, Source("kernel.py", {"kernel.py": slow}), emitted.append)
+        profile(
+            context,
+            ProfileParams(list(find_kernels(slow).kernels), ProblemRef("module"), "trn1", input_specs=specs),
+        )
+    (kernel,) = emitted[0]["kernels"]
+    assert kernel.stage == "traced"
+    assert kernel.correctness.status == "not checked"
+    assert kernel.latency.us == pytest.approx(first.kernels[0].latency.us)
+
+
+def test_stale_shapes_are_replaced(tmp_path: Path) -> None:
+    stale = [{"shape": [64, 512], "dtype": "float32"}]
+    result = profiled(tmp_path, SILU, stale)
+    assert [sorted(e) for e in result.emitted] == [["kernels"], ["input_specs"], ["kernels"]]
+    assert result.kernels[0].quantities["dma_read_bytes"].value == 128 * 512 * 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line", "words"),
+    [
+        (
+            "nl.sigmoid(tile)",
+            "nl.sigmod(tile)",
+            "unsupported",
+            9,
+            "nearest there is: neuronxcc.nki.language.sigmoid",
+        ),
+        ("nl.multiply(tile", "nl.add(tile", "wrong-result", 6, "off by"),
+        ("nl.store(out,", "nl.store(out[0:64, :],", "out-of-bounds", 9, r"\(128, 512\)"),
+        ("(128, 512)", "(256, 512)", "capacity", 8, "256; SBUF has 128"),
+        (
+            "    nl.store(out, nl.multiply(tile, nl.sigmoid(tile)))\n",
+            "",
+            "uninitialised-read",
+            7,
+            "not written",
+        ),
+    ],
+)
+def test_what_is_wrong_becomes_a_finding_on_its_line(
+    old: str, new: str, code: str, line: int, words: str, tmp_path: Path
+) -> None:
+    import re
+
+    assert old in SILU
+    (kernel,) = profiled(tmp_path, SILU.replace(old, new)).kernels
+    found = [f for f in kernel.findings if f.code == code]
+    assert [(f.line, f.severity) for f in found] == [(line, "error")]
+    assert re.search(words, found[0].message), found[0].message
+    assert kernel.correctness.status == "failed"
+
+
+def test_small_transfers_are_found(tmp_path: Path) -> None:
+    narrow = SILU.replace("tile = nl.load(x)", "tile = nl.copy(nl.load_transpose2d(x[:, 0:128]))").replace(
+        "nl.store(out, ", "nl.store(out[:, 0:128], "
+    )
+    (kernel,) = profiled(tmp_path, narrow).kernels
+    assert ("small-dma", 8) in [(f.code, f.line) for f in kernel.findings]
+
+
+def test_a_kernel_that_nothing_calls_says_so(tmp_path: Path) -> None:
+    other = SILU.replace("@nki.jit", "@nki.jit\ndef unused(x, y):\n    return x\n\n@nki.jit")
+    unused, silu = profiled(tmp_path, other).kernels
+    assert [f.code for f in unused.findings] == ["never-launched"]
+    assert unused.latency.known is Known.NOT_MEASURED
+    assert silu.correctness.status == "passed"
+
+
+@pytest.mark.parametrize("target", ["h100", "trn9"])
+def test_a_target_that_nki_does_not_have_is_an_error(target: str, tmp_path: Path) -> None:
+    with pytest.raises(StepFailed, match="choose one of"):
+        profiled(tmp_path, SILU, target=target)
+
+
+def test_specs_survive_the_way_there_and_back() -> None:
+    inputs = [np.ones((3, 4), np.float32), 1e-5, np.zeros((2,), np.int32)]
+    specs = specs_of(inputs)
+    assert specs is not None
+    again = stand_ins(json.loads(json.dumps(specs)))
+    assert [getattr(a, "shape", a) for a in again] == [(3, 4), 1e-5, (2,)]
+    assert [a.dtype for a in again if isinstance(a, np.ndarray)] == [np.float32, np.int32]
+    assert specs_of([object()]) is None
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "status", "words"),
+    [
+        (np.ones(4, np.float32), np.ones(4), "passed", "relative L2"),
+        (np.ones(4, np.float32), np.ones(4) * (1 + 1e-4), "failed", "off by 0.0001"),
+        (np.array([1, np.nan], np.float32), np.ones(2), "failed", r"nan at \[1\]"),
+        (np.array([1, np.inf], np.float32), np.array([1, np.inf]), "passed", ""),
+        (np.ones((2, 2), np.float32), np.ones(4), "failed", "shape"),
+    ],
+)
+def test_outputs_are_compared_in_float64(got: Any, want: Any, status: str, words: str) -> None:
+    import re
+
+    outcome = compare([got], [want], Tolerance())
+    assert isinstance(outcome, Correctness)
+    assert outcome.status == status
+    assert re.search(words, outcome.detail), outcome.detail
+
+
+def test_the_reference_gets_float64() -> None:
+    assert widen(np.ones(2, np.float32)).dtype == np.float64
+    assert widen(np.ones(2, np.int32)).dtype == np.int32
+    assert widen(3) == 3
+
+
+def test_the_stand_in_modules_leave_with_the_emulation() -> None:
+    before = set(sys.modules)
+    with emulated():
+        import neuronxcc.nki  # noqa: F401
+    assert not {m for m in set(sys.modules) - before if m.startswith("neuronxcc")}
+    assert not sdk_present()
+
+
+def test_a_real_sdk_is_left_in_place(tmp_path: Path) -> None:
+    for name in ("neuronxcc", "neuronxcc/nki"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"REAL = {name!r}\n")
+    code = (
+        "from accelopt_profiling.nki.install import emulated\n"
+        "with emulated() as run:\n"
+        "    import neuronxcc.nki\n"
+        "    print(run.real, neuronxcc.nki.REAL)\n"
+    )
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{code}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["True", "neuronxcc/nki"]
