@@ -61,7 +61,7 @@ def test_a_streaming_kernel_takes_its_bytes_at_the_reachable_bandwidth() -> None
     assert found.bound == "memory"
     assert found.latency.us == pytest.approx(5.7 + 1e6 * bytes_moved / (0.9 * 3352e9))
     assert found.percent_of_peak.value == pytest.approx(100 * (1e6 * bytes_moved / 3352e9) / found.latency.us)
-    assert found.quantities["coalescing"].value == pytest.approx(100)
+    assert found.quantities["dram_bytes"].value == pytest.approx(bytes_moved)
 
 
 def test_a_tiny_kernel_is_bound_by_its_launch() -> None:

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 
 from accelopt_profiling.measurement import Latency
-from accelopt_profiling.quantity import Known, Quantity, estimated, executed
+from accelopt_profiling.quantity import Known, Quantity, estimated
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.compiled import CompiledFacts
 from accelopt_profiling.triton.counts import LaunchCounts
@@ -30,8 +30,7 @@ class Estimate:
     """``latency`` in microseconds. ``bound``: "memory", "L2", "tensor core", "fp32", "special functions" or "launch".
 
     ``percent_of_peak`` is 100 where every byte crosses DRAM once at the datasheet's bandwidth, or the arithmetic
-    runs at its peak. ``times_us`` has the time of each resource alone. ``quantities``: "dram_bytes",
-    "l2_bytes", "useful_bytes", "float_operations", "special_operations", "matrix_flops", "coalescing".
+    runs at its peak. ``times_us`` has the time of each resource alone. ``quantities``: "dram_bytes".
     """
 
     latency: Latency
@@ -69,16 +68,7 @@ def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTa
     low, high = _interval(moved, times, arithmetic, slowest, floor, compiled, target)
     high = max(high, floor + latency_bound_time(counts, moved, times["memory"], resident, target))
     ideal = ideal_time(done, moved, target)
-    quantities = {
-        "dram_bytes": estimated(moved.dram, moved.dram_low, moved.dram_high, "bytes"),
-        "l2_bytes": executed(moved.requested, "bytes"),
-        "useful_bytes": executed(moved.useful, "bytes"),
-        "float_operations": executed(done.float_operations, "operations"),
-        "special_operations": executed(done.special_operations, "operations"),
-        "matrix_flops": executed(sum(done.matrix_flops.values()), "FLOP"),
-    }
-    if moved.requested:
-        quantities["coalescing"] = executed(min(100.0, 100 * moved.useful / moved.requested), "%")
+    quantities = {"dram_bytes": estimated(moved.dram, moved.dram_low, moved.dram_high, "bytes")}
     return Estimate(
         Latency(expected, min(low, expected), max(high, expected), Known.ESTIMATED),
         bound,
