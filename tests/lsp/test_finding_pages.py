@@ -1,0 +1,23 @@
+"""Every finding has a page that the diagnostic links to, and every page a finding."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import accelopt_lsp
+import accelopt_profiling
+from accelopt_lsp.convert import finding_page
+
+CODES = set(json.loads((Path(accelopt_profiling.__file__).parent / "findings.json").read_text()))
+PAGES = Path(accelopt_lsp.__file__).parent / "pages"
+
+
+def test_pages_and_findings_are_the_same() -> None:
+    assert {page.stem for page in PAGES.glob("*.md")} == CODES
+
+
+def test_a_diagnostic_links_to_its_page() -> None:
+    for code in CODES:
+        path = Path(finding_page(code).removeprefix("file://"))
+        assert f"`{code}`" in path.read_text()
