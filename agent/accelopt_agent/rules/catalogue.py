@@ -63,12 +63,17 @@ def rules() -> tuple[Rule, ...]:
 
 
 def proposals(
-    text: str, kernel: Kernel, measurement: KernelMeasurement | None = None, target: str = ""
+    text: str,
+    kernel: Kernel,
+    measurement: KernelMeasurement | None = None,
+    target: str = "",
+    *,
+    strict: bool = False,
 ) -> Iterator[Candidate]:
     """What the rules would change about ``kernel`` in the file ``text``, most promising first.
 
     A rule that helps against what bounds the kernel (``measurement.bound``) comes before one that does not.
-    Nothing is checked for correctness here. A rule that fails is logged and left out; a file that does not
+    Nothing is checked for correctness here. A rule that fails is logged and left out (raised when ``strict``); a file that does not
     parse, or a kernel that is no longer there, gives nothing.
     """
     try:
@@ -85,6 +90,8 @@ def proposals(
                     seen.add(candidate.text)
                     yield candidate
         except Exception:
+            if strict:
+                raise
             logger.exception("rule %s failed on kernel %s", rule.name, kernel.name)
 
 

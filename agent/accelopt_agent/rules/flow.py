@@ -244,6 +244,25 @@ class Flow:
         statement = self._by_node[loop]
         return statement.writes | self.sharing(statement.stores)
 
+    def definition(self, node: cst.BaseExpression) -> Statement | None:
+        """The one statement that gives ``node``, a variable or a part of a tensor, the value it has where it stands.
+
+        It writes exactly ``node``, in the same block or around it, and nothing else in its block writes the variable.
+        """
+        name = root_name(node)
+        if name is None:
+            return None
+        allocation = self.allocation(name) if isinstance(node, cst.Subscript) else None
+        writers = [s for s in self.simple() if name in s.writes and s is not allocation]
+        found = [s for s in writers if s.target is not None and self._follows(s, node)]
+        if not found or (isinstance(node, cst.Subscript) and len(writers) != 1):
+            return None
+        nearest = found[-1]
+        assert nearest.target is not None
+        rivals = [s for s in writers if s is not nearest and self._encloses(nearest.block, s.node)]
+        loops = [s for s in self.statements if not s.simple and s.binds(name)]
+        return nearest if not rivals and not loops and self.source.same(nearest.target, node) else None
+
     def readers(self, definition: Statement) -> list[cst.BaseExpression] | None:
         """The expressions that read exactly the value that ``definition`` writes, in its block or below,
         after it.
@@ -262,6 +281,10 @@ class Flow:
             while isinstance(parent, cst.Subscript) and parent.value is whole:
                 whole, parent = parent, self.source.parent(parent)
             if whole is target or (isinstance(target, cst.Subscript) and self._is_allocation(occurrence)):
+                continue
+            statement = self.statement_of(occurrence)
+            binds = statement is not None and statement.target is occurrence
+            if self._belongs_elsewhere(definition, occurrence, binds):
                 continue
             reads, writes = self._role(occurrence)
             if writes or not reads or isinstance(parent, cst.Attribute) or self.source.key(whole) != key:

@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.flow import Flow, Statement, root_name
+from accelopt_agent.rules.flow import Flow, Statement
 from accelopt_agent.rules.source import canonical
 from accelopt_agent.rules.subject import Subject
 
@@ -154,15 +154,9 @@ class NkiKernel:
         return [i for i in self.instructions if i.path in paths]
 
     def definition(self, node: cst.BaseExpression) -> Instruction | None:
-        """The instruction that computes exactly ``node``, if nothing else writes the variable it stands in."""
-        name = root_name(node)
-        if name is None:
-            return None
-        allocation = self.flow.allocation(name)
-        writers = [s for s in self.flow.simple() if name in s.writes and s is not allocation]
-        if len(writers) != 1 or writers[0].target is None or not self.source.same(writers[0].target, node):
-            return None
-        return next((i for i in self.instructions if i.statement is writers[0]), None)
+        """The instruction that computes exactly ``node``, if there is one that certainly does."""
+        statement = self.flow.definition(node)
+        return next((i for i in self.instructions if i.statement is statement), None) if statement else None
 
     def producer(self, node: cst.BaseExpression, consumer: Statement) -> Instruction | None:
         """The instruction whose only use is the operand ``node`` of ``consumer``, and that can move down to it.

@@ -59,7 +59,8 @@ def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite 
         group = needed(flow, outer, [statement], INDEXING, steady=frozenset({source.code(inner.target)}))
         if group is not None:
             moved += [s for s in group if s not in moved]
-    if not any(kernel.instruction(s.value) for s in moved if s.value is not None):
+    loading = [load.statement for load in kernel.of("nl.load") if load.statement in moved]
+    if not loading:
         return None
     moved = [s for s in flow.simple() if s in moved]
     edits: list[Edit] = []
@@ -68,7 +69,7 @@ def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite 
         edits.append(source.replace(one.iter, source.code(other.iter)))
     edits.append(source.before(inner, "\n".join(source.code(s.node) for s in moved)))
     edits += [source.without(s.node) for s in moved]
-    loads = ", ".join(s.target_name or "" for s in moved if s.value and kernel.instruction(s.value))
+    loads = ", ".join(s.target_name or "" for s in moved if s in loading)
     over = f"{source.code(outer.target)} and {source.code(inner.target)}"
     return Rewrite(tuple(edits), f"Swap the loops over {over} and load {loads} in the outer one.")
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.instructions import NL, NkiKernel, open_nki
-from accelopt_agent.rules.numbers import number
+from accelopt_agent.rules.numbers import number, number_of_text
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Elements per partition above which wider tiles gain nothing more.
@@ -28,7 +28,9 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
             continue
         divided = _divided(kernel, name)
         for factor in (2, 4, 8):
-            if divided and width * factor <= _WIDEST:
+            known = [size for _, text in divided if (size := number_of_text(kernel.flow, text)) is not None]
+            fits = all(size % (width * factor) == 0 for size in known)
+            if divided and fits and width * factor <= _WIDEST:
                 yield _with_width(kernel, name, width * factor, divided)
 
 

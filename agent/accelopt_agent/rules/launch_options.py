@@ -1,0 +1,59 @@
+"""Trying other values of a launch option such as ``num_warps``, at the launch or as autotune configs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.launches import Launch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.source import canonical
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+
+def neighbours(
+    subject: Subject, option: str, default: int, near: Callable[[int], list[int]]
+) -> Iterator[Rewrite]:
+    """Rewrites that set ``option`` to each value ``near`` the present one (``default`` where none is written)."""
+    kernel = open_triton(subject)
+    if kernel is None:
+        return
+    if kernel.is_autotuned:
+        yield from _more_configs(kernel, option, default, near)
+        return
+    if not kernel.launches or len({_present(launch, option, default) for launch in kernel.launches}) != 1:
+        return
+    present = _present(kernel.launches[0], option, default)
+    for value in near(present) if present is not None else ():
+        edits = [kernel.keyword_edit(launch, option, str(value)) for launch in kernel.launches]
+        if all(edit is not None for edit in edits):
+            written = tuple(edit for edit in edits if edit is not None)
+            yield Rewrite((), f"Launch with {option}={value} instead of {present}.", written)
+
+
+def _present(launch: Launch, option: str, default: int) -> int | None:
+    keyword = launch.keyword(option)
+    return default if keyword is None else integer(keyword.value)
+
+
+def _more_configs(
+    kernel: TritonKernel, option: str, default: int, near: Callable[[int], list[int]]
+) -> Iterator[Rewrite]:
+    """Add a copy of each config with another value; the autotuner keeps the better one."""
+    source = kernel.source
+    written = {source.key(config) for config in kernel.configs}
+    for config in kernel.configs:
+        keyword = next((a for a in config.args if a.keyword is not None and a.keyword.value == option), None)
+        present = default if keyword is None else integer(keyword.value)
+        for value in near(present) if present is not None else ():
+            start, code = source.start(config), source.code(config).encode()
+            if keyword is not None:
+                at, end = source.start(keyword.value) - start, source.end(keyword.value) - start
+                text = (code[:at] + str(value).encode() + code[end:]).decode()
+            else:
+                at = source.end(config.args[-1]) - start
+                text = (code[:at] + f", {option}={value}".encode() + code[at:]).decode()
+            if canonical(text) not in written:
+                end = source.end(config)
+                yield Rewrite(
+                    (Edit(end, end, f", {text}"),), f"Let the autotuner try {option}={value} as well."
+                )

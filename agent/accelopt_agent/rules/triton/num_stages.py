@@ -1,0 +1,27 @@
+"""Pipeline loads in a loop one stage deeper or shallower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.launch_options import neighbours
+from accelopt_agent.rules.launches import open_triton
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+#: Triton's default on NVIDIA GPUs, and bounds beyond which shared memory runs out for useful tiles.
+_DEFAULT, _LEAST, _MOST = 3, 1, 6
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_triton(subject)
+    if kernel is None:
+        return
+    in_loop = any(
+        isinstance(p, cst.For) for load in kernel.calls("load") for p in kernel.source.parents(load)
+    )
+    if in_loop:
+        yield from neighbours(
+            subject, "num_stages", _DEFAULT, lambda n: [m for m in (n + 1, n - 1) if _LEAST <= m <= _MOST]
+        )
