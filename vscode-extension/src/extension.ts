@@ -20,7 +20,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command('accelopt.cancel', () => running.execute('cancel', {}));
   command('accelopt.restart', () => running.restart());
   command('accelopt.showOutput', () => output.show());
-  command('accelopt.showSuggestions', (shown: never) => suggestions.show(shown));
+  command('accelopt.showSuggestion', (shown: never) => suggestions.show(shown));
   command('accelopt.acceptSuggestion', (uri?: vscode.Uri) => suggestions.accept(uri));
   command('accelopt.rejectSuggestion', (uri?: vscode.Uri) => suggestions.reject(uri));
 

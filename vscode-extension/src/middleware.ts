@@ -13,7 +13,7 @@ export const suggestionMiddleware: Middleware = {
       if (action instanceof vscode.CodeAction && isSuggestion(action) && action.command?.arguments) {
         const title = action.title;
         const shown = { ...action.command.arguments[0], title };
-        action.command = { command: 'accelopt.showSuggestions', title, arguments: [shown] };
+        action.command = { command: 'accelopt.showSuggestion', title, arguments: [shown] };
         action.edit = undefined;
       }
     }

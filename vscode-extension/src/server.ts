@@ -87,7 +87,7 @@ export class Server implements vscode.Disposable {
       initializationOptions: {
         trusted: vscode.workspace.isTrusted,
         status: true,
-        clientCommands: ['accelopt.showSuggestions'],
+        clientCommands: ['accelopt.showSuggestion'],
         settings: vscode.workspace.getConfiguration('accelopt').get('settings', {}),
       },
       middleware: suggestionMiddleware,

@@ -76,8 +76,10 @@ try {
   await page.locator('.view-line', { hasText: /def\s/ }).filter({ hasText: 'silu' }).first().click();
   await command('AccelOpt: Optimize the Kernel at the Cursor');
   await lens(/proved faster/).waitFor({ timeout: 120_000 });
-  seen.offer = await textOf(lens(/proved faster/));
   mark('suggestion');
+  await lens(/cancel/).waitFor({ state: 'detached', timeout: 120_000 });
+  seen.offer = await textOf(lens(/proved faster/));
+  mark('search ended');
   await shot('3-suggestion');
 
   await until(() => lens(/proved faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
