@@ -26,9 +26,10 @@ def resolution() -> dict[str, Any]:
 def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
     """``slow`` over ``fast``; None when either is not known.
 
-    Two estimates of one model share most of their error, so the interval of their ratio is the model's error in
-    ranking two versions of one kernel, not the quotient of their intervals. Otherwise it is that quotient, and at
-    least the timer's own repeatability. On targets whose clock moves in steps, one step is added to each side.
+    Two estimates of one model share most of their error: both are at their low ends or both at their high ends.
+    What is left is the model's error in ranking two versions of one kernel. Otherwise the interval is the quotient of
+    theirs, and at least the timer's own repeatability. On targets whose clock moves in steps, one step is added to
+    each side.
     """
     if not slow.us or not fast.us:
         return None
@@ -37,7 +38,10 @@ def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
     value = slow.us / fast.us
     if slow.known is fast.known is Known.ESTIMATED:
         error = float(facts["estimated_relative"])
-        low, high = value * (1 - error), value * (1 + error)
+        ends = [value]
+        if slow.low_us and fast.low_us and slow.high_us and fast.high_us:
+            ends += [slow.low_us / fast.low_us, slow.high_us / fast.high_us]
+        low, high = min(ends) * (1 - error), max(ends) * (1 + error)
     else:
         error = float(facts["measured_relative"])
         low = min((slow.low_us or slow.us) / (fast.high_us or fast.us), value * (1 - error))

@@ -10,8 +10,8 @@ from accelopt_agent.strategy import Expand, Judge, Step
 
 
 class Hybrid:
-    """``proposers`` are asked in their order: one is asked about the best nodes that gained something until ``patience`` answers in a row
-    have not made the best node faster, then the next. Those in ``once`` are asked about the original only.
+    """``proposers`` are asked in their order: one is asked about the best nodes that gained something until
+    ``patience`` answers in a row have not made the best node faster, then the next. Those in ``once`` are asked about the original only.
 
     A node goes through the gate when it is clearly faster than the best proved one, so that a suggestion appears
     early; what is left then goes through it at the end if it is faster at all than the best proved one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from accelopt_agent.request import OptimizeRequest
@@ -48,10 +49,20 @@ class ProfiledCost:
         except HostUnreachable as error:
             raise ToolLost(str(error)) from error
         if last is None:
-            raise ToolLost(
-                f"{self._host.name} said nothing about {self._request.path.name}; look at its log."
-            )
-        return last
+            name = self._request.path.name
+            raise ToolLost(f"{self._host.name} said nothing about {name}; look at its log.")
+        return replace(last, kernels=[await self._comparable(kernel) for kernel in last.kernels])
+
+    async def _comparable(self, measured: KernelMeasurement) -> KernelMeasurement:
+        """The original with its latency and counters found out in the way in which a candidate's are: shapes that
+        are known and fewer samples may move them a little, and a candidate must not gain or lose by that."""
+        if measured.latency.us is None:
+            return measured
+        try:
+            again = await self.cost(self._request.text, measured.name)
+        except CostUnknown:
+            return measured
+        return replace(measured, latency=again.latency, quantities=again.quantities)
 
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
         stages = self._settled(kernel)
