@@ -11,7 +11,8 @@ from accelopt_agent.strategy import Expand, Judge, Step
 
 class Hybrid:
     """``proposers`` are asked in their order: one is asked about the best nodes that gained something until
-    ``patience`` answers in a row have not made the best node faster, then the next. Those in ``once`` are asked about the original only.
+    ``patience`` answers in a row have not made the best node faster, then the next. Those in ``once`` are asked
+    about the original only.
 
     A node goes through the gate when it is clearly faster than the best proved one, so that a suggestion appears
     early; what is left then goes through it at the end if it is faster at all than the best proved one.
@@ -31,7 +32,7 @@ class Hybrid:
         self._proposers = list(proposers)
         self._nodes = [root]
         self._stalled = 0
-        self._fastest_at_last_ask = root.us
+        self._fastest_at_last_ask = root
 
     def observe(self, node: Node) -> None:
         if node not in self._nodes:
@@ -57,16 +58,16 @@ class Hybrid:
                 return step
             del self._proposers[0]
             self._stalled = 0
-        return Judge(waiting[0]) if waiting and waiting[0].us < best.us else None
+        return Judge(waiting[0]) if waiting and waiting[0].faster_than(best) else None
 
     def _may_be_judged(self, node: Node) -> bool:
         return node.proof is None and node.clearly_faster and node.sound
 
     def _expansion(self, proposer: str) -> Expand | None:
         open_nodes = [n for n in self._nodes if n.may_be_built_upon and n.gained and n.depth < self.depth]
-        fastest = min((n.us for n in open_nodes), default=self.root.us)
+        fastest = min(open_nodes, key=lambda n: n.us, default=self.root)
         if any(proposer in n.asked for n in self._nodes):
-            self._stalled = 0 if fastest < self._fastest_at_last_ask else self._stalled + 1
+            self._stalled = 0 if fastest.faster_than(self._fastest_at_last_ask) else self._stalled + 1
         if self._stalled >= self.patience:
             return None
         self._fastest_at_last_ask = fastest

@@ -9,6 +9,9 @@ from accelopt_agent.candidate import Candidate
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement
 
+#: Relative difference between two latencies that may come from adding the same numbers in another order.
+ROUNDING = 1e-6
+
 
 @dataclass(eq=False)
 class Node:
@@ -43,7 +46,11 @@ class Node:
     @property
     def gained(self) -> bool:
         """It is the original, or faster than the version it was made from (as far as that is known)."""
-        return self.parent is None or self.us < self.parent.us
+        return self.parent is None or self.faster_than(self.parent)
+
+    def faster_than(self, other: Node) -> bool:
+        """By more than the rounding of a sum."""
+        return self.us < other.us * (1 - ROUNDING)
 
     @property
     def steps(self) -> tuple[str, ...]:
