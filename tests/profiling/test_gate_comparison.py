@@ -1,5 +1,7 @@
 """The arithmetic of the gate: tolerances, errors of whole, rows and elements, and the distributions of inputs."""
 
+# ruff: noqa: E501 - tables, one case a line
+
 from __future__ import annotations
 
 from typing import Any

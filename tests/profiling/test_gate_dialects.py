@@ -1,5 +1,7 @@
 """The gate on real NKI and Triton kernels, run by their emulations."""
 
+# ruff: noqa: E501 - tables, one case a line
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -159,5 +161,5 @@ def test_a_large_triton_case_is_sampled_and_says_how_much_was_checked(
     assert shape["checked"] == 1.0
     wrong = TRITON.replace("x / rms * w", "x / rms * w * 1.001")
     verdict, _ = checker.file(path, wrong, "h100", options)
-    assert [r.code for r in verdict.reasons][0] == "wrong-result"
+    assert codes(verdict)[0] == "wrong-result"
     assert verdict.checks[0]["outcome"] == "failed"

@@ -1,5 +1,7 @@
 """What travels between the gate's processes arrives as it left; what cannot travel is refused."""
 
+# ruff: noqa: E501 - tables, one case a line
+
 from __future__ import annotations
 
 import json

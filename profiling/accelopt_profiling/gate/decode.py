@@ -32,15 +32,17 @@ class Leaf:
         return self.dtype.startswith(("float", "bfloat"))
 
 
-def read_leaves(folder: Path) -> list[Leaf]:
-    """The arrays and numbers saved in ``folder``, in order, lists and tuples flattened.
+def read_leaves(folder: Path, others: bool = False) -> list[Leaf]:
+    """The arrays and numbers saved in ``folder``, in order, lists and tuples flattened. With ``others``, values of
+    other kinds are passed over: inputs may hold names and dtypes, outputs may not.
 
     Raises:
         ValueError: what is there was not written by ``save_values``.
     """
     found: list[Leaf] = []
     for number, spec in enumerate(read_index(folder)):
-        _collect(spec, f"output {number}", folder, found)
+        if not (others and isinstance(spec, dict) and spec.get("kind") in ("str", "torch.dtype")):
+            _collect(spec, f"output {number}", folder, found)
     return found
 
 

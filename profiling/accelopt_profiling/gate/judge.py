@@ -101,7 +101,7 @@ class _Case:
     ) -> None:
         self.folder, self.index, self.params, self.stated = folder, index, params, stated
         self.expected, self.native = expected, native
-        self.inputs = read_leaves(folder / "inputs")
+        self.inputs = read_leaves(folder / "inputs", others=True)
         self.reasons: list[Reason] = []
         self.notes: list[Reason] = []
         self.known: dict[int, Array] = {}

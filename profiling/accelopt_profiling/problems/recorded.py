@@ -116,6 +116,7 @@ class _Recorder:
     def __init__(self) -> None:
         self.calls: list[list[Any]] = []
         self._seen: set[str] = set()
+        self.depth = 0
 
     def wrap(self, function: Callable[..., Any], name: str) -> Any:
         return _Recorded(function, name, self)
@@ -136,14 +137,19 @@ class _Recorder:
 
 
 class _Recorded:
-    """Stands in for a function: notes its calls, passes everything else on."""
+    """Stands in for a function: notes its calls from outside recorded functions, passes everything else on."""
 
     def __init__(self, function: Any, name: str, recorder: _Recorder) -> None:
         self._function, self._name, self._recorder = function, name, recorder
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._recorder.note(self._function, self._name, args, kwargs)
-        return self._function(*args, **kwargs)
+        if self._recorder.depth == 0:
+            self._recorder.note(self._function, self._name, args, kwargs)
+        self._recorder.depth += 1
+        try:
+            return self._function(*args, **kwargs)
+        finally:
+            self._recorder.depth -= 1
 
     def __getitem__(self, grid: Any) -> Any:
         return self._function[grid]
