@@ -276,6 +276,17 @@ def test_an_output_that_is_not_written_everywhere_is_told() -> None:
     assert np.isnan(outcome.result[:, 32:]).all()
 
 
+def test_a_predicated_copy_changes_what_the_predicate_names() -> None:
+    body = """
+    out = nl.ndarray((128, 64), dtype=np.float32, buffer=nl.shared_hbm)
+    tile, other = nl.load(b), nl.load(a)
+    nisa.tensor_copy_predicated(src=other, dst=tile, predicate=nl.greater(other, 0.0))
+    nl.store(out, tile)
+    return out
+    """
+    np.testing.assert_array_equal(run(body, A, B).result, np.where(A > 0, A, B))
+
+
 def test_inputs_are_left_alone() -> None:
     body = """
     out = nl.ndarray((128, 64), dtype=np.float32, buffer=nl.shared_hbm)

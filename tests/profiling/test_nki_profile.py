@@ -98,13 +98,11 @@ def test_first_numbers_come_from_remembered_shapes_before_any_input_is_drawn(tmp
     assert specs == [{"shape": [128, 512], "dtype": "float32"}]
     slow = SILU.replace("def get_inputs():", "def get_inputs():\n    raise_if_drawn()")
     emitted: list[Any] = []
+    (tmp_path / "src" / "kernel.py").write_text(slow)
+    context = StepContext(tmp_path, Source("kernel.py", {"kernel.py": slow}), emitted.append)
+    params = ProfileParams(list(find_kernels(slow).kernels), ProblemRef("module"), "trn1", input_specs=specs)
     with pytest.raises(StepFailed, match="raise_if_drawn"):
-        (tmp_path / "src" / "kernel.py").write_text(slow)
-        context = StepContext(tmp_path, Source("kernel.py", {"kernel.py": slow}), emitted.append)
-        profile(
-            context,
-            ProfileParams(list(find_kernels(slow).kernels), ProblemRef("module"), "trn1", input_specs=specs),
-        )
+        profile(context, params)
     (kernel,) = emitted[0]["kernels"]
     assert kernel.stage == "traced"
     assert kernel.correctness.status == "not checked"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from nki_source import FIRST_LINE, run
 
-from accelopt_profiling.nki.instruction import Instruction, Trace
+from accelopt_profiling.nki.instruction import Instruction, Memory, Trace
 from accelopt_profiling.nki.time_model.costs import engine_ns
 from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
 from accelopt_profiling.nki.time_model.hardware import hardware
@@ -219,6 +219,7 @@ def test_what_does_not_fit_is_spilled_and_paid_for(tiles: int, spills: bool) -> 
     plan = of(SPILLING.format(tiles=tiles), (tiles * 128, 4096)).schedule
     tile = 128 * 4096 * 4
     assert (plan.residency.saved_bytes > 0) == spills
+    assert plan.residency.peak[Memory.SBUF] >= tiles * 16384
     assert plan.residency.saved_bytes == plan.residency.reloaded_bytes
     assert plan.read_bytes == tiles * tile + plan.residency.reloaded_bytes
     room = TRN1.sbuf_usable * 128
@@ -227,3 +228,19 @@ def test_what_does_not_fit_is_spilled_and_paid_for(tiles: int, spills: bool) -> 
 
 def test_an_empty_trace_takes_no_time() -> None:
     assert estimate(Trace(), TRN1).us == 0.0
+
+
+@pytest.mark.parametrize(("tiles", "crowded"), [(8, False), (12, True)])
+def test_more_psum_banks_than_there_are_is_told(tiles: int, crowded: bool) -> None:
+    body = f"""
+    out = nl.ndarray(({tiles}, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+    x, y = nl.load(a[0:128, 0:128]), nl.load(a[0:128, 0:512])
+    held = [nisa.nc_matmul(x, y) for _ in range({tiles})]
+    for i in range({tiles}):
+        nl.store(out[i], nl.copy(held[i]))
+    return out
+    """
+    residency = of(body, (128, 512)).schedule.residency
+    assert (residency.crowded == {FIRST_LINE + 2: tiles}) == crowded
+    assert bool(residency.crowded) == crowded
+    assert residency.peak[Memory.PSUM] == tiles * 2048

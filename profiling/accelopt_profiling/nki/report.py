@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
-from accelopt_profiling.nki.instruction import DMA
+from accelopt_profiling.nki.instruction import DMA, Memory
 from accelopt_profiling.nki.time_model.estimate import Estimate
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 
@@ -36,8 +36,13 @@ def quantities(answer: Estimate) -> dict[str, Quantity]:
         "dma_write_bytes": executed(plan.write_bytes, "B"),
         "dma_descriptors": executed(sum(plan.line_descriptors.values()), ""),
         "instructions": executed(sum(plan.instructions.values()), ""),
+        "sbuf_peak": executed(plan.residency.peak[Memory.SBUF], "B per partition"),
+        "psum_peak": executed(plan.residency.peak[Memory.PSUM], "B per partition"),
         "roofline": _interval(answer, answer.roofline_us, exact=True),
     }
+    for name, size in (("spill", plan.residency.saved_bytes), ("reload", plan.residency.reloaded_bytes)):
+        if size:
+            found[f"{name}_bytes"] = estimated(size, 0, 2 * size, "B")
     for engine, share in answer.busy.items():
         if plan.busy[engine]:
             found[f"{engine} busy"] = _interval(answer, share * answer.us)
@@ -72,7 +77,31 @@ def lines(answer: Estimate) -> list[LineCost]:
 
 
 def cost_findings(answer: Estimate) -> list[Finding]:
-    """Lines whose transfers are cut too small, where it matters."""
+    """Lines whose transfers are cut too small, and tiles that find no room, where it matters."""
+    return [*_small_transfers(answer), *_no_room(answer)]
+
+
+def _no_room(answer: Estimate) -> list[Finding]:
+    residency = answer.schedule.residency
+    found = []
+    moved = max(1, answer.schedule.read_bytes + answer.schedule.write_bytes)
+    for line, size in sorted(residency.spilled.items()):
+        if size >= _WORTH * moved:
+            message = (
+                f"Tiles made here do not fit in SBUF together with what else is alive: {_bytes(size)} are written out "
+                f"and read back, {size / moved:.0%} of all bytes moved. Use them sooner or make them smaller."
+            )
+            found.append(Finding("capacity", line, "warning", message))
+    for line, banks in sorted(residency.crowded.items()):
+        message = (
+            f"{banks} PSUM banks are alive here at once; there are {residency.banks}. Copy results to SBUF sooner or "
+            "use smaller tiles."
+        )
+        found.append(Finding("capacity", line, "error", message))
+    return found
+
+
+def _small_transfers(answer: Estimate) -> list[Finding]:
     plan = answer.schedule
     found = []
     for line, size in plan.line_bytes.items():

@@ -277,18 +277,25 @@ def tensor_copy(src: Any, *, dtype: Any = None, mask: Any = None, engine: Any = 
 
 
 def tensor_copy_predicated(
-    src: Any, predicate: Any, *, dtype: Any = None, mask: Any = None, **unused: Any
-) -> Tile:
-    """Copy where ``predicate`` is not zero; elsewhere the result is zero in this emulation's first version."""
+    src: Any,
+    dst: Any,
+    predicate: Any,
+    *,
+    reverse_pred: bool = False,
+    mask: Any = None,
+    dtype: Any = None,
+    **unused: Any,
+) -> None:
+    """Copy ``src`` into ``dst`` where ``predicate`` is not zero (or is zero, with ``reverse_pred``); on VectorE."""
     machine = current()
-    return machine.run(
-        "tensor_copy_predicated",
-        (VECTOR,),
-        [src, predicate],
-        lambda x, p: np.where(p != 0, x, 0),
-        _kind(dtype),
-        mask,
-    )
+    target = machine.operand(dst, "destination")
+
+    def compute(x: Any, old: Any, p: Any) -> Any:
+        return np.where((p != 0) != reverse_pred, x, old)
+
+    kind = _kind(dtype) or target.dtype
+    result = machine.run("tensor_copy_predicated", (VECTOR,), [src, target, predicate], compute, kind, mask)
+    machine.assign(target, result)
 
 
 def memset(

@@ -32,7 +32,11 @@ class Placed:
 
 @dataclass
 class Residency:
-    """The instructions after placement, and what did not fit. ``peak`` is in bytes per partition."""
+    """The instructions after placement, and what did not fit.
+
+    ``peak`` is the most that is alive at once, from a tile's first use to its last, in bytes per partition, and
+    ``peak_line`` the line where it is.
+    """
 
     order: list[Placed] = field(default_factory=list)
     peak: dict[Memory, int] = field(default_factory=lambda: {Memory.SBUF: 0, Memory.PSUM: 0})
@@ -41,15 +45,17 @@ class Residency:
     reloaded_bytes: int = 0
     reused_bytes: int = 0
     spilled: dict[int, int] = field(default_factory=dict)  # line where the tile was made -> bytes moved
+    banks: int = 8
+    crowded: dict[int, int] = field(default_factory=dict)  # line -> PSUM banks alive at once, where too many
 
 
 class _Held:
     """A tile (or all tiles that hold the same data of HBM): its uses in program order and where it is now."""
 
-    __slots__ = ("at", "backed", "bytes", "last", "line", "partitions", "resident", "uses")
+    __slots__ = ("at", "backed", "bytes", "last", "line", "memory", "partitions", "resident", "uses")
 
     def __init__(self, place: Place, bytes_: int) -> None:
-        self.bytes, self.partitions, self.line = bytes_, place.shape[0], place.line
+        self.bytes, self.partitions, self.line, self.memory = bytes_, place.shape[0], place.line, place.memory
         self.uses: list[int] = []
         self.at = 0  # the next entry of ``uses``
         self.last = -1  # position of its last instruction in the final order
@@ -63,11 +69,13 @@ def place(instructions: list[Instruction], hardware: Hardware) -> Residency:
     """Find room for every tile, drop loads of what is there already, and insert the spills that are left."""
     names = _names(instructions, hardware.reuses_loads)
     held = _uses(instructions, names, hardware)
-    result = Residency()
+    limits = hardware.limits
+    result = Residency(banks=limits.psum_bytes // limits.psum_bank_bytes)
     pools = {
         Memory.SBUF: _Pool(hardware.sbuf_usable, result, Memory.SBUF, hardware.spills),
-        Memory.PSUM: _Pool(hardware.limits.psum_bytes, result, Memory.PSUM, False),
+        Memory.PSUM: _Pool(limits.psum_bytes, result, Memory.PSUM, False),
     }
+    _find_peaks(result, held, instructions)
     read_back = {p.ident for i in instructions for p, _ in i.reads if p.memory is Memory.HBM}
     for number, instruction in enumerate(instructions):
         reads = [(names.get(p.ident, p.ident), p) for p, _ in instruction.reads if not p.constant]
@@ -143,6 +151,20 @@ def _uses(
     return held
 
 
+def _find_peaks(result: Residency, held: dict[Hashable, _Held], instructions: list[Instruction]) -> None:
+    changes: dict[Memory, list[int]] = {m: [0] * (len(instructions) + 1) for m in result.peak}
+    for tile in held.values():
+        changes[tile.memory][tile.uses[0]] += tile.bytes
+        changes[tile.memory][tile.uses[-1] + 1] -= tile.bytes
+    for memory, steps in changes.items():
+        alive = 0
+        for number, step in enumerate(steps[:-1]):
+            alive += step
+            if alive > result.peak[memory]:
+                result.peak[memory] = alive
+                result.peak_line[memory] = instructions[number].line
+
+
 class _Pool:
     """One on-chip memory: what is in it, and what leaves first."""
 
@@ -176,9 +198,9 @@ class _Pool:
             heapq.heappush(self.order, entry)
         tile.resident = True
         self.used += tile.bytes
-        if self.used > self.result.peak[self.memory]:
-            self.result.peak[self.memory] = self.used
-            self.result.peak_line[self.memory] = line
+        if self.memory is Memory.PSUM and self.used > self.capacity:
+            banks = self.used * self.result.banks // self.capacity
+            self.result.crowded[line] = max(banks, self.result.crowded.get(line, 0))
 
     def _evict(self, tile: _Held) -> None:
         tile.resident = False
