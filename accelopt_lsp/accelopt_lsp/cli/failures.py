@@ -37,7 +37,7 @@ def expected_failure(error: BaseException) -> CommandFailed | None:
     if isinstance(error, CommandFailed):
         return error
     names = {cls.__name__ for cls in type(error).__mro__}
-    if names & {"MemoryUnavailable", "HostUnreachable", "ModelUnavailable"}:
+    if names & {"MemoryUnavailable", "HostUnreachable", "EditorFailed"}:
         return CommandFailed(Exit.UNAVAILABLE, str(error))
     if names & {"JobFailed", "ImportRefused", "ProblemError"}:
         return CommandFailed(Exit.WRONG_INPUT, str(error))

@@ -26,6 +26,7 @@ COMMANDS = {
     "watch": "watch:watch",
     "hosts": "hosts:hosts",
     "doctor": "doctor:doctor",
+    "bench": "bench:bench",
     "demo": "demo:demo",
     "lsp": "lsp:lsp",
 }
