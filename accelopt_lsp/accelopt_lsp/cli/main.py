@@ -24,6 +24,7 @@ COMMANDS = {
     "memory": "memory:memory",
     "replay": "replay:replay",
     "watch": "watch:watch",
+    "report": "report:report",
     "hosts": "hosts:hosts",
     "doctor": "doctor:doctor",
     "bench": "bench:bench",

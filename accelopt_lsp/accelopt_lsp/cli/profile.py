@@ -17,6 +17,7 @@ from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
+    from accelopt_profiling.hosts.host import Host
     from accelopt_profiling.measurement import FileMeasurement
     from accelopt_profiling.profiler import ProfileRequest
 
@@ -79,17 +80,22 @@ def request_for(
 
 
 async def _profile(settings: Settings, request: ProfileRequest) -> FileMeasurement:
-    from accelopt_profiling.profiler import profile as run_profile
-
     host = open_host(settings)
-    last: FileMeasurement | None = None
     try:
-        with err().status(f"profiling {printable(request.path.name)} on {host.name} ..."):
-            async with aclosing(run_profile(host, request)) as growing:
-                async for measurement in growing:
-                    last = measurement
+        return await measured(host, request)
     finally:
         await host.close()
+
+
+async def measured(host: Host, request: ProfileRequest) -> FileMeasurement:
+    """The complete measurement of one file."""
+    from accelopt_profiling.profiler import profile as run_profile
+
+    last: FileMeasurement | None = None
+    with err().status(f"profiling {printable(request.path.name)} on {host.name} ..."):
+        async with aclosing(run_profile(host, request)) as growing:
+            async for measurement in growing:
+                last = measurement
     if last is None:
         raise CommandFailed(Exit.UNAVAILABLE, f"{host.name} gave no answer for {request.path}.")
     return last
