@@ -21,7 +21,7 @@ from accelopt_profiling.problems.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
-from accelopt_profiling.triton import autotune, comparison, compile, hints
+from accelopt_profiling.triton import autotune, code_hints, comparison, compile, hints
 from accelopt_profiling.triton.compiled import CompiledFacts
 from accelopt_profiling.triton.estimate import Estimate, estimate
 from accelopt_profiling.triton.failures import compile_findings, execution_findings
@@ -220,7 +220,8 @@ class _Profile:
         for known in self.known.values():
             if known.executions and order.index(stage) > order.index(known.stage):
                 known.stage = stage
-        self.context.emit({"kernels": self.measurements()})
+        if any(known.executions for known in self.known.values()):
+            self.context.emit({"kernels": self.measurements()})
 
     def measurements(self) -> list[KernelMeasurement]:
         """What is known about every kernel now."""
@@ -255,6 +256,8 @@ class _Profile:
             quantities |= hints.launch_quantities(execution, execution.counts)
             lines = hints.line_costs(execution, execution.counts)
             findings += hints.line_findings(execution.counts)
+        if known.compiled is not None:
+            lines = code_hints.with_code(lines, known.compiled)
         if known.chosen is not None:
             lines.insert(0, known.chosen.line(known.configurations, len(known.tried), kernel.line))
         if known.compiled is not None:
