@@ -15,9 +15,9 @@ def softmax(out, inp, row_stride, columns, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     row_start = inp + row * row_stride
     values = tl.load(row_start + offsets, mask=offsets < columns, other=-float("inf"))  # the load
-    values = values - tl.max(values, 0)
+    values = values - tl.max(values, 0)  # the maximum
     powers = tl.exp(values)  # the special function
-    scaled = row_scale(powers, 1.0 / tl.sum(powers, 0))
+    scaled = row_scale(powers, 1.0 / tl.sum(powers, 0))  # the sum
     tl.store(out + row * row_stride + offsets, scaled, mask=offsets < columns)  # the store
 
 

@@ -1,21 +1,19 @@
 """The compiler's assembly text (PTX, AMD GCN) read into instructions with source lines and loops.
 
 PTX is what Triton hands to ``ptxas``: instant to read, but from before register allocation. For AMD GPUs the text is
-the machine code itself. LLVM writes two comments that carry what is needed: the chain of inlined positions after each
-``.loc``, and each block's loop after its label.
+the machine code itself. LLVM writes each block's loop into a comment after its label.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import PurePath
+from dataclasses import replace
 
 from accelopt_profiling.triton.instruction_classes import amdgcn_class, ptx_class
 from accelopt_profiling.triton.listing import Instruction, Listing
+from accelopt_profiling.triton.source_positions import SourcePositions
 
-_LOC = re.compile(r"^\s*\.loc\s[^/;]*(?://|;)\s*(.*)$")
-_POSITION = re.compile(r"([^\s\[\]@:][^:\[\]]*):(\d+):\d+")
 _BLOCK = re.compile(r"^(?:\$L__|\.L)BB(\d+_\d+):|^(?://|;) %bb\.(\d+):")
 _HEADER = re.compile(r"=>\s*This (?:Inner )?Loop Header: Depth=\d+")
 _MEMBER = re.compile(r"in Loop: Header=BB(\d+_\d+)")
@@ -27,15 +25,13 @@ _TARGET = re.compile(r"BB(\d+_\d+)")
 
 def parse_ptx(text: str, file: str) -> Listing:
     """Read PTX. ``file`` is the user's source file; only its last part is compared (see ``compile_cache``)."""
-    return _parse(text, PurePath(file).name, _PTX, "//", ptx_class, _ptx_bytes)
+    return _parse(text, file, _PTX, "//", ptx_class, _ptx_bytes)
 
 
 def parse_amdgcn(text: str, file: str) -> Listing:
     """Read AMD GCN assembly. ``file`` as in ``parse_ptx``."""
     end = text.find(".section\t.AMDGPU.csdata")
-    return _parse(
-        text if end < 0 else text[:end], PurePath(file).name, _AMDGCN, ";", amdgcn_class, _amdgcn_bytes
-    )
+    return _parse(text if end < 0 else text[:end], file, _AMDGCN, ";", amdgcn_class, _amdgcn_bytes)
 
 
 def _parse(
@@ -46,56 +42,48 @@ def _parse(
     classify: Callable[[str], str],
     bytes_of: Callable[[str, str], int],
 ) -> Listing:
+    positions = SourcePositions(file)
     instructions: list[Instruction] = []
-    parents: dict[
+    nests: dict[
         str, tuple[str, ...]
     ] = {}  # of each loop, by its header block: the loops around it and itself
     loop_lines: dict[str, int] = {}
-    inlined: dict[str, set[int]] = {}
-    line, block = 0, ""
+    misplaced: dict[tuple[str, int], int] = {}
+    block = ""
     nest: tuple[str, ...] = ()
     after_label = False
     for row in text.splitlines():
-        bare = row.split(comment, 1)[0].strip()
         if label := _BLOCK.match(row):
             block, nest, after_label = label[1] or label[2], (), True
         if after_label and comment in row:
             nest = (*nest, *_PARENT.findall(row))
             if _HEADER.search(row):
-                nest = parents[block] = (*nest, block)
+                nest = nests[block] = (*nest, block)
             elif member := _MEMBER.search(row):
                 nest = (member[1],)
-        if bare.startswith(".loc"):
-            if found := _LOC.match(row):
-                line = _user_line(found[1], file)
-                innermost = _POSITION.search(found[1])
-                if innermost and line:
-                    inlined.setdefault(f"{innermost[1].strip()}:{innermost[2]}", set()).add(line)
+        if positions.read(row):
             continue
+        bare = row.split(comment, 1)[0].strip()
         if not bare or bare.endswith(":") or bare.startswith((".", "{", "}", "$")):
             continue
         after_label = False
         if not (found := pattern.match(row)):
             continue
         opcode, operands = found[1], found[2]
-        kind = classify(opcode)
+        kind, line = classify(opcode), positions.line
         if kind == "branch" and (goal := _TARGET.search(operands)) and goal[1] in nest and line:
             loop_lines[goal[1]] = line
+        if positions.given != line:
+            misplaced[kind, positions.given] = line
         access = bytes_of(opcode, operands) if kind in ("global_load", "global_store", "async_copy") else 0
         instructions.append(Instruction(opcode, kind, line, nest, access))
-    whole = tuple(
-        Instruction(i.opcode, i.kind, i.line, parents.get(i.loops[-1], i.loops), i.bytes) if i.loops else i
-        for i in instructions
+    placed = {(i.kind, i.line) for i in instructions}
+    return Listing(
+        tuple(replace(i, loops=nests.get(i.loops[-1], i.loops)) if i.loops else i for i in instructions),
+        loop_lines,
+        {position: frozenset(lines) for position, lines in positions.inlined.items()},
+        {where: line for where, line in misplaced.items() if where not in placed},
     )
-    return Listing(whole, loop_lines, {position: frozenset(lines) for position, lines in inlined.items()})
-
-
-def _user_line(chain: str, file: str) -> int:
-    """The innermost position of an inlining chain that lies in the user's file, else 0."""
-    for name, line in _POSITION.findall(chain):
-        if PurePath(name.strip()).name == file:
-            return int(line)
-    return 0
 
 
 def _ptx_bytes(opcode: str, operands: str) -> int:

@@ -56,8 +56,8 @@ def compile_with_machine_code(launch: Launch, target: GpuTarget, cache: Path | N
     facts, kernel = _compile(launch, target, cache)
     if kernel is None or target.backend != "cuda":
         return replace(facts, detail="machine code") if kernel is not None else facts
-    inlined = parse_ptx(kernel.asm["ptx"], launch.file).inlined
-    listing = machine_code(kernel.asm["cubin"], cuda_tool("nvdisasm"), launch.file, inlined)
+    ptx = parse_ptx(kernel.asm["ptx"], launch.file)
+    listing = machine_code(kernel.asm["cubin"], cuda_tool("nvdisasm"), launch.file, ptx)
     return replace(facts, detail="machine code", **_from_listing(listing))
 
 

@@ -40,12 +40,14 @@ class Listing:
     """A kernel's instructions in order.
 
     ``loop_lines`` gives a loop's source line by the loop's name. ``inlined`` says for a position in any file
-    ("standard.py:170") from which lines of the user's file the code there was inlined.
+    ("standard.py:170") from which lines of the user's file the code there was inlined. ``misplaced`` says which line
+    instructions of a class belong to that the assembler was told to be on another (see ``source_positions``).
     """
 
     instructions: tuple[Instruction, ...]
     loop_lines: dict[str, int] = field(default_factory=dict)
     inlined: dict[str, frozenset[int]] = field(default_factory=dict)
+    misplaced: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
         """How many instructions of each class the kernel has (static: a loop's body counts once)."""

@@ -18,7 +18,7 @@ from accelopt_profiling.triton.control_flow import natural_loops
 from accelopt_profiling.triton.instruction_classes import sass_class
 from accelopt_profiling.triton.listing import Instruction, Listing
 
-_POSITION = re.compile(r'//## File "([^"]+)", line (\d+)')
+_POSITION = re.compile(r'//## File "([^"]+)", line (\d+)(?: inlined at "([^"]+)", line (\d+))?')
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)(.*)$")
 _LABEL = re.compile(r"^(\.L_x?_?\d+|\.L_x_\d+):")
 _GOAL = re.compile(r"`\((\.L_\w+)\)")
@@ -55,13 +55,14 @@ def disassemble(cubin: bytes, nvdisasm: str, *, timeout: float = 30.0) -> str:
     return done.stdout
 
 
-def parse_sass(text: str, file: str, inlined: Mapping[str, frozenset[int]] | None = None) -> Listing:
+def parse_sass(text: str, file: str, ptx: Listing | None = None) -> Listing:
     """Read ``nvdisasm -c -gi`` text.
 
-    ``file`` is the user's source file; only its last part is compared. Triton 3.7 writes no inlining chain into
-    the cubin, so ``inlined`` (from the PTX's ``Listing``) says where code of other files belongs; a position
-    inlined from several lines gets line 0.
+    ``file`` is the user's source file; only its last part is compared. ``ptx`` is the listing of the PTX the binary
+    was made from: Triton 3.7 writes no inlining chain into the cubin, so it says where code of other files belongs
+    (a position inlined from several lines gets line 0), and which lines are those of inline assembly.
     """
+    inlined, misplaced = (ptx.inlined, ptx.misplaced) if ptx is not None else ({}, {})
     user_file = PurePath(file).name
     blocks: list[list[Instruction]] = [[]]
     labels: dict[str, int] = {}
@@ -72,17 +73,20 @@ def parse_sass(text: str, file: str, inlined: Mapping[str, frozenset[int]] | Non
     for row in text.splitlines():
         if position := _POSITION.search(row):
             chain.append((PurePath(position[1]).name, int(position[2])))
+            if position[3]:
+                chain.append((PurePath(position[3]).name, int(position[4])))
         elif label := _LABEL.match(row):
             if blocks[-1]:
                 blocks.append([])
             labels[label[1]] = len(blocks) - 1
         elif found := _INSTRUCTION.match(row):
             if chain:
-                line = _resolve(chain, user_file, inlined or {})
+                line = _resolve(chain, user_file, inlined)
                 chain = []
             _, predicate, opcode, operands = found.groups()
             kind = sass_class(opcode)
-            blocks[-1].append(Instruction(opcode, kind, line, (), _bytes(opcode, kind)))
+            true_line = misplaced.get((kind, line), line)
+            blocks[-1].append(Instruction(opcode, kind, true_line, (), _bytes(opcode, kind)))
             if kind == "branch":
                 here = len(blocks) - 1
                 goals[here] = _GOAL.findall(operands)
@@ -93,15 +97,13 @@ def parse_sass(text: str, file: str, inlined: Mapping[str, frozenset[int]] | Non
     return _with_loops(blocks, labels, goals, falls_through)
 
 
-def machine_code(
-    cubin: bytes, nvdisasm: str | Path, file: str, inlined: Mapping[str, frozenset[int]] | None = None
-) -> Listing:
+def machine_code(cubin: bytes, nvdisasm: str | Path, file: str, ptx: Listing | None = None) -> Listing:
     """``disassemble`` and ``parse_sass`` in one.
 
     Raises:
         DisassemblyFailed: see ``disassemble``.
     """
-    return parse_sass(disassemble(cubin, str(nvdisasm)), file, inlined)
+    return parse_sass(disassemble(cubin, str(nvdisasm)), file, ptx)
 
 
 def _resolve(chain: list[tuple[str, int]], user_file: str, inlined: Mapping[str, frozenset[int]]) -> int:
