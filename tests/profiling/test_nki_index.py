@@ -127,3 +127,11 @@ def test_coverage_is_a_bitmap(writes: list[tuple[int, ...]], asked: tuple[int, .
     (a, b), (c, d) = box(asked)
     assert coverage.holds(box(asked)) == bool(bitmap[a:b, c:d].all())
     np.testing.assert_array_equal(coverage.missing(), ~bitmap)
+
+
+def test_coverage_of_tiles_in_order_stays_a_few_boxes() -> None:
+    coverage = Coverage((4096, 7168))
+    for i in range(32):
+        for j in range(14):
+            coverage.write(((i * 128, i * 128 + 128), (j * 512, j * 512 + 512)))
+    assert coverage.full

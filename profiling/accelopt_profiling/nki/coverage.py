@@ -33,13 +33,17 @@ class Coverage:
         if self._bitmap is not None:
             self._bitmap[_slices(box)] = True
             return
-        merged = box
-        for other in [*self._boxes]:
-            joined = _join(merged, other)
-            if joined is not None:
-                self._boxes.remove(other)
-                merged = joined
-        self._boxes.append(merged)
+        merged, boxes = box, self._boxes
+        grown = True
+        while grown and boxes:
+            grown = False
+            for other in boxes:
+                joined = _join(merged, other)
+                if joined is not None:
+                    boxes.remove(other)
+                    merged, grown = joined, True
+                    break
+        boxes.append(merged)
         if all(low <= 0 and high >= n for (low, high), n in zip(merged, self._shape, strict=True)):
             self.full, self._boxes = True, []
         elif len(self._boxes) > _MANY:

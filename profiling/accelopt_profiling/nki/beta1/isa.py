@@ -90,7 +90,7 @@ def nc_matmul(
         if a is not None and b is not None:
             a = a.reshape(left.shape[0], rows)
             b = b.reshape(right.shape[0], columns)
-            product = a.T if is_transpose else np.matmul(a.T.astype(np.float32), b.astype(np.float32))
+            product = a.T if is_transpose else np.matmul(_float32(a).T, _float32(b))
             values = product if box is None else product.reshape([rows, *(h - low for low, h in box[1:])])
             if box is None:
                 values = product[:, :columns].reshape(shape)
@@ -99,6 +99,10 @@ def nc_matmul(
     left.fresh = right.fresh = False
     dtype = left.dtype if is_transpose else np.dtype(np.float32)
     return machine._finish(instruction, shape, dtype, Memory.PSUM, values, box, None)
+
+
+def _float32(values: Any) -> Any:
+    return values if values.dtype == np.float32 else values.astype(np.float32)
 
 
 def nc_transpose(
