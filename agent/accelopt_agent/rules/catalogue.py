@@ -31,7 +31,8 @@ class Rule:
 
     ``module`` is the file below ``rules/`` that implements it. ``moves`` names the counters that should
     change and how ("down", "up"). ``helps`` names what limits the kernels it is meant for, as
-    ``KernelMeasurement.bound`` does. ``source`` says where the idea or the cost rule behind it comes from.
+    ``KernelMeasurement.bound`` does. A ``repeat`` rule leaves nothing to do for itself where it applied, so it
+    can be applied everywhere at once. ``source`` says where the idea or the cost rule behind it comes from.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Rule:
     moves: dict[str, str]
     helps: list[str]
     source: str
+    repeat: bool = False
 
     def rewrites(self, subject: Subject) -> Iterator[Rewrite]:
         module = importlib.import_module(f"accelopt_agent.rules.{self.dialect}.{self.module}")
@@ -73,8 +75,8 @@ def proposals(
     """What the rules would change about ``kernel`` in the file ``text``, most promising first.
 
     A rule that helps against what bounds the kernel (``measurement.bound``) comes before one that does not.
-    Nothing is checked for correctness here. A rule that fails is logged and left out (raised when ``strict``); a file that does not
-    parse, or a kernel that is no longer there, gives nothing.
+    Nothing is checked for correctness here. A rule that fails is logged and left out (raised when ``strict``); a
+    file that does not parse, or a kernel that is no longer there, gives nothing.
     """
     try:
         source = Source(text)
@@ -85,7 +87,7 @@ def proposals(
     seen = {text}
     for rule in _promising(kernel, measurement):
         try:
-            for candidate in _candidates(rule, subject):
+            for candidate in (*_everywhere(rule, subject), *_candidates(rule, subject)):
                 if candidate.text not in seen:
                     seen.add(candidate.text)
                     yield candidate
@@ -123,6 +125,29 @@ def _candidates(rule: Rule, subject: Subject) -> Iterator[Candidate]:
         if text != subject.source.text:
             origin = f"rule:{rule.name}"
             yield Candidate(subject.kernel.name, text, origin, rewrite.summary, dict(rule.moves), (origin,))
+
+
+def _everywhere(rule: Rule, subject: Subject) -> Iterator[Candidate]:
+    """The rule applied wherever it applies, if that is more than one place."""
+    if not rule.repeat:
+        return
+    text, places = subject.source.text, 0
+    while places < _MOST_PLACES:
+        candidate = next(_candidates(rule, subject), None)
+        if candidate is None:
+            break
+        text, places = candidate.text, places + 1
+        name, dialect = subject.kernel.name, subject.kernel.dialect
+        kernel = next(k for k in find_kernels(text).kernels if (k.name, k.dialect) == (name, dialect))
+        subject = open_subject(Source(text), kernel, subject.measurement, subject.target)
+    if places > 1:
+        origin = f"rule:{rule.name}"
+        summary = f"{rule.title}, in {places} places."
+        yield Candidate(subject.kernel.name, text, origin, summary, dict(rule.moves), (origin,))
+
+
+#: Bounds how often a rule is applied in one candidate.
+_MOST_PLACES = 24
 
 
 def _rewritten(rule: Rule, subject: Subject, rewrite: Rewrite) -> str:

@@ -57,14 +57,17 @@ class Source:
                 self._parents[child] = node
             todo += children
 
-    def walk(self, node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
-        """All nodes of ``kind`` at and below ``node``, in source order."""
+    def below(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """``node`` and every node below it, in source order."""
         todo = [node]
         while todo:
             at = todo.pop()
-            if isinstance(at, kind):
-                yield at
+            yield at
             todo += reversed(self._children[at])
+
+    def walk(self, node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
+        """All nodes of ``kind`` at and below ``node``, in source order."""
+        return (at for at in self.below(node) if isinstance(at, kind))
 
     def children(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         return self._children[node]

@@ -1,0 +1,116 @@
+"""Let the autotuner choose a block size that the launch sets to a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.launches import Launch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+#: Writing twice to the same place would add up: a kernel that does cannot be run several times to choose a config.
+_ATOMICS = ("atomic_add", "atomic_cas", "atomic_xchg", "atomic_max", "atomic_min", "atomic_and", "atomic_or")
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_triton(subject)
+    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1 or kernel.calls(*_ATOMICS):
+        return
+    launch = kernel.launches[0]
+    if _updates_in_place(kernel) or launch.keyword("num_stages") or kernel.decorator("triton.heuristics"):
+        return
+    for name in kernel.parameters:
+        keyword = launch.keyword(name)
+        size = integer(keyword.value) if keyword is not None else None
+        if keyword is None or size is None or name not in kernel.constexprs:
+            continue
+        rewrite = _autotuned(kernel, launch, name, keyword, size)
+        if rewrite is not None:
+            yield rewrite
+
+
+def _updates_in_place(kernel: TritonKernel) -> bool:
+    """Whether some argument is both loaded from and stored to: running it again would change the result."""
+    loaded = {n for c in kernel.calls("load") for n in kernel.flow.variables(c.args[0].value)}
+    stored = {n for c in kernel.calls("store") for n in kernel.flow.variables(c.args[0].value)}
+    return bool({n for n in loaded & stored if n.lower().endswith(("ptr", "pointer"))})
+
+
+def _autotuned(
+    kernel: TritonKernel, launch: Launch, name: str, keyword: cst.Arg, size: int
+) -> Rewrite | None:
+    source = kernel.source
+    words = [kernel.names.spelled(f"triton.{w}") for w in ("autotune", "Config")]
+    keys = _keys(kernel, launch)
+    grid = _grid(kernel, launch, name, size)
+    if None in words or not keys or grid is None or size & (size - 1):
+        return None
+    autotune, config = words
+    warps = launch.keyword("num_warps")
+    known = integer(warps.value) if warps is not None else 4
+    if known is None:
+        return None
+    choices = []
+    for block, count in (
+        (size, known),
+        (size * 2, known),
+        (size * 2, known * 2),
+        (size * 4, known * 2),
+        (size // 2, known),
+    ):
+        if 16 <= block <= 16384 and count <= 16:
+            choices.append(f'        {config}({{"{name}": {block}}}, num_warps={count}),')
+    lines = [f"@{autotune}(", "    configs=[", *choices, "    ],", f"    key=[{', '.join(keys)}],", ")"]
+    decorators = kernel.function.decorators
+    launch_edits = [*grid, _without_keyword(kernel, launch, keyword)]
+    if warps is not None:
+        launch_edits.append(_without_keyword(kernel, launch, warps))
+    edit = source.before(decorators[0], "\n".join(lines))
+    return Rewrite((edit,), f"Let the autotuner choose {name} and the number of warps.", tuple(launch_edits))
+
+
+def _keys(kernel: TritonKernel, launch: Launch) -> list[str]:
+    """The size arguments: those that bound an offset in a comparison or count a loop."""
+    found = []
+    nodes: list[cst.CSTNode] = [*kernel.source.walk(kernel.function.body, cst.Comparison)]
+    nodes += [f.iter for f in kernel.source.walk(kernel.function.body, cst.For)]
+    used = {n for node in nodes for n in kernel.flow.variables(node)}
+    for name in kernel.parameters:
+        if name in used and name not in kernel.constexprs:
+            found.append(f'"{name}"')
+    return found
+
+
+def _grid(kernel: TritonKernel, launch: Launch, name: str, size: int) -> list[Edit] | None:
+    """The edits that make the grid follow the chosen block size; none where it does already."""
+    source, grid = kernel.source, kernel.grid_expression(launch)
+    if isinstance(grid, cst.Lambda):
+        numbers = [n for n in source.walk(grid.body, cst.Integer) if integer(n) == size]
+        return [] if f'"{name}"' in source.code(grid.body).replace("'", '"') and not numbers else None
+    numbers = [n for n in source.walk(grid, cst.Integer) if integer(n) == size]
+    if grid is not launch.grid or isinstance(grid, cst.Name):
+        return None
+    if not numbers:
+        return []
+    written = source.code(grid)
+    if not written.startswith("("):
+        written = f"({written})" if isinstance(grid, cst.Tuple) else f"({written},)"
+    code, shift = written.encode(), source.start(grid) - (len(written) - len(source.code(grid))) // 2
+    if written != source.code(grid):
+        shift = source.start(grid) - 1
+    for node in reversed(numbers):
+        at, end = source.start(node) - shift, source.end(node) - shift
+        code = code[:at] + f'meta["{name}"]'.encode() + code[end:]
+    return [source.replace_with_parentheses(grid, f"lambda meta: {code.decode()}")]
+
+
+def _without_keyword(kernel: TritonKernel, launch: Launch, keyword: cst.Arg) -> Edit:
+    """Remove a keyword argument with the comma before it."""
+    source = kernel.source
+    args = list(launch.call.args)
+    position = args.index(keyword)
+    if position > 0:
+        return Edit(source.end(args[position - 1]), source.end(keyword), "")
+    return Edit(source.start(keyword), source.start(args[1]) if len(args) > 1 else source.end(keyword), "")

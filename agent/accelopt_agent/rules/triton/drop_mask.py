@@ -1,0 +1,158 @@
+"""Specialise the kernel for sizes that the block size divides: there its mask is always true and goes away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.launches import Launch, TritonKernel, open_triton
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """``offsets < size`` with offsets that cover blocks of ``block`` elements from zero on."""
+
+    comparison: cst.Comparison
+    size: str
+    block: str
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_triton(subject)
+    if kernel is None or not kernel.launches or kernel.decorator("triton.heuristics") is not None:
+        return
+    heuristics = kernel.names.spelled("triton.heuristics")
+    bounds = [
+        b for c in kernel.source.walk(subject.function.body, cst.Comparison) if (b := _bound(kernel, c))
+    ]
+    if not bounds or heuristics is None:
+        return
+    size, block = bounds[0].size, bounds[0].block
+    flag = f"EVEN_{size.upper()}"
+    same = [b for b in bounds if (b.size, b.block) == (size, block)]
+    parameters = list(kernel.source.walk(subject.function.params, cst.Param))
+    constexpr = kernel.spell("constexpr")
+    if flag in kernel.parameters or constexpr is None or subject.function.params.star_kwarg is not None:
+        return
+    source = kernel.source
+    edits: list[Edit] = []
+    for bound in same:
+        code = source.code(bound.comparison)
+        edits.append(source.replace_with_parentheses(bound.comparison, f"(({code}) | {flag})"))
+    # A parameter's own span leaves out its annotation and default.
+    end = max(source.end(part) for part in source.below(parameters[-1]))
+    default = " = False" if any(p.default is not None for p in parameters) else ""
+    edits.append(Edit(end, end, f", {flag}: {constexpr}{default}"))
+    condition = f'lambda args: args["{size}"] > 0 and args["{size}"] % args["{block}"] == 0'
+    jit = subject.function.decorators[-1]
+    edits.append(source.before(jit, f'@{heuristics}({{"{flag}": {condition}}})'))
+    yield Rewrite(tuple(edits), f"Compile a version without masks for {size} that {block} divides.")
+
+
+def _bound(kernel: TritonKernel, comparison: cst.Comparison) -> _Bound | None:
+    if len(comparison.comparisons) != 1 or not isinstance(comparison.comparisons[0].operator, cst.LessThan):
+        return None
+    size = comparison.comparisons[0].comparator
+    if not isinstance(size, cst.Name) or size.value not in kernel.parameters:
+        return None
+    if any(size.value in s.writes for s in kernel.flow.statements):
+        return None
+    offsets = comparison.left
+    if isinstance(offsets, cst.Subscript):
+        offsets = offsets.value  # offsets[:, None]
+    block = _block(kernel, _meaning(kernel, offsets), size.value)
+    return _Bound(comparison, size.value, block) if block is not None else None
+
+
+def _meaning(kernel: TritonKernel, node: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(node, cst.Name):
+        statement = kernel.flow.definition(node)
+        if statement is not None and statement.value is not None:
+            return statement.value
+    return node
+
+
+def _block(kernel: TritonKernel, offsets: cst.BaseExpression, size: str) -> str | None:
+    """The constexpr B of ``arange(0, B)``, ``pid * B + arange(0, B)`` or ``start + arange(0, B)`` in a loop by B."""
+    lanes = _lanes(kernel, offsets)
+    if lanes is not None:
+        return lanes
+    if not isinstance(offsets, cst.BinaryOperation) or not isinstance(offsets.operator, cst.Add):
+        return None
+    for start, spread in ((offsets.left, offsets.right), (offsets.right, offsets.left)):
+        block = _lanes(kernel, spread)
+        if block is None:
+            continue
+        if _counts_blocks(kernel, start, size, block):
+            return block
+        axis = _program_block(kernel, _meaning(kernel, start), block)
+        if axis is not None and all(
+            _grid_covers(kernel, launch, axis, size, block) for launch in kernel.launches
+        ):
+            return block
+    return None
+
+
+def _lanes(kernel: TritonKernel, node: cst.BaseExpression) -> str | None:
+    call = _meaning(kernel, node)
+    if not isinstance(call, cst.Call) or not kernel.is_call(call, "arange") or len(call.args) != 2:
+        return None
+    low, high = call.args[0].value, call.args[1].value
+    is_block = isinstance(high, cst.Name) and high.value in kernel.constexprs
+    return kernel.source.code(high) if is_block and kernel.source.code(low) == "0" else None
+
+
+def _counts_blocks(kernel: TritonKernel, start: cst.BaseExpression, size: str, block: str) -> bool:
+    """Whether ``start`` is the variable of ``for start in range(0, size, block)``."""
+    for loop in kernel.source.walk(kernel.function.body, cst.For):
+        if (
+            isinstance(loop.target, cst.Name)
+            and isinstance(start, cst.Name)
+            and loop.target.value == start.value
+        ):
+            args = (
+                [kernel.source.code(a.value) for a in loop.iter.args]
+                if isinstance(loop.iter, cst.Call)
+                else []
+            )
+            return args == ["0", size, block]
+    return False
+
+
+def _program_block(kernel: TritonKernel, start: cst.BaseExpression, block: str) -> str | None:
+    """The grid axis of ``program_id(axis) * block``."""
+    if not isinstance(start, cst.BinaryOperation) or not isinstance(start.operator, cst.Multiply):
+        return None
+    for pid, factor in ((start.left, start.right), (start.right, start.left)):
+        call = _meaning(kernel, pid)
+        if (
+            kernel.source.code(factor) == block
+            and isinstance(call, cst.Call)
+            and kernel.is_call(call, "program_id")
+        ):
+            return kernel.source.code(call.args[0].value) if call.args else "0"
+    return None
+
+
+def _grid_covers(kernel: TritonKernel, launch: Launch, axis: str, size: str, block: str) -> bool:
+    """Whether the launch runs exactly ``cdiv(size, block)`` programs along ``axis``: then no block is past the end."""
+    grid = kernel.grid_expression(launch)
+    meta = None
+    if isinstance(grid, cst.Lambda):
+        meta = grid.params.params[0].name.value if grid.params.params else None
+        grid = grid.body
+    if not isinstance(grid, cst.Tuple) or not axis.isdigit() or int(axis) >= len(grid.elements):
+        return False
+    call = grid.elements[int(axis)].value
+    if not isinstance(call, cst.Call) or kernel.names.path(call.func) != "triton.cdiv" or len(call.args) != 2:
+        return False
+    given = launch.arguments.get(size), launch.arguments.get(block)
+    total, per_program = (a.value for a in call.args)
+    if given[0] is None or not kernel.source.same(given[0], total):
+        return False
+    chosen = kernel.source.code(per_program).replace("'", '"') == f'{meta}["{block}"]'
+    return chosen or (given[1] is not None and kernel.source.same(given[1], per_program))
