@@ -5,8 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from accelopt_agent.events import Usage
+from accelopt_agent.events import ModelCall, Usage
 from accelopt_agent.request import Budget
+
+
+class BudgetSpent(Exception):
+    """The run has to end; the message says what is used up."""
 
 
 class Meter:
@@ -15,16 +19,29 @@ class Meter:
     def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget = budget
         self._clock, self._started = clock, clock()
-        self.candidates = self.judged = self.skipped = 0
-        self.model_calls = self.tokens_in = self.tokens_out = 0
-        self.money: float | None = None
+        self.candidates = self.judged = self.skipped = self.remembered = 0
+        self.calls: list[ModelCall] = []
+
+    @property
+    def tokens_in(self) -> int:
+        return sum(call.tokens_in for call in self.calls)
+
+    @property
+    def tokens_out(self) -> int:
+        return sum(call.tokens_out for call in self.calls)
+
+    @property
+    def money(self) -> float | None:
+        """What the calls cost; None when no price is configured."""
+        prices = [call.money for call in self.calls if call.money is not None]
+        return sum(prices) if prices else None
 
     @property
     def usage(self) -> Usage:
         seconds = self._clock() - self._started
         return Usage(
-            self.candidates, self.judged, self.skipped, self.model_calls, self.tokens_in, self.tokens_out,
-            seconds, self.money,
+            self.candidates, self.judged, self.skipped, len(self.calls), self.tokens_in, self.tokens_out,
+            seconds, self.money, self.remembered,
         )  # fmt: skip
 
     @property
@@ -54,10 +71,6 @@ class Meter:
             return f"the money ({self.budget.money:g}) is used up"
         return None
 
-    def charge(self, tokens_in: int, tokens_out: int, money: float | None) -> None:
-        """Book one call of a model."""
-        self.model_calls += 1
-        self.tokens_in += tokens_in
-        self.tokens_out += tokens_out
-        if money is not None:
-            self.money = (self.money or 0.0) + money
+    def book(self, call: ModelCall) -> None:
+        """Enter one call of a model in the ledger."""
+        self.calls.append(call)

@@ -18,7 +18,8 @@ Outcome = Literal["failed", "slower", "unclear", "faster"]
 @dataclass(frozen=True)
 class Usage:
     """What a run has used. ``judged`` counts the candidates that went through the gate, ``skipped`` those known
-    to be duplicates, traps or not wanted, which cost nothing. ``money`` is None without a configured price."""
+    to be duplicates, traps or not wanted, which cost nothing; ``remembered`` those whose cost an interrupted run had
+    found out. ``money`` is None without a configured price."""
 
     candidates: int = 0
     judged: int = 0
@@ -28,6 +29,21 @@ class Usage:
     tokens_out: int = 0
     seconds: float = 0.0
     money: float | None = None
+    remembered: int = 0
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One call of a model: tokens as the server counted them, seconds with all retries, money at the configured
+    price (None without one), and the fault that ended it, if any."""
+
+    role: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    money: float | None
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,11 +85,12 @@ class ProgressText:
 
 @dataclass(frozen=True)
 class Finished:
-    """The end of the run, with why it ended: one line."""
+    """The end of the run, with why it ended (one line) and the ledger of its model calls."""
 
     run: str
     reason: str
     usage: Usage
+    calls: tuple[ModelCall, ...] = ()
 
 
 Event = Union[BaselineMeasured, CandidateTried, CandidateJudged, SuggestionFound, ProgressText, Finished]  # noqa: UP007

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from accelopt_agent.budget import Meter
+from accelopt_agent.budget import BudgetSpent, Meter
 from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText, SuggestionFound
 from accelopt_agent.from_memory import MemoryProposer
 from accelopt_agent.hybrid import Hybrid
@@ -17,7 +17,8 @@ from accelopt_agent.profiled import HostGate, ProfiledCost
 from accelopt_agent.proposer import Proposer, RuleProposer
 from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.search import BudgetSpent, KernelSearch
+from accelopt_agent.resume import Remembered, remembered
+from accelopt_agent.search import KernelSearch
 from accelopt_agent.tools import CostModel, CostUnknown, Gate, ToolLost
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus
@@ -73,6 +74,9 @@ async def drive(
     kernels = _launched(request)
     first = kernels[0] if kernels else None
     options = {"budget": request.budget, "depth": request.depth}
+    known = Remembered()
+    if request.resume and first is not None:
+        known = await remembered(recorder, first.content_hash, request.target, host)
     run = await recorder.start(
         str(request.path),
         first.name if first else "",
@@ -83,7 +87,7 @@ async def drive(
     )
     found = 0
     try:
-        events = _all_kernels(request, kernels, cost, gate, recorder, meter, run, host, proposers)
+        events = _all_kernels(request, kernels, cost, gate, recorder, meter, run, host, known, proposers)
         async with aclosing(events):
             async for event in events:
                 found += isinstance(event, SuggestionFound)
@@ -98,10 +102,13 @@ async def drive(
             end = _End("failed", f"{type(error).__name__}: {error}")
         raise
     finally:
-        await recorder.finish(end.status, {"reason": end.reason, "usage": meter.usage, "suggestions": found})
+        await recorder.finish(
+            end.status,
+            {"reason": end.reason, "usage": meter.usage, "suggestions": found, "calls": meter.calls},
+        )
     if trouble := recorder.new_trouble():
         yield ProgressText(trouble)
-    yield Finished(run, end.reason, meter.usage)
+    yield Finished(run, end.reason, meter.usage, tuple(meter.calls))
 
 
 def _nothing_more(found: int) -> str:
@@ -117,6 +124,7 @@ async def _all_kernels(
     meter: Meter,
     run: str,
     host: str,
+    known: Remembered,
     proposers: Callable[[Meter], Sequence[Proposer]],
 ) -> AsyncGenerator[Event, None]:
     if not kernels:
@@ -139,7 +147,7 @@ async def _all_kernels(
         strategy = Hybrid(root, [p.name for p in sources], target=request.target, depth=request.depth)
         search = KernelSearch(
             request, root, strategy, sources,
-            cost=cost, gate=gate, recorder=recorder, meter=meter, run=run, host=host,
+            cost=cost, gate=gate, recorder=recorder, meter=meter, run=run, host=host, remembered=known,
         ).run()  # fmt: skip
         async with aclosing(search):
             async for event in search:

@@ -27,7 +27,8 @@ class OptimizeRequest:
 
     ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder
     and ``problem`` its setting of that name, as in ``profiler.ProfileRequest``. ``depth`` bounds how many rewrites
-    are composed, ``parallel`` how many costs are found out at a time.
+    are composed, ``parallel`` how many costs are found out at a time. ``resume`` goes on with the last run for the
+    same kernel, target and host if that was interrupted: what it paid for is not paid for again.
     """
 
     path: Path
@@ -39,3 +40,4 @@ class OptimizeRequest:
     budget: Budget = field(default_factory=Budget)
     depth: int = 6
     parallel: int = 2
+    resume: bool = False

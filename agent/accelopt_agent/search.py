@@ -8,9 +8,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TypeVar
 
-from accelopt_agent.budget import Meter
+from accelopt_agent.budget import BudgetSpent, Meter
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.comparing import clearly_faster, speedup
+from accelopt_agent.costing import costs
 from accelopt_agent.events import (
     CandidateJudged,
     CandidateTried,
@@ -24,6 +25,7 @@ from accelopt_agent.node import Node
 from accelopt_agent.proposer import Proposer, ProposerFailed
 from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.resume import JUDGED, JUDGED_KEY, TRIED, Remembered
 from accelopt_agent.strategy import Expand, Strategy
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.tools import CostModel, CostUnknown, Gate
@@ -32,11 +34,6 @@ from accelopt_memory.records import Rejection, Trap, content_id
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement, Latency
-
-
-class BudgetSpent(Exception):
-    """The time ran out while a tool was working."""
-
 
 T = TypeVar("T")
 
@@ -57,10 +54,12 @@ class KernelSearch:
         meter: Meter,
         run: str,
         host: str,
+        remembered: Remembered | None = None,
     ) -> None:
         self.request, self.root, self.strategy, self.run_id, self.host = request, root, strategy, run, host
         self._proposers = {p.name: p for p in proposers}
         self._cost, self._gate, self._recorder, self._meter = cost, gate, recorder, meter
+        self._remembered = remembered or Remembered()
         self._seen = {file_fingerprint(root.text)}
         self._not_again: set[str] = set()
         self._failed_steps: set[tuple[str, str]] = set()
@@ -109,12 +108,15 @@ class KernelSearch:
             return
         trials = await asyncio.to_thread(self._trials, candidates, node)
         self._meter.skipped += len(candidates) - len(trials)
+        for trial in [t for t in trials if t.fingerprint in self._remembered.costs]:
+            trials.remove(trial)
+            yield await self._tried(trial, self._remembered.costs[trial.fingerprint], paid_before=True)
         trials = trials[: self._meter.candidates_left]
         if trials:
             yield ProgressText(
                 f"{node.kernel.name}: trying {_count(len(trials), 'rewrite')} from {proposer.name}"
             )
-        results = self._costs(trials)
+        results = costs(self._cost, trials, self.root.kernel.name, self.request.parallel, self._meter)
         async with aclosing(results):
             async for trial, found in results:
                 yield await self._tried(trial, found)
@@ -136,36 +138,11 @@ class KernelSearch:
         self._seen.add(fingerprint)
         return Trial(candidate, node, rewrite)
 
-    async def _costs(
-        self, trials: Sequence[Trial]
-    ) -> AsyncGenerator[tuple[Trial, KernelMeasurement | CostUnknown], None]:
-        """The costs of ``trials`` as they become known, ``request.parallel`` at a time; closing it ends them."""
-        waiting = list(trials)
-        running: dict[asyncio.Task[KernelMeasurement], Trial] = {}
-        try:
-            while waiting or running:
-                while waiting and len(running) < max(1, self.request.parallel):
-                    trial = waiting.pop(0)
-                    task = asyncio.ensure_future(self._cost.cost(trial.candidate.text, self.root.kernel.name))
-                    running[task] = trial
-                done, _ = await asyncio.wait(
-                    running, timeout=self._meter.seconds_left, return_when=asyncio.FIRST_COMPLETED
-                )
-                if not done:
-                    raise BudgetSpent(self._meter.spent() or "the time is used up")
-                for task in sorted(done, key=list(running).index):
-                    trial = running.pop(task)
-                    try:
-                        yield trial, task.result()
-                    except CostUnknown as error:
-                        yield trial, error
-        finally:
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-
-    async def _tried(self, trial: Trial, found: KernelMeasurement | CostUnknown) -> CandidateTried:
-        self._meter.candidates += 1
+    async def _tried(
+        self, trial: Trial, found: KernelMeasurement | CostUnknown, *, paid_before: bool = False
+    ) -> CandidateTried:
+        self._meter.remembered += paid_before
+        self._meter.candidates += not paid_before
         candidate, detail, latency = trial.candidate, "", Latency()
         outcome: Outcome
         if isinstance(found, CostUnknown):
@@ -181,12 +158,16 @@ class KernelSearch:
             if outcome == "slower":
                 await self._trap(trial, "slower", f"{latency.us:.4g} us instead of {self.root.us:.4g} us")
             self.strategy.observe(node)
-        event = CandidateTried(self._meter.candidates, trial.composed, outcome, latency, detail)
+        event = CandidateTried(
+            self._meter.candidates + self._meter.remembered, trial.composed, outcome, latency, detail
+        )
         data = {
             "origin": candidate.origin, "steps": event.candidate.steps, "summary": candidate.summary,
             "outcome": outcome, "latency": latency, "detail": detail, "number": event.number,
         }  # fmt: skip
-        await self._recorder.event("candidate tried", data, key=trial.fingerprint)
+        if not isinstance(found, CostUnknown):
+            data["measurement"] = found
+        await self._recorder.event(TRIED, data, key=trial.fingerprint)
         return event
 
     def _node(self, trial: Trial, found: KernelMeasurement) -> Node:
@@ -231,20 +212,19 @@ class KernelSearch:
     async def _judge(self, node: Node) -> AsyncGenerator[Event, None]:
         candidate = node.candidate
         assert candidate is not None
-        yield ProgressText(f"{node.kernel.name}: proving that it is right: {candidate.summary}")
-        try:
-            verdict, receipt = await self._in_time(self._gate.check(node.text, node.kernel.name))
-        except CostUnknown as error:
-            node.proof = "refused"
-            await self._recorder.event("gate failed", {"candidate": candidate.id, "why": str(error)})
-            yield ProgressText(f"The gate gave no verdict on a candidate, which is left out: {error}")
-            return
-        self._meter.judged += 1
-        verdict = replace(verdict, receipt=verdict.receipt or receipt.id)
-        await self._recorder.receipt(receipt)
+        verdict = self._remembered.verdicts.get(node.fingerprint)
+        if verdict is None:
+            yield ProgressText(f"{node.kernel.name}: proving that it is right: {candidate.summary}")
+            try:
+                verdict = await self._verdict(node)
+            except CostUnknown as error:
+                node.proof = "refused"
+                await self._recorder.event("gate failed", {"candidate": candidate.id, "why": str(error)})
+                yield ProgressText(f"The gate gave no verdict on a candidate, which is left out: {error}")
+                return
         node.proof = "accepted" if verdict.accepted else "refused"
         data = {"steps": candidate.steps, "summary": candidate.summary, "verdict": verdict}
-        await self._recorder.event("candidate judged", data, key=f"judged {node.fingerprint}")
+        await self._recorder.event(JUDGED, data, key=f"{JUDGED_KEY}{node.fingerprint}")
         if not verdict.accepted:
             code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
             await self._trap(Trial(candidate, node, node.fingerprint), code, why)
@@ -257,6 +237,13 @@ class KernelSearch:
             await self._recorder.suggestion(suggestion)
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
             yield SuggestionFound(suggestion)
+
+    async def _verdict(self, node: Node) -> Verdict:
+        """What the gate says about ``node``; its evidence is in the memory before anything is told."""
+        verdict, receipt = await self._in_time(self._gate.check(node.text, node.kernel.name))
+        self._meter.judged += 1
+        await self._recorder.receipt(receipt)
+        return replace(verdict, receipt=verdict.receipt or receipt.id)
 
     def _suggestion(self, node: Node, candidate: Candidate, verdict: Verdict) -> Suggestion:
         base, target = self.root, self.request.target

@@ -9,7 +9,7 @@ from played_model import Reply, error, playing, says
 from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request, us_of
 
 from accelopt_agent.budget import Meter
-from accelopt_agent.events import CandidateTried, Event, Finished, ProgressText, SuggestionFound
+from accelopt_agent.events import CandidateTried, Event, Finished, ModelCall, ProgressText, SuggestionFound
 from accelopt_agent.model.propose import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
@@ -27,21 +27,21 @@ GOOD = edit("    time_us = 100\n    wide = False", "    time_us = 40\n    wide =
 
 async def run(
     replies: list[Reply], budget: Budget | None = None, text: str = TEXT
-) -> tuple[list[Event], ModelProposer]:
-    """A search with one rule (30 % faster) and the played model, and the proposer it used."""
+) -> tuple[list[Event], list[ModelCall]]:
+    """A search with one rule (30 % faster) and the played model, and its ledger."""
     with playing(replies) as played:
         settings = ModelSettings(
             played.url, "toy-model", key_variable="TOY_KEY", seconds=0.5, price_in=1.0, price_out=10.0
         )
-        made: list[ModelProposer] = []
 
         def proposers(meter: Meter) -> list[ToyProposer | ModelProposer]:
-            made.append(ModelProposer(settings, meter, "trn1", backoff_seconds=0.001))
-            return [ToyProposer(WIDE), made[0]]
+            return [ToyProposer(WIDE), ModelProposer(settings, meter, "trn1", backoff_seconds=0.001)]
 
         asked = request(text, budget)
         events = [e async for e in drive(asked, ToyCost(text), ToyGate(), None, "toy", proposers)]
-    return events, made[0]
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    return events, list(finished.calls)
 
 
 def offered(events: list[Event]) -> list[tuple[str, float]]:
@@ -50,11 +50,10 @@ def offered(events: list[Event]) -> list[tuple[str, float]]:
 
 async def test_a_good_answer_becomes_a_labelled_suggestion() -> None:
     wider = edit("    time_us = 70", "    time_us = 40")
-    events, proposer = await run([PLAN, says(wider)])
+    events, calls = await run([PLAN, says(wider)])
     assert offered(events) == [("rule:wide", 70), ("model:toy-model", 40)]
     finished = events[-1]
     assert isinstance(finished, Finished)
-    calls = proposer.ledger.calls
     assert [c.role for c in calls[:2]] == ["planner", "coder"]
     assert finished.usage.tokens_in == 100 * len(calls)
     assert finished.usage.money == pytest.approx(len(calls) * (100 * 1.0 + 20 * 10.0) / 1e6)
@@ -108,11 +107,11 @@ async def test_every_fault_costs_one_line_and_not_the_run(name: str) -> None:
 
 
 async def test_a_busy_server_is_asked_again_and_its_answer_taken() -> None:
-    events, proposer = await run(
+    events, calls = await run(
         [error(429), error(503), PLAN, says(edit("    time_us = 70", "    time_us = 40"))]
     )
     assert ("model:toy-model", 40.0) in offered(events)
-    assert proposer.ledger.calls[0].fault == ""
+    assert calls[0].fault == ""
 
 
 async def test_wrong_code_of_a_model_is_never_offered() -> None:
@@ -123,15 +122,15 @@ async def test_wrong_code_of_a_model_is_never_offered() -> None:
 
 
 async def test_unusable_answers_are_paid_for_all_the_same() -> None:
-    _, proposer = await run([says("", tokens=(500, 7))])
-    assert (proposer.ledger.calls[0].tokens_in, proposer.ledger.calls[0].tokens_out) == (500, 7)
-    assert "empty" in proposer.ledger.calls[0].fault
+    _, calls = await run([says("", tokens=(500, 7))])
+    assert (calls[0].tokens_in, calls[0].tokens_out) == (500, 7)
+    assert "empty" in calls[0].fault
 
 
 @pytest.mark.parametrize("budget", [Budget(tokens=100), Budget(money=0.0001)])
 async def test_the_budget_of_tokens_and_money_ends_the_calls(budget: Budget) -> None:
-    events, proposer = await run([PLAN, says(GOOD)], budget)
-    assert len(proposer.ledger.calls) == 1
+    events, calls = await run([PLAN, says(GOOD)], budget)
+    assert len(calls) == 1
     assert any("used up" in e.text for e in events if isinstance(e, ProgressText))
 
 
@@ -146,7 +145,7 @@ async def test_the_key_goes_to_the_server_and_nowhere_else(
         asked = request()
         events = [e async for e in drive(asked, ToyCost(), ToyGate(), None, "toy", lambda meter: [proposer])]
         assert played.headers[0]["authorization"] == "Bearer sk-very-secret"
-    assert "sk-very-secret" not in repr(events) + repr(proposer.ledger) + repr(settings) + caplog.text
+    assert "sk-very-secret" not in repr(events) + repr(proposer) + repr(settings) + caplog.text
 
 
 async def test_what_the_kernel_says_stays_inside_its_block() -> None:

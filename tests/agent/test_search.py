@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -249,3 +250,23 @@ async def test_what_a_model_wrote_is_built_upon_only_once_it_is_proved_and_stays
     both = [e.suggestion for e in of(SuggestionFound, events) if len(e.suggestion.steps) == 2]
     assert {s.origin for s in both} == {"model:gpt"}
     assert all(us_of(s.text) == 56 for s in both)
+
+
+async def test_an_interrupted_run_goes_on_without_paying_twice(memory: Memory) -> None:
+    rules = [ToyProposer({**WIDE, **FUSED})]
+    whole = [e.suggestion.text for e in of(SuggestionFound, await play(rules))]
+    interrupted = start(rules, memory)
+    async for event in interrupted:
+        if isinstance(event, SuggestionFound):
+            break
+    await interrupted.aclose()  # type: ignore[attr-defined]
+    cost, gate = ToyCost(), ToyGate()
+    asked = replace(request(), resume=True)
+    events = await play(rules, memory, asked=asked, cost=cost, gate=gate)
+    assert [e.suggestion.text for e in of(SuggestionFound, events)] == whole
+    usage = events[-1].usage  # type: ignore[union-attr]
+    assert usage.remembered == 2
+    assert usage.candidates == len(cost.seen) == 1
+    assert len(gate.seen) == len(whole) - 1
+    again = await play(rules, memory, asked=asked, cost=cost)
+    assert again[-1].usage.remembered == 0  # type: ignore[union-attr]  # the last run came to its end

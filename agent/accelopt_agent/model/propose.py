@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from accelopt_agent.budget import Meter
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.model.client import Answer, ModelFault, ask
+from accelopt_agent.events import ModelCall
+from accelopt_agent.model.client import ModelFault, ask
 from accelopt_agent.model.digest import digest, history
 from accelopt_agent.model.edits import BadAnswer, apply_edits, read_edits
-from accelopt_agent.model.ledger import Call, Ledger
 from accelopt_agent.model.prompt import fenced, render
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.territory import outside_changes
@@ -21,7 +23,7 @@ SUMMARY_CHARACTERS = 160
 
 
 class ModelProposer:
-    """Asks the configured model for one rewrite at a time and books every call in ``ledger`` and the run's meter."""
+    """Asks the configured model for one rewrite at a time and books every call in the run's meter."""
 
     name = "model"
 
@@ -31,7 +33,6 @@ class ModelProposer:
         self._settings, self._meter, self._target = settings, meter, target
         self._backoff = backoff_seconds
         self._told: list[Node] = []
-        self.ledger = Ledger()
 
     async def propose(self, node: Node) -> list[Candidate]:
         """One candidate, or none with the reason: the run goes on without it."""
@@ -51,21 +52,18 @@ class ModelProposer:
             raise ModelFault(f"The model is not asked any more: {spent}.", final=True)
         system = render(f"{role}_system", dialect=DIALECTS[node.kernel.dialect], target=self._target)
         user = render(f"{role}_user", kernel=node.kernel.name, file=fenced(node.text), **parts)
-        with self.ledger.timed() as seconds:
-            try:
-                answer = await ask(self._settings, system, user, backoff_seconds=self._backoff)
-            except ModelFault as fault:
-                self._book(role, Answer("", fault.tokens_in, fault.tokens_out), seconds(), str(fault))
-                raise
-            self._book(role, answer, seconds(), "")
+        started = time.monotonic()
+        try:
+            answer = await ask(self._settings, system, user, backoff_seconds=self._backoff)
+        except ModelFault as fault:
+            self._book(role, fault.tokens_in, fault.tokens_out, time.monotonic() - started, str(fault))
+            raise
+        self._book(role, answer.tokens_in, answer.tokens_out, time.monotonic() - started, "")
         return answer.text
 
-    def _book(self, role: str, answer: Answer, seconds: float, fault: str) -> None:
-        money = self._settings.money(answer.tokens_in, answer.tokens_out)
-        self._meter.charge(answer.tokens_in, answer.tokens_out, money)
-        self.ledger.calls.append(
-            Call(role, self._settings.model, answer.tokens_in, answer.tokens_out, seconds, money, fault)
-        )
+    def _book(self, role: str, tokens_in: int, tokens_out: int, seconds: float, fault: str) -> None:
+        money = self._settings.money(tokens_in, tokens_out)
+        self._meter.book(ModelCall(role, self._settings.model, tokens_in, tokens_out, seconds, money, fault))
 
     def _candidate(self, node: Node, plan: str, answer: str) -> Candidate:
         text = apply_edits(node.text, read_edits(answer))

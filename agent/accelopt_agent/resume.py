@@ -1,0 +1,46 @@
+"""What an interrupted run found out already, so that it is not found out again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from accelopt_agent.recorder import Recorder
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import RunEvent
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.plain import from_plain
+
+#: The kinds of events that hold what was paid for, and the start of the second one's keys.
+TRIED, JUDGED = "candidate tried", "candidate judged"
+JUDGED_KEY = "judged "
+
+
+@dataclass
+class Remembered:
+    """Costs and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``)."""
+
+    costs: dict[str, KernelMeasurement] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+
+async def remembered(recorder: Recorder, kernel_hash: str, target: str, host: str) -> Remembered:
+    """What the last run for this kernel, target and host found out, if it did not come to its end."""
+    nothing: list[RunEvent] = []
+    found = Remembered()
+    for event in await recorder.ask(lambda m: _events(m, kernel_hash, target, host), nothing):
+        try:
+            if event.kind == TRIED and event.key and event.data.get("measurement"):
+                found.costs[event.key] = from_plain(KernelMeasurement, event.data["measurement"])
+            elif event.kind == JUDGED and event.key:
+                verdict = from_plain(Verdict, event.data["verdict"])
+                found.verdicts[event.key.removeprefix(JUDGED_KEY)] = verdict
+        except (KeyError, ValueError):
+            continue  # written by another version: found out again
+    return found
+
+
+def _events(memory: Memory, kernel_hash: str, target: str, host: str) -> list[RunEvent]:
+    same = [r for r in memory.runs(kernel_hash) if (r.target, r.host) == (target, host)]
+    last = same[0] if same else None
+    return memory.events(last.id) if last is not None and last.status in ("running", "cancelled") else []
