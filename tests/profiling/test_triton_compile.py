@@ -102,7 +102,7 @@ def test_matmul_instructions_agree_with_a_plain_count(name: str, cache: Path) ->
     unit = MATRIX_UNITS[name]
     assert facts.matrix_unit == unit
     assert facts.instructions["tensor"] == len(re.findall(MATRIX_OPCODES[unit], text)) > 0
-    copies = len(re.findall(r"\bcp\.async\.c[ag]\.|\b(?:global_load_lds|buffer_load)_\w*.*\blds\b", text))
+    copies = len(re.findall(r"\bcp\.async\.c[ag]\.|\bglobal_load_lds_|\bbuffer_load_.* lds$", text, re.M))
     assert facts.instructions.get("async_copy", 0) == copies
     assert copies > 0 or target.backend == "hip"
     stores = len(re.findall(r"\bst\.global\.|\b(?:global|buffer)_store_", text))

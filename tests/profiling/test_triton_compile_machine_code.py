@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelopt_profiling.targets import load_gpu
-from accelopt_profiling.triton.assembly import parse_ptx
+from accelopt_profiling.triton.assembly import parse_amdgcn, parse_ptx
 from accelopt_profiling.triton.compile import _triton_compile, compile_with_machine_code
 from accelopt_profiling.triton.control_flow import natural_loops
 from accelopt_profiling.triton.instruction_classes import amdgcn_class, ptx_class, sass_class
@@ -109,6 +109,11 @@ def test_positions_of_both_triton_versions_are_understood() -> None:
     assert listing.inlined["standard.py:196"] == {9}
 
 
+def test_a_load_into_shared_memory_is_a_copy_also_where_a_modifier_says_so() -> None:
+    rows = "\tbuffer_load_dword v0, s[0:3], 0 offen lds\n\tbuffer_load_dwordx4 v[0:3], v4, s[0:3], 0 offen\n"
+    assert [i.kind for i in parse_amdgcn(rows, "user.py").instructions] == ["async_copy", "global_load"]
+
+
 def test_a_broken_binary_fails_with_the_tools_own_words() -> None:
     with pytest.raises(DisassemblyFailed, match="nvdisasm"):
         disassemble(b"not an ELF file", cuda_tool("nvdisasm"))
@@ -142,7 +147,7 @@ def test_ptx_opcodes_have_their_class(opcode: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("opcode", "kind"),
     [("v_mfma_f32_32x32x8_f16", "tensor"), ("global_load_dwordx4", "global_load"), ("ds_read_b128", "shared_load"),
-     ("buffer_load_dwordx4_lds", "async_copy"), ("scratch_store_dword", "spill_store"), ("s_waitcnt", "wait"),
+     ("global_load_lds_dwordx4", "async_copy"), ("scratch_store_dword", "spill_store"), ("s_waitcnt", "wait"),
      ("v_exp_f32_e32", "special"), ("ds_bpermute_b32", "shuffle"), ("v_add_u32_e32", "other")],
 )  # fmt: skip
 def test_amd_opcodes_have_their_class(opcode: str, kind: str) -> None:

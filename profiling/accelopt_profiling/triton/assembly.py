@@ -71,6 +71,8 @@ def _parse(
             continue
         opcode, operands = found[1], found[2]
         kind, line = classify(opcode), positions.line
+        if kind == "global_load" and bare.endswith(" lds"):  # AMD's buffer loads say it as a modifier
+            kind = "async_copy"
         if kind == "branch" and (goal := _TARGET.search(operands)) and goal[1] in nest and line:
             loop_lines[goal[1]] = line
         if positions.given != line:

@@ -93,8 +93,6 @@ def ptx_class(opcode: str) -> str:
 @lru_cache(maxsize=4096)
 def amdgcn_class(opcode: str) -> str:
     """The class of an AMD GCN opcode such as ``"global_load_dwordx4"``."""
-    if opcode.startswith("buffer_load") and opcode.endswith("_lds"):
-        return "async_copy"
     found = _first(AMDGCN, opcode)
     if found is None and opcode.startswith(AMDGCN_FLOAT):
         return "float"
