@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_memory.connection import Connection
+from accelopt_memory.receipts import one_receipt
 from accelopt_memory.records import Found, Pair, RecordKind, Rejection, Run, Trap
 from accelopt_memory.rows import from_row
+from accelopt_memory.suggestions import one_suggestion
 
 #: Where each kind of record is kept.
 TABLES: dict[RecordKind, str] = {
@@ -91,14 +93,15 @@ def entries(connection: Connection, id_or_start: str) -> list[tuple[RecordKind, 
 
 
 def entry(connection: Connection, kind: RecordKind, entry_id: str) -> Any | None:
-    """The record itself: a dataclass for pairs, traps, rejections and runs, the row for what is plain
-    data."""
+    """The record itself, as its dataclass; None when there is none."""
+    if kind == "suggestion":
+        return one_suggestion(connection, entry_id)
+    if kind == "receipt":
+        return one_receipt(connection, entry_id)
     classes: dict[str, type[Any]] = {"pair": Pair, "trap": Trap, "rejection": Rejection, "run": Run}
     with connection.reading() as db:
-        row = next(iter(db.query(f"SELECT * FROM {TABLES[kind]} WHERE id = ?", [entry_id])), None)
-    if row is None:
-        return None
-    return from_row(classes[kind], row) if kind in classes else row
+        rows = list(db.query(f"SELECT * FROM {TABLES[kind]} WHERE id = ?", [entry_id]))
+    return from_row(classes[kind], rows[0]) if rows else None
 
 
 def forget(connection: Connection, kind: RecordKind, entry_id: str) -> bool:
@@ -109,9 +112,9 @@ def forget(connection: Connection, kind: RecordKind, entry_id: str) -> bool:
     """
     with connection.writing() as db:
         if kind == "pair":
-            receipts = "SELECT r.value FROM pairs, json_each(receipts_json) r WHERE pairs.id"
+            evidence = "SELECT r.value FROM pairs, json_each(receipts_json) r WHERE pairs.id"
             db.execute(
-                f"DELETE FROM receipts WHERE id IN ({receipts} = ?) AND id NOT IN ({receipts} <> ?)",
+                f"DELETE FROM receipts WHERE id IN ({evidence} = ?) AND id NOT IN ({evidence} <> ?)",
                 [entry_id, entry_id],
             )
         elif kind == "run":

@@ -165,6 +165,20 @@ def test_entries_are_found_by_the_beginning_of_their_id(full: Memory) -> None:
     assert full.entries(pair[:3]) == []
     assert full.entries("%%%%") == []
     assert full.entry("pair", pair) == full.pairs()[0]
+    assert full.entry("pair", "0" * 16) is None
+
+
+def test_every_kind_of_entry_can_be_looked_at(full: Memory) -> None:
+    run = full.start_run("/k.py", "k", "h", "trn1")
+    full.save_suggestion({"id": "suggestion1", "file": "/k.py", "base_hash": "h", "run": run})
+    receipt = full.pairs()[0].receipts[0]
+    ids = {"pair": full.pairs()[0].id, "trap": full.traps()[0].id, "rejection": full.rejected()[0].id,
+           "run": run, "suggestion": "suggestion1", "receipt": receipt}  # fmt: skip
+    for kind, entry_id in ids.items():
+        assert full.entries(entry_id) == [(kind, entry_id)]
+        shown = full.entry(kind, entry_id)  # type: ignore[arg-type]
+        assert shown is not None
+        assert shown.id == entry_id
 
 
 def test_recall_asks_each_pair_of_the_others(make_pair: Callable[..., Pair]) -> None:

@@ -92,13 +92,17 @@ def show(entry_id: str, as_json: bool) -> None:
 
     from accelopt_profiling.plain import to_plain
 
-    for name, value in to_plain(shown["entry"]).items():
-        if name in ("features", "number", "slow_text", "fast_text"):
-            continue
+    fields = to_plain(shown["entry"])
+    if kind == "suggestion":
+        fields = {**fields.pop("body"), **fields}
+    for name, value in fields.items():
+        if name in ("features", "slow_text", "fast_text", "base_text", "text", "gate", "diff"):
+            continue  # --json has them
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         click.echo(f"{name}: {printable(text)}")
     if kind == "pair" and record is not None:
         click.echo(printable(_diff(record.slow_text, record.fast_text)))
+    click.echo(printable(fields.get("diff", "")), nl=False)
     for event in shown.get("events", []):
         click.echo(printable(f"{event.number:5} {event.kind} {json.dumps(event.data, ensure_ascii=False)}"))
 
