@@ -25,7 +25,7 @@ SETTINGS = {
     "workbench.startupEditor": "none", "telemetry.telemetryLevel": "off", "update.mode": "none",
     "extensions.autoUpdate": False, "extensions.autoCheckUpdates": False, "workbench.enableExperiments": False,
     "git.enabled": False, "chat.disableAIFeatures": True, "editor.minimap.enabled": False,
-    "workbench.colorTheme": "Default Dark Modern",
+    "workbench.colorTheme": "Default Dark Modern", "workbench.secondarySideBar.defaultVisibility": "hidden",
 }  # fmt: skip
 
 
@@ -78,7 +78,10 @@ class Workbench:
         )  # fmt: skip
         end = time.monotonic() + 30
         while time.monotonic() < end and self._process.poll() is None:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/version"):
+            with (
+                contextlib.suppress(OSError),
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/version"),
+            ):
                 return
             time.sleep(0.05)
         self.stop()

@@ -25,6 +25,11 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 
 rows = b"".join(b"\0" + bytes(v for x in range(SIZE) for v in pixel(x, y)) for y in range(SIZE))
 header = struct.pack(">IIBBBBB", SIZE, SIZE, 8, 6, 0, 0, 0)
-png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
+png = (
+    b"\x89PNG\r\n\x1a\n"
+    + chunk(b"IHDR", header)
+    + chunk(b"IDAT", zlib.compress(rows, 9))
+    + chunk(b"IEND", b"")
+)
 with open(sys.argv[1], "wb") as file:
     file.write(png)

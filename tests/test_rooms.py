@@ -60,7 +60,9 @@ def test_the_agent_and_the_benchmark_do_not_import_each_other_in_a_circle():
 def test_profiling_needs_nothing_that_a_host_may_lack():
     allowed = set(sys.stdlib_module_names) | ON_A_HOST | {"accelopt_profiling"}
     wrong = {
-        f"{path.relative_to(ROOT)}: {name}" for path in modules("accelopt_profiling") for name in imported(path) - allowed
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in modules("accelopt_profiling")
+        for name in imported(path) - allowed
     }
     assert not wrong
 
@@ -73,11 +75,17 @@ def test_only_the_server_knows_editors(room):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_names_say_what_a_file_is(room):
-    assert not [str(p.relative_to(ROOT)) for p in modules(room) if p.stem in SAY_NOTHING or p.parent.name in SAY_NOTHING]
+    assert not [
+        str(p.relative_to(ROOT))
+        for p in modules(room)
+        if p.stem in SAY_NOTHING or p.parent.name in SAY_NOTHING
+    ]
 
 
 def test_every_room_says_what_it_is_for():
-    missing = [str(p.parent.relative_to(ROOT)) for p in ROOMS.values() if not (p.parent / "README.md").exists()]
+    missing = [
+        str(p.parent.relative_to(ROOT)) for p in ROOMS.values() if not (p.parent / "README.md").exists()
+    ]
     assert not missing
 
 

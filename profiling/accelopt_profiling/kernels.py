@@ -100,7 +100,7 @@ def content_hash(node: ast.AST) -> str:
 
 def may_hold_kernels(text: str) -> bool:
     """A cheap test that skips parsing files that cannot hold a kernel."""
-    return "jit" in text and ("triton" in text or "nki" in text) or "nki." in text
+    return ("jit" in text and ("triton" in text or "nki" in text)) or "nki." in text
 
 
 def find_kernels(text: str) -> Discovery:

@@ -145,6 +145,16 @@ TUNED = (
 )
 
 
+WRAPPED = (
+    MATMUL.replace("a_ptr, b_ptr, c_ptr, K, N,", "a_ptr, b_ptr, c_ptr, K, M, N,")
+    .replace(
+        "rows = m * BLOCK + tl.arange(0, BLOCK)\n    columns = n * BLOCK + tl.arange(0, BLOCK)",
+        "rows = (m * BLOCK + tl.arange(0, BLOCK)) % M\n    columns = (n * BLOCK + tl.arange(0, BLOCK)) % N",
+    )
+    .replace("64, 64, BLOCK", "64, 64, 64, BLOCK")
+)
+
+
 @dataclass(frozen=True)
 class Case:
     """``changes`` are the replacements that make the rewritten file of ``text``; None where the rule must not apply.
@@ -294,6 +304,29 @@ CASES = [
         "triton-drop-mask",
         "needs a grid without blocks past the end",
         ADD.replace("cdiv(n, 256)", "cdiv(n, 128)"),
+        None,
+    ),
+    Case(
+        "triton-contiguity-hint",
+        "says so where blocks divide the size",
+        WRAPPED,
+        {
+            "@triton.jit": """@triton.heuristics(
+    {
+        "EVEN_M": lambda args: args["M"] > 0 and args["M"] % args["BLOCK"] == 0,
+        "EVEN_N": lambda args: args["N"] > 0 and args["N"] % args["BLOCK"] == 0,
+    }
+)
+@triton.jit""",
+            "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr",
+            "% M\n": "% M\n    if EVEN_M:\n        rows = tl.max_contiguous(tl.multiple_of(rows, BLOCK), BLOCK)\n",
+            "% N\n": "% N\n    if EVEN_N:\n        columns = tl.max_contiguous(tl.multiple_of(columns, BLOCK), BLOCK)\n",
+        },
+    ),
+    Case(
+        "triton-contiguity-hint",
+        "needs blocks that start at multiples",
+        WRAPPED.replace("(m * BLOCK +", "(m + 1 +").replace("(n * BLOCK +", "(n * 3 +"),
         None,
     ),
     Case(

@@ -46,7 +46,9 @@ def pairs(work: Path) -> int:
 def test_neovim(work):
     before = (work / "nki_silu.py").read_text()
     nvim = Path(sys.executable).parent / "nvim"
-    seen = drive([str(nvim), "--headless", "-u", "NONE", "-i", "NONE", "-l", str(HERE / "neovim/drive.lua")], work)
+    seen = drive(
+        [str(nvim), "--headless", "-u", "NONE", "-i", "NONE", "-l", str(HERE / "neovim/drive.lua")], work
+    )
     assert seen["diagnostic"] == "syntax-error"
     assert "est." in seen["lens"]
     assert "trn1" in seen["lens"]

@@ -1,4 +1,4 @@
-"""The product in a real VS Code workbench in headless Chromium: open, save, optimize, diff, accept, on disk, remembered."""
+"""The product in a real VS Code workbench in headless Chromium, from opening a kernel to the row in the memory."""
 
 import json
 import os

@@ -43,6 +43,17 @@ def _converter() -> Any:
     return converter
 
 
+async def until(look: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+    """Ask again until the answer is there: a test waits for what happens, not for a time."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while loop.time() < end:
+        if found := await look():
+            return found
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"waited {seconds:.0f} s for {what}")
+
+
 class Editor(LanguageClient):
     """Applies edits only when they are for the version it has, as VS Code, Helix and Emacs do."""
 
@@ -55,6 +66,7 @@ class Editor(LanguageClient):
         self.versions: dict[str, int] = {}
         self.answers: list[str] = []
         self.questions: list[t.ShowMessageRequestParams] = []
+        self.patience = PATIENCE
         self.refreshed = {"lens": 0, "hint": 0}
         self.shown: list[str] = []
 
@@ -195,14 +207,10 @@ class Editor(LanguageClient):
         return await self.workspace_execute_command_async(params)
 
     async def until(self, look: Callable[[], Any], what: str) -> Any:
-        """Ask again until the answer is there: a test waits for what happens, not for a time."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + PATIENCE
-        while loop.time() < end:
-            if found := await look():
-                return found
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"waited {PATIENCE:.0f} s for {what}: {await self._scene()}")
+        try:
+            return await until(look, what, self.patience)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {await self._scene()}") from None
 
     async def _scene(self) -> str:
         lenses = [await self.titles(uri) for uri in self.texts]

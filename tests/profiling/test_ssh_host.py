@@ -138,9 +138,7 @@ async def test_a_python_too_old_says_so(sshd, tmp_path):
 
 async def test_a_chatty_shell_profile_is_skipped(sshd, tmp_path):
     chatty = tmp_path / "chatty"
-    chatty.write_text(
-        f"#!/bin/sh\necho Welcome; echo '@accelopt/1 x'\nexec {sys.executable} \"$@\"\n"
-    )
+    chatty.write_text(f"#!/bin/sh\necho Welcome; echo '@accelopt/1 x'\nexec {sys.executable} \"$@\"\n")
     chatty.chmod(0o755)
     box = sshd.host(python=str(chatty))
     assert "x" in (await answer(box, job("x = 1")))["names"]

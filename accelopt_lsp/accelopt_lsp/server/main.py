@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
 import sys
+import threading
+from typing import BinaryIO
+
+from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 
 from accelopt_lsp.server.backend import Backend
 from accelopt_lsp.server.server import AccelOptServer
@@ -38,4 +44,19 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    server.start_io(requests, answers)
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        asyncio.run(_serve(server, requests, answers))
+
+
+async def _serve(server: AccelOptServer, requests: BinaryIO, answers: BinaryIO) -> None:
+    """Serve until ``exit`` or the end of the input; an editor that was killed leaves nothing running either."""
+    server.protocol.set_writer(StdoutWriter(answers))
+    try:
+        await run_async(
+            stop_event=threading.Event(),
+            reader=StdinAsyncReader(requests),
+            protocol=server.protocol,
+            error_handler=server.report_server_error,
+        )
+    finally:
+        await server.close()

@@ -1,7 +1,8 @@
 """Read kernel files in a process of its own: parsing 20,000 lines would hold up every answer to the editor.
 
 The child runs ``read.py``. It gets a request and gives an answer, one at a time, as length-prefixed JSON; it executes
-none of the text. A child that dies is replaced at the next request.
+none of the text. A thread talks to it, so that cancelling a caller disturbs nothing; a child that dies is replaced at
+the next request.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
+import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from accelopt_agent.apply import Refusal, TextEdit
@@ -18,7 +22,8 @@ from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.plain import from_plain, to_plain
 
-_SECONDS = 30.0
+#: How long one answer may take.
+SECONDS = 30.0
 
 
 class ReaderDied(Exception):
@@ -27,9 +32,9 @@ class ReaderDied(Exception):
 
 class Reader:
     def __init__(self) -> None:
-        self._child: asyncio.subprocess.Process | None = None
-        self._turn = asyncio.Lock()
-        self._exchanges: set[asyncio.Task[Any]] = set()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
+        self._closed = False
 
     async def find_kernels(self, text: str) -> Discovery:
         """``kernels.find_kernels(text)``; text that the parser cannot survive gives one finding."""
@@ -59,51 +64,45 @@ class Reader:
 
     async def start(self) -> None:
         """Start the child ahead of the first request."""
-        async with self._turn:
-            await self._running_child()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._running_child)
 
-    async def close(self) -> None:
-        child, self._child = self._child, None
-        if child is not None and child.returncode is None:
-            child.kill()
-            await child.wait()
+    def close(self) -> None:
+        """End the child; a request that waits for it fails."""
+        self._closed = True
+        if self._child is not None:
+            self._child.kill()
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _ask(self, request: dict[str, Any]) -> Any:
-        """A request whose caller is cancelled goes on to its end, so that no answer meets the wrong request."""
-        exchange = asyncio.get_running_loop().create_task(self._exchange(request))
-        self._exchanges.add(exchange)
-        exchange.add_done_callback(self._exchanged)
-        return await asyncio.shield(exchange)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._exchange, request)
 
-    def _exchanged(self, exchange: asyncio.Task[Any]) -> None:
-        self._exchanges.discard(exchange)
-        if not exchange.cancelled():
-            exchange.exception()  # seen, in case nobody waits for it any more
-
-    async def _exchange(self, request: dict[str, Any]) -> Any:
+    def _exchange(self, request: dict[str, Any]) -> Any:
         body = json.dumps(request).encode()
-        async with self._turn:
-            child = await self._running_child()
-            assert child.stdin is not None
-            assert child.stdout is not None
-            try:
-                child.stdin.write(struct.pack(">I", len(body)) + body)
-                await child.stdin.drain()
-                head = await asyncio.wait_for(child.stdout.readexactly(4), _SECONDS)
-                answer = json.loads(await child.stdout.readexactly(struct.unpack(">I", head)[0]))
-            except asyncio.TimeoutError:
-                await self.close()
-                raise ReaderDied(f"no answer within {_SECONDS:.0f} s") from None
-            except (OSError, asyncio.IncompleteReadError):
-                await self.close()
-                raise ReaderDied("Python's parser crashed on it") from None
+        child = self._running_child()
+        assert child.stdin is not None
+        assert child.stdout is not None
+        limit = threading.Timer(SECONDS, child.kill)
+        limit.start()
+        try:
+            child.stdin.write(struct.pack(">I", len(body)) + body)
+            child.stdin.flush()
+            head = child.stdout.read(4)
+            data = child.stdout.read(struct.unpack(">I", head)[0]) if len(head) == 4 else b""
+            answer = json.loads(data)
+        except (OSError, ValueError):
+            child.kill()
+            child.wait()
+            raise ReaderDied(f"Python's parser crashed on it, or took longer than {SECONDS:.0f} s") from None
+        finally:
+            limit.cancel()
         if "raised" in answer:
             raise ReaderDied(answer["raised"])
         return answer["answer"]
 
-    async def _running_child(self) -> asyncio.subprocess.Process:
-        if self._child is None or self._child.returncode is not None:
-            pipe = asyncio.subprocess.PIPE
+    def _running_child(self) -> subprocess.Popen[bytes]:
+        if self._closed:
+            raise ReaderDied("the server is ending")
+        if self._child is None or self._child.poll() is not None:
             command = [sys.executable, "-m", "accelopt_lsp.server.read"]
-            self._child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._child

@@ -36,7 +36,7 @@ from accelopt_lsp.server.backend import (
 from accelopt_lsp.server.remembering import MemoryThread
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
-from accelopt_profiling.hosts.host import Host, HostUnreachable
+from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachable
 from accelopt_profiling.measurement import Dialect, FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.found import source_for
@@ -59,6 +59,7 @@ class Rooms:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
         self._memory = MemoryThread()
+        self._connecting: set[asyncio.Future[HostFacts]] = set()
         self._hosts: dict[tuple[str, str], Host] = {}
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
         self._memory_trouble: str | None = None
@@ -121,7 +122,9 @@ class Rooms:
             memory = None
         told = _Told(kernel, budget.candidates)
         try:
-            async with aclosing(optimize(request, self._host(settings), memory, model=model)) as events:
+            host = self._host(settings)
+            await self._connected(host)
+            async with aclosing(optimize(request, host, memory, model=model)) as events:
                 async for event in events:
                     for said in told.of(event):
                         yield said
@@ -149,6 +152,8 @@ class Rooms:
         return await asyncio.to_thread(_depends_on, file, Path(path).resolve())
 
     async def close(self) -> None:
+        if self._connecting:
+            await asyncio.wait(self._connecting, timeout=5)
         hosts = [host.close() for host in self._hosts.values()]
         await asyncio.gather(*hosts, return_exceptions=True)
         await self._memory.close()
@@ -158,18 +163,20 @@ class Rooms:
         host = self._host(file.settings)
         request = replace(_request(file), input_specs=self._input_specs)
         try:
+            await self._connected(host)
+            if host.remote:
+                self.host_problem(None)
             async with aclosing(run_profile(host, request)) as growing:
                 async for results in growing:
-                    if host.remote:
-                        self.host_problem(None)
                     yield results
-                return
+            return
         except HostUnreachable as error:
             if not host.remote:
                 raise HostDown(str(error)) from None
             self.host_problem(str(error))
         local = self._host(file.settings, "local")
         try:
+            await self._connected(local)
             async with aclosing(run_profile(local, request)) as growing:
                 async for results in growing:
                     yield results
@@ -182,6 +189,23 @@ class Rooms:
         if (name, described) not in self._hosts:
             self._hosts[name, described] = host_named(settings, name)
         return self._hosts[name, described]
+
+    async def _connected(self, host: Host) -> None:
+        """Connect to a host. A caller that is cancelled leaves the connecting to go on: a process whose start is
+        cut short in the middle is hard to get rid of, and the next profile needs it anyway.
+
+        Raises:
+            HostUnreachable
+        """
+        connecting = asyncio.ensure_future(host.facts())
+        self._connecting.add(connecting)
+        connecting.add_done_callback(self._connection_made)
+        await asyncio.shield(connecting)
+
+    def _connection_made(self, connecting: asyncio.Future[HostFacts]) -> None:
+        self._connecting.discard(connecting)
+        if not connecting.cancelled():
+            connecting.exception()  # told to whoever still waits
 
     async def _cached(self, file: FileText, key: str) -> FileMeasurement | None:
         try:

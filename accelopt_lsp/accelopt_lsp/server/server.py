@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import cattrs
@@ -83,6 +84,7 @@ class AccelOptServer(LanguageServer):
         self.problem_files = ProblemFiles(self)
         self.editing = Editing(self)
         self.watching = Watching(self)
+        self._closed = False
         self._background: set[asyncio.Task[None]] = set()
 
     def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -149,6 +151,10 @@ class AccelOptServer(LanguageServer):
             editor |= editor_settings(pushed.get("accelopt"))
         before = {state.uri: self.configuration.known(state.path) for state in self.board.files()}
         self.configuration.changed(editor)
+        root = self.workspace.root_path
+        targets = (await self.configuration.of(str(Path(root or Path.cwd()) / "kernel.py"))).target
+        self.status.target = f"{targets.triton} (Triton), {targets.nki} (NKI)"
+        self.status.update(self.jobs.running())
         for uri, settings in before.items():
             state = self.board.get(uri)
             if state is None:
@@ -171,13 +177,16 @@ class AccelOptServer(LanguageServer):
             await self.client_register_capability_async(types.RegistrationParams(registrations))
 
     async def close(self) -> None:
-        """End everything that runs, before the process ends."""
+        """End everything that runs, before the process ends. The second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         self.watching.close()
         self.editing.close()
         for task in self._background:
             task.cancel()
         await self.jobs.close()
-        await self.reader.close()
+        self.reader.close()
         await self.backend.close()
 
     def _background_done(self, task: asyncio.Task[None]) -> None:

@@ -168,6 +168,8 @@ def _answers(server: AccelOptServer) -> None:
 async def resolved(server: AccelOptServer, action: types.CodeAction) -> types.CodeAction:
     """A suggestion's action with its edit against the current text; without one, and a message, where it no longer
     fits."""
+    if action.data is None:
+        return action  # nothing to add: some clients resolve every action that has no edit
     data = action.data if isinstance(action.data, dict) else {}
     uri = data.get("uri")
     try:

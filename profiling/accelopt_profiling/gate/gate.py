@@ -17,7 +17,7 @@ from accelopt_profiling.gate.reach import hidden_modules, neutralised_names, run
 from accelopt_profiling.gate.reference import ReferenceParams, ReferenceResult
 from accelopt_profiling.gate.run import RunCase, RunParams
 from accelopt_profiling.gate.verdict import Reason, Verdict
-from accelopt_profiling.hosts.host import Host, JobFailed
+from accelopt_profiling.hosts.host import Host, HostFacts, JobFailed
 from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain
@@ -55,12 +55,13 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
         HostUnreachable: the host could not be reached, or was lost; nothing is known about the candidate.
     """
     cases = plan_cases(request.options)
+    facts = await host.facts()
     kernels = {k.name for k in find_kernels(request.candidate.files[request.candidate.kernel]).kernels}
     if request.dialect != "numpy" and request.kernel not in kernels:
         reason = Reason(
             "no-kernel", f"The candidate has no kernel {request.kernel}; it must rewrite it, not remove it."
         )
-        return _conclude(request, cases, Evidence(reasons=[reason]))
+        return _conclude(request, facts, cases, Evidence(reasons=[reason]))
     evidence = Evidence()
     try:
         async for progress in host.run(_job(request, cases)):
@@ -72,7 +73,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
         evidence.reasons.append(failed_step(failed.step, failed.error, _case_name(cases, evidence.running)))
     except ValueError as error:
         evidence.reasons.append(Reason("bad-answer", f"The host's answer cannot be read: {error}."))
-    return _conclude(request, cases, evidence)
+    return _conclude(request, facts, cases, evidence)
 
 
 def _job(request: GateRequest, cases: list[Case]) -> Job:
@@ -143,11 +144,13 @@ def _case_name(cases: list[Case], index: Any) -> str:
     return cases[index].name if isinstance(index, int) and 0 <= index < len(cases) else ""
 
 
-def _conclude(request: GateRequest, cases: list[Case], evidence: Evidence) -> tuple[Verdict, Receipt]:
+def _conclude(
+    request: GateRequest, facts: HostFacts, cases: list[Case], evidence: Evidence
+) -> tuple[Verdict, Receipt]:
     accepted, reasons, checks = decide(evidence, _launched_name(request))
     receipt = receipt_of(
         request.problem, _hash(request.candidate), _hash(request.original), request.kernel, request.dialect,
-        request.target, cases, evidence, accepted, reasons, checks,
+        request.target, facts, cases, evidence, accepted, reasons, checks,
     )  # fmt: skip
     return Verdict(accepted, reasons, checks, receipt.id), receipt
 

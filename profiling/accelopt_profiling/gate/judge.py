@@ -126,7 +126,12 @@ class _Case:
     def _read(self, name: str) -> list[Leaf] | None:
         try:
             return read_leaves(self.folder / name)
-        except ValueError as error:
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ) as error:  # a candidate may write anything there
             self._fail("wrong-output", f"The candidate's outputs cannot be read: {error}.")
             return None
 

@@ -60,7 +60,7 @@ class RunCase:
 def run(context: StepContext, params: RunParams) -> list[RunCase]:
     """Load the candidate, call it once per case with poisoned fresh outputs, and save what it returns."""
     forget_requests(context)
-    for name in params.hidden:
+    for name in set(params.hidden) - set(sys.modules) - set(sys.stdlib_module_names):
         sys.modules[name] = None  # type: ignore[assignment]  # importing it now raises ModuleNotFoundError
     with emulation(params.dialect, params.target):
         module = load_module(context)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.kernels import Discovery, find_kernels
+from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.problems.problem import ProblemError
 
 _NOT_ENTRIES = ("_", "test_", "bench", "main", "reference", "get_inputs")
@@ -16,10 +17,11 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
     Raises:
         ProblemError: none or several fit; the message lists them and says how to choose.
     """
-    names = launchers(text)
-    functions = {n.name: n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)}
+    tree, kernels = ast.parse(text), launchable_kernels(text)
+    names = launchers(tree, set(kernels))
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
     if not names:
-        names = [k.name for k in find_kernels(text).kernels if k.dialect == "nki" and not k.device_function]
+        names = [name for name, dialect in kernels.items() if dialect == "nki"]
     fitting = [n for n in names if n not in functions or accepts(functions[n], count)]
     if len(fitting) == 1:
         return fitting[0]
@@ -36,16 +38,18 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
     raise ProblemError("problem-invalid", message, file)
 
 
-def launchers(text: str) -> list[str]:
+def launchable_kernels(text: str, found: Discovery | None = None) -> dict[str, Dialect]:
+    """The kernels of a file that host code launches, with their dialects."""
+    return {k.name: k.dialect for k in (found or find_kernels(text)).kernels if not k.device_function}
+
+
+def launchers(tree: ast.Module, kernels: set[str]) -> list[str]:
     """Public top-level functions that launch a kernel of the file, directly or through another function of
     it.
 
     A function that another launcher calls is left out, and so are classes' methods.
     """
-    kernels = {k.name for k in find_kernels(text).kernels if not k.device_function and "." not in k.name}
-    functions = {
-        n.name: n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name not in kernels
-    }
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name not in kernels}
     calls = {name: called_names(node) for name, node in functions.items()}
     launching = {name for name, called in calls.items() if called & kernels}
     while more := {name for name, called in calls.items() if called & launching} - launching:

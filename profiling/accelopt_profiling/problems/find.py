@@ -167,7 +167,7 @@ class _Search:
         )
 
     def _selfrun(self) -> FoundProblem | None:
-        runs = own_runs(self.text)
+        runs = own_runs(self.text, self.discovery)
         if not runs:
             return None
         ways = [

@@ -26,6 +26,8 @@ RELATIVE_TOLERANCE = 2e-5  # rel_tol of NKIBench's KernelWrapper, in float32
 
 
 class NkiBenchProblem:
+    rearranges = True  # ``finish`` does something
+
     def __init__(self, module: ModuleType, file: str, entry: str | None, kernel_text: str) -> None:
         self._module, self._file, self._entry, self._kernel_text = module, file, entry, kernel_text
         for name in FUNCTIONS:

@@ -7,8 +7,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.problems.entry import called_names, launchers
+from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.problems.entry import called_names, launchable_kernels, launchers
 from accelopt_profiling.problems.recognise import is_main_guard
 
 
@@ -28,18 +28,19 @@ class OwnRuns:
         return self.main or self.module or bool(self.functions)
 
 
-def own_runs(text: str) -> OwnRuns:
-    """Find what of a kernel file launches its kernels when the file is run. A file that does not parse has
-    none.
+def own_runs(text: str, found: Discovery | None = None) -> OwnRuns:
+    """Find what of a kernel file launches its kernels when the file is run. A file that does not parse has none.
+
+    ``found`` are the kernels of ``text``, where they are known already.
     """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return OwnRuns()
-    kernels = {k.name for k in find_kernels(text).kernels if not k.device_function}
+    kernels = launchable_kernels(text, found)
     if not kernels:
         return OwnRuns()
-    nki = {k.name for k in find_kernels(text).kernels if k.dialect == "nki"}
+    nki = {name for name, dialect in kernels.items() if dialect == "nki"}
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name not in kernels}
     classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
     reaching = set(kernels)
@@ -64,7 +65,9 @@ def own_runs(text: str) -> OwnRuns:
         for name, node in functions.items()
         if name in reaching and name.startswith(("test", "bench")) and _runs_alone(node)
     ]
-    recorded = [n for n in launchers(text) if functions[n].args.args or functions[n].args.vararg]
+    recorded = [
+        n for n in launchers(tree, set(kernels)) if functions[n].args.args or functions[n].args.vararg
+    ]
     recorded += [  # ``attention = Attention.apply`` of an autograd function
         target.id
         for node in tree.body

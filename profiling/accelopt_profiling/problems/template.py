@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.problems.entry import launchers
+from accelopt_profiling.problems.entry import launchable_kernels, launchers
 
 #: Scalars by name: what a kernel's author most likely means by them.
 _SCALARS = {
@@ -72,7 +72,7 @@ def _entry(text: str, kernel: Kernel) -> tuple[ast.FunctionDef | None, bool]:
     own = functions.get(kernel.name.split("#")[0].split(".")[-1])
     called = [
         functions[n]
-        for n in launchers(text)
+        for n in launchers(tree, set(launchable_kernels(text)))
         if own is not None and _launches(functions, functions[n], own.name)
     ]
     if called:

@@ -80,7 +80,7 @@ wait('a suggestion', 150, function() return lens('proved faster') ~= nil end)
 seen.offer = lens('proved faster')
 wait('the end of the search', 150, function() return lens('cancel') == nil end)
 local before = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
-seen.action = choose('faster')
+seen.action = choose('x est%.')
 wait('the edit', 20, function() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') ~= before end)
 vim.cmd.write()
 seen.changed = true

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.launches import Launch, TritonKernel, open_triton
+from accelopt_agent.rules.specialising import divisions_as_flags
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 
@@ -23,34 +23,21 @@ class _Bound:
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
-    if kernel is None or not kernel.launches or kernel.decorator("triton.heuristics") is not None:
+    if kernel is None or not kernel.launches:
         return
-    heuristics = kernel.names.spelled("triton.heuristics")
     bounds = [
         b for c in kernel.source.walk(subject.function.body, cst.Comparison) if (b := _bound(kernel, c))
     ]
-    if not bounds or heuristics is None:
+    divisions = list(dict.fromkeys((b.size, b.block) for b in bounds))
+    declared = divisions_as_flags(kernel, divisions) if divisions else None
+    if declared is None:
         return
-    size, block = bounds[0].size, bounds[0].block
-    flag = f"EVEN_{size.upper()}"
-    same = [b for b in bounds if (b.size, b.block) == (size, block)]
-    parameters = list(kernel.source.walk(subject.function.params, cst.Param))
-    constexpr = kernel.spell("constexpr")
-    if flag in kernel.parameters or constexpr is None or subject.function.params.star_kwarg is not None:
-        return
-    source = kernel.source
-    edits: list[Edit] = []
-    for bound in same:
-        code = source.code(bound.comparison)
-        edits.append(source.replace_with_parentheses(bound.comparison, f"(({code}) | {flag})"))
-    # A parameter's own span leaves out its annotation and default.
-    end = max(source.end(part) for part in source.below(parameters[-1]))
-    default = " = False" if any(p.default is not None for p in parameters) else ""
-    edits.append(Edit(end, end, f", {flag}: {constexpr}{default}"))
-    condition = f'lambda args: args["{size}"] > 0 and args["{size}"] % args["{block}"] == 0'
-    jit = subject.function.decorators[-1]
-    edits.append(source.before(jit, f'@{heuristics}({{"{flag}": {condition}}})'))
-    yield Rewrite(tuple(edits), f"Compile a version without masks for {size} that {block} divides.")
+    flags, edits = declared
+    for bound in bounds:
+        text = f"(({kernel.source.code(bound.comparison)}) | {flags[bound.size, bound.block]})"
+        edits.append(kernel.source.replace_with_parentheses(bound.comparison, text))
+    what = " and ".join(f"{size} that {block} divides" for size, block in divisions)
+    yield Rewrite(tuple(edits), f"Compile a version without masks for {what}.")
 
 
 def _bound(kernel: TritonKernel, comparison: cst.Comparison) -> _Bound | None:

@@ -1,0 +1,140 @@
+"""How results read: every state of a lens, the numbers in it, and when two results differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from accelopt_agent.suggestion import Speedup
+from accelopt_lsp.features import wording
+from accelopt_lsp.features.change import change
+from accelopt_lsp.features.diagnostics import MOST, findings
+from accelopt_lsp.features.lens import result_title
+from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured
+
+KERNEL = Kernel("silu", "nki", 3, 2, 9, "hash")
+PASSED = Correctness("passed", "", 1.0)
+
+
+def estimate(us: float, share: float = 0.1) -> Latency:
+    return Latency(us, us * (1 - share), us * (1 + share), Known.ESTIMATED)
+
+
+def measured(us: float, low: float, high: float) -> Latency:
+    return Latency(us, low, high, Known.MEASURED)
+
+
+def result(latency: Latency, **more: object) -> KernelMeasurement:
+    base = KernelMeasurement(
+        "silu", 3, "nki", "trn1", correctness=PASSED, latency=latency, percent_of_peak=41.2, bound="VectorE",
+        content_hash="hash",
+    )  # fmt: skip
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+SHOWN = result(estimate(911))
+STATE = FileState("file:///k.py", "/k.py", read=True)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "profiling", "title"),
+    [
+        (KernelState(KERNEL), False, "not profiled yet"),
+        (KernelState(KERNEL), True, "profiling for trn1..."),
+        (KernelState(KERNEL, SHOWN), False, "est. 820-1,000 us on trn1 · 41 % of peak · VectorE bound"),
+        (KernelState(KERNEL, SHOWN), True, "est. 820-1,000 us on trn1 · 41 % of peak · VectorE bound · profiling..."),
+        (
+            KernelState(KERNEL, SHOWN, touched=True), False,
+            "before this edit: est. 820-1,000 us on trn1 · 41 % of peak · VectorE bound · save to profile again",
+        ),
+        (
+            KernelState(KERNEL, SHOWN, result(estimate(1111), content_hash="older")), False,
+            "est. 820-1,000 us on trn1 · 41 % of peak · VectorE bound · 18 % faster than last save",
+        ),
+        (
+            KernelState(KERNEL, result(measured(3.2, 3.1, 3.3), target="h100", bound=None)), False,
+            "measured 3.2 us on h100 · 41 % of peak",
+        ),
+        (
+            KernelState(KERNEL, result(estimate(20_000), correctness=Correctness("failed"))), False,
+            "wrong result · est. 18-22 ms on trn1 · 41 % of peak · VectorE bound",
+        ),
+        (
+            KernelState(KERNEL, result(estimate(911), correctness=Correctness())), False,
+            "est. 820-1,000 us on trn1 · 41 % of peak · VectorE bound · result not checked",
+        ),
+        (KernelState(KERNEL, result(Latency())), False, "not measured on trn1"),
+    ],
+)  # fmt: skip
+def test_titles(kernel: KernelState, profiling: bool, title: str) -> None:
+    assert result_title(STATE, kernel, "trn1", profiling) == title
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "says"),
+    [
+        (estimate(1000), estimate(500), "50 % faster than last save"),
+        (estimate(1000), estimate(1043), "4.3 % slower than last save"),
+        (estimate(1000), estimate(1005), "same as last save"),
+        (measured(10, 9.5, 10.5), measured(9.8, 9.4, 10.2), "same as last save"),
+        (measured(10, 9.9, 10.1), measured(9.5, 9.4, 9.6), "5.0 % faster than last save"),
+        (estimate(1000), measured(500, 490, 510), None),
+        (Latency(), estimate(500), None),
+    ],
+)
+def test_changes(before: Latency, now: Latency, says: str | None) -> None:
+    changed = change(result(before), result(now))
+    assert (str(changed) if changed else None) == says
+
+
+def test_another_target_or_host_is_no_change() -> None:
+    assert change(result(estimate(9), target="trn2"), result(estimate(5))) is None
+    assert change(result(estimate(9), host="lab"), result(estimate(5))) is None
+    assert change(None, result(estimate(5))) is None
+
+
+@pytest.mark.parametrize(
+    ("quantity", "text"),
+    [
+        (executed(114_688), "114,688"),
+        (executed(117_440_512, "B"), "117 MB"),
+        (executed(512, "B"), "512 B"),
+        (estimated(911.2, 819.9, 1002.4, "us"), "820-1,000 us"),
+        (executed(0.01234, "us"), "0.0123 us"),
+        (not_measured("us"), "-"),
+        (Quantity(41.25, Known.COMPILED, "%"), "41.2 %"),
+    ],
+)
+def test_quantities(quantity: Quantity, text: str) -> None:
+    assert wording.quantity(quantity) == text
+
+
+def test_a_speedup_says_how_it_is_known() -> None:
+    assert wording.speedup(Speedup(1.8, 1.6, 2.1, Known.ESTIMATED)) == "1.80x est. (1.60-2.10)"
+    assert wording.speedup(Speedup(1.8, 1.79, 1.82, Known.MEASURED)) == "1.80x measured (1.79-1.82)"
+
+
+def test_a_slower_version_is_a_warning_and_noise_is_none() -> None:
+    slower = KernelState(KERNEL, SHOWN, result(estimate(800), content_hash="older"))
+    assert [f.code for f in findings(replace(STATE, kernels=(slower,)))] == ["regression"]
+    noise = KernelState(KERNEL, SHOWN, result(estimate(900), content_hash="older"))
+    assert findings(replace(STATE, kernels=(noise,))) == []
+
+
+def test_what_a_run_found_is_old_after_an_edit_but_a_missing_problem_is_not() -> None:
+    found = (Finding("no-problem", 3, "information", "None."), Finding("timeout", 3, "error", "Too long."))
+    state = replace(STATE, kernels=(KernelState(KERNEL, touched=True),), run_findings=found)
+    said = {f.code: f for f in findings(state)}
+    assert said["no-problem"].message == "None."
+    assert (said["timeout"].severity, said["timeout"].message) == ("hint", "Before this edit: Too long.")
+
+
+def test_thousands_of_findings_are_counted() -> None:
+    found = tuple(Finding("masked-lanes", i, "hint", f"{i}") for i in range(1, 1001))
+    said = findings(replace(STATE, run_findings=found))
+    assert len(said) == MOST + 1
+    assert (said[-1].code, said[-1].message) == ("more-findings", "900 more findings are not shown.")
