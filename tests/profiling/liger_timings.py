@@ -84,7 +84,6 @@ def compare(data_csv: Path, liger_path: Path, kernels: Iterable[str] = ()) -> li
 
 
 def _row(entry: dict[str, str], liger_path: Path) -> Row:
-
     from accelopt_profiling.targets import load_gpu
     from accelopt_profiling.triton.compile import compile_launch
     from accelopt_profiling.triton.estimate import estimate
