@@ -53,8 +53,12 @@ def _from_history(kernel: KernelState) -> Iterator[Finding]:
 
 
 def _old(said: Iterable[Finding]) -> list[Finding]:
+    """What a run found out about older text; what it could not run without is as true as before."""
     return [
-        replace(f, severity="hint", message=f"Before this edit: {f.message}", quickfix=None) for f in said
+        f
+        if f.code in LASTING
+        else replace(f, severity="hint", message=f"Before this edit: {f.message}", quickfix=None)
+        for f in said
     ]
 
 
