@@ -16,6 +16,7 @@ from accelopt_agent.lines import Lines, split_lines
 from accelopt_agent.scopes import Scope, scope_named, scopes_of, statement_spans
 from accelopt_agent.suggestion import Suggestion
 from accelopt_profiling.kernels import Kernel, find_kernels
+from accelopt_profiling.parsing import parse_python
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _same_kernel(text: str, suggestion: Suggestion) -> Kernel:
 
 def _merge(current_text: str, suggestion: Suggestion, kernel: Kernel) -> list[TextEdit]:
     base, fast, now = (split_lines(t) for t in (suggestion.base_text, suggestion.text, current_text))
-    base_tree, now_tree = ast.parse(suggestion.base_text), ast.parse(current_text)
+    base_tree, now_tree = parse_python(suggestion.base_text), parse_python(current_text)
     base_scopes, now_scopes = scopes_of(base_tree), scopes_of(now_tree)
     base_line = next(
         (k.line for k in find_kernels(suggestion.base_text).kernels if k.name == suggestion.kernel), 0
@@ -266,4 +267,4 @@ def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:
 
 def _bodies(text: str) -> dict[str, str]:
     """The functions of ``text`` by name, as comparable syntax trees."""
-    return {s.name: ast.dump(s.node) for s in scopes_of(ast.parse(text))}
+    return {s.name: ast.dump(s.node) for s in scopes_of(parse_python(text))}

@@ -8,6 +8,7 @@ from collections import Counter
 from functools import lru_cache
 
 from accelopt_agent.scopes import scopes_of
+from accelopt_profiling.parsing import parse_python
 
 
 def file_fingerprint(text: str) -> str:
@@ -48,7 +49,7 @@ def _statements(text: str) -> tuple[str, ...]:
 
 def normalised(text: str) -> ast.Module:
     """The syntax tree without docstrings and other lone constants, local variables numbered by first binding."""
-    tree = ast.parse(text)
+    tree = parse_python(text)
     for scope in scopes_of(tree):
         _strip(scope.node)
         _Renamer(scope.node).visit(scope.node)

@@ -9,6 +9,7 @@ from accelopt_agent.lines import split_lines
 from accelopt_agent.matching import Occurrence, occurrences
 from accelopt_agent.scopes import scopes_of
 from accelopt_agent.template import Function, Template, declarations, names_in, templates_of
+from accelopt_profiling.parsing import parse_python
 
 
 def transfer(slow_text: str, fast_text: str, pair_kernel: str, text: str, kernel: str) -> str | None:
@@ -37,7 +38,7 @@ def transfer(slow_text: str, fast_text: str, pair_kernel: str, text: str, kernel
         return None
     text = _without_unused_buffers(text, kernel)
     try:
-        ast.parse(text)
+        parse_python(text)
     except SyntaxError:
         return None
     return text
@@ -47,14 +48,14 @@ def imported_names(text: str) -> frozenset[str]:
     """All names that imports bind anywhere in ``text``."""
     return frozenset(
         (alias.asname or alias.name).split(".")[0]
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse_python(text))
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     )
 
 
 def _function(text: str, name: str) -> Function | None:
-    return next((s.node for s in scopes_of(ast.parse(text)) if s.name == name), None)
+    return next((s.node for s in scopes_of(parse_python(text)) if s.name == name), None)
 
 
 def _visible(template: Template, modules: frozenset[str], here: frozenset[str]) -> bool:

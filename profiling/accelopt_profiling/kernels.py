@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from accelopt_profiling.measurement import Dialect, Finding
+from accelopt_profiling.parsing import parse_python
 
 #: Decorators that make a function a kernel, and the dialect they make it.
 _JIT: dict[str, Dialect] = {
@@ -106,7 +107,7 @@ def may_hold_kernels(text: str) -> bool:
 def find_kernels(text: str) -> Discovery:
     """Find the kernels of ``text``. A file that does not parse gives one finding and no kernel; nothing is raised."""
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except SyntaxError as error:
         finding = Finding(
             "syntax-error", error.lineno or 1, "error", f"The file does not parse: {error.msg}."

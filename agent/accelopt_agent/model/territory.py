@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from accelopt_agent.scopes import scopes_of
+from accelopt_profiling.parsing import parse_python
 
 
 def outside_changes(base_text: str, text: str, kernel: str) -> str | None:
@@ -25,7 +26,7 @@ def outside_changes(base_text: str, text: str, kernel: str) -> str | None:
 
 def _remainder(text: str, kernel: str) -> tuple[str, str] | None:
     """The file's syntax with the kernel's body and its launches blanked, and the kernel's signature."""
-    tree = ast.parse(text)
+    tree = parse_python(text)
     scope = next((s for s in scopes_of(tree) if s.name == kernel), None)
     if scope is None:
         return None

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from accelopt_profiling.jobs import Runtime, Source
+from accelopt_profiling.parsing import parse_python
 from accelopt_profiling.problems.imports import imported_names
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _hidden_paths(request: GateRequest) -> list[str]:
 
 def _kernel_file_calls(request: GateRequest, name: str) -> bool:
     """Whether the original's own functions use ``name`` (a model built from ``Model``, say): then it has to stay."""
-    tree = ast.parse(request.original.files[request.original.kernel])
+    tree = parse_python(request.original.files[request.original.kernel])
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != name:
             used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

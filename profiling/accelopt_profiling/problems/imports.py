@@ -8,6 +8,8 @@ import ast
 from collections.abc import Mapping
 from pathlib import Path
 
+from accelopt_profiling.parsing import parse_python
+
 MAX_FILES = 200
 MAX_BYTES = 4 << 20
 
@@ -44,7 +46,7 @@ def project_imports(texts: Mapping[Path, str], roots: list[Path], inside: Path) 
 def imported_names(text: str) -> list[tuple[str, int]]:
     """Dotted names that a file may import, with the level of a relative import (0 when absolute)."""
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError):
         return []
     names: list[tuple[str, int]] = []

@@ -6,6 +6,7 @@ import ast
 import json
 from dataclasses import dataclass
 
+from accelopt_profiling.parsing import parse_python
 from accelopt_profiling.problems.ref import ProblemKind
 
 NKIBENCH = ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs")
@@ -29,7 +30,7 @@ class Recognised:
 def recognise_python(text: str) -> Recognised:
     """What kind of problem a Python file holds. A file that holds parts of one says what is missing."""
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except SyntaxError as error:
         return Recognised(None, f"it does not parse: {error.msg}", error.lineno or 1)
     except (ValueError, RecursionError, MemoryError) as error:

@@ -8,6 +8,7 @@ import ast
 from dataclasses import dataclass, field
 
 from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.parsing import parse_python
 from accelopt_profiling.problems.entry import called_names, launchable_kernels, launchers
 from accelopt_profiling.problems.recognise import is_main_guard
 
@@ -34,7 +35,7 @@ def own_runs(text: str, found: Discovery | None = None) -> OwnRuns:
     ``found`` are the kernels of ``text``, where they are known already.
     """
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError):
         return OwnRuns()
     kernels = launchable_kernels(text, found)

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.parsing import parse_python
 from accelopt_profiling.problems.entry import launchable_kernels, launchers
 
 #: Scalars by name: what a kernel's author most likely means by them.
@@ -67,7 +68,7 @@ def problem_template(text: str, kernel: Kernel) -> str:
 
 def _entry(text: str, kernel: Kernel) -> tuple[ast.FunctionDef | None, bool]:
     """The function to call, and whether it still has to be written."""
-    tree = ast.parse(text)
+    tree = parse_python(text)
     functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
     own = functions.get(kernel.name.split("#")[0].split(".")[-1])
     called = [
