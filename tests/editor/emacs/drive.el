@@ -40,7 +40,7 @@
         (eglot-execute-command server (intern (plist-get command :command)) (plist-get command :arguments))))
     (plist-get chosen :title)))
 
-(let* ((work (getenv "WORK"))
+(let* ((work (file-name-as-directory (getenv "WORK")))
        (server (append (json-read-from-string (getenv "SERVER")) nil))
        (eglot-sync-connect 30)
        (eglot-confirm-server-initiated-edits nil)
