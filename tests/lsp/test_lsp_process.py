@@ -49,10 +49,10 @@ async def test_the_server_ends_with_its_editor(environment: dict[str, str], tmp_
     server.stdin.write(opening(tmp_path / "k.py"))
     await server.stdin.drain()
     await asyncio.wait_for(server.stdout.readline(), PATIENCE)
-    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    threads = Path(f"/proc/{server.pid}/task")
 
     async def child() -> str | None:
-        return next(iter(children.read_text().split()), None)
+        return next((pid for path in threads.glob("*/children") for pid in path.read_text().split()), None)
 
     reader = await until(child, "a child process")
     server.stdin.close()
