@@ -60,7 +60,7 @@ vsix: setup vscode-extension/node_modules/.installed
 
 editor: setup vsix
 	scripts/vscode-tools.sh
-	$(BIN)/python scripts/editor.py
+	$(BIN)/python scripts/workbench.py
 
 bench: setup
 	$(BIN)/accelopt bench self

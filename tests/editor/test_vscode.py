@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from editor import NODE, Workbench  # noqa: E402
+from workbench import NODE, Workbench  # noqa: E402
 
 pytestmark = pytest.mark.editor
 

@@ -138,6 +138,14 @@ def activation(kernel: NkiKernel, instruction: Instruction | None) -> Activation
     return None
 
 
+def square(kernel: NkiKernel, instruction: Instruction | None) -> Activation | None:
+    """A product of a tile with itself, as the activation that computes the same."""
+    both = pair(kernel, instruction)
+    if both is None or both.op != "multiply" or not kernel.source.same(both.left, both.right):
+        return None
+    return Activation(both.instruction, "square", both.left, None, None)
+
+
 def pair(kernel: NkiKernel, instruction: Instruction | None) -> Pair | None:
     if instruction is None:
         return None

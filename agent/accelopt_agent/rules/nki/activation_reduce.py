@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.elementwise import Reduction, activation, reduction
+from accelopt_agent.rules.elementwise import Reduction, activation, reduction, square
 from accelopt_agent.rules.instructions import NkiKernel, open_nki
 from accelopt_agent.rules.subject import Rewrite, Subject
 from accelopt_agent.rules.tiles import kind
@@ -29,7 +29,7 @@ def _fused(kernel: NkiKernel, found: Reduction) -> Rewrite | None:
     source, flow = kernel.source, kernel.flow
     total = found.instruction
     producer = kernel.definition(found.data)
-    before = activation(kernel, producer)
+    before = activation(kernel, producer) or square(kernel, producer)
     if producer is None or before is None or producer.statement is None or total.statement is None:
         return None
     if producer.statement.block is not total.statement.block or kind(kernel, before.data) != "tile":
@@ -58,7 +58,7 @@ def _fused(kernel: NkiKernel, found: Reduction) -> Rewrite | None:
             return None
     text = kernel.spell(
         "nisa.activation_reduce",
-        op=kernel.code(producer.get("op")) or kernel.names.spelled(f"neuronxcc.nki.language.{before.op}"),
+        op=kernel.names.spelled(f"neuronxcc.nki.language.{before.op}"),
         data=source.code(before.data),
         reduce_op=kernel.names.spelled("neuronxcc.nki.language.add"),
         reduce_res=result,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from accelopt_agent.rules.elementwise import scalar_steps
+from accelopt_agent.rules.flow import root_name
 from accelopt_agent.rules.instructions import NL, open_nki
 from accelopt_agent.rules.subject import Rewrite, Subject
 from accelopt_agent.rules.tiles import kind
@@ -23,17 +24,21 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
         multiply = kernel.names.spelled(f"{NL}.multiply")
         if step.reverse or kind(kernel, step.operand) != "column" or multiply is None:
             continue
+        name = f"reciprocal_{root_name(step.operand)}"
         reciprocal = kernel.spell("nisa.reciprocal", source.code(step.operand))
         text = kernel.spell(
             "nisa.tensor_scalar",
             source.code(found.data),
             multiply,
-            reciprocal or "",
+            name,
             dtype=kernel.code(instruction.get("dtype")),
             mask=kernel.code(instruction.get("mask")),
         )
-        if text is not None and reciprocal is not None:
-            edit = source.replace_with_parentheses(instruction.call, text)
-            yield Rewrite(
-                (edit,), "Multiply by the column's reciprocal: one divide per row, not per element."
-            )
+        statement = kernel.flow.statement_of(instruction.call)
+        if text is None or reciprocal is None or statement is None or kernel.flow.occurrences(name):
+            continue
+        edits = (
+            source.before(statement.node, f"{name} = {reciprocal}"),
+            source.replace_with_parentheses(instruction.call, text),
+        )
+        yield Rewrite(edits, "Multiply by the column's reciprocal: one divide per row, not per element.")

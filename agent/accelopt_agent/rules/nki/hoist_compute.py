@@ -29,7 +29,7 @@ def _computes(kernel: NkiKernel, statement: Statement) -> bool:
     value = statement.value
     function = value.func if isinstance(value, cst.Call) else None
     if isinstance(function, cst.Attribute) and function.attr.value == "broadcast_to":
-        return True
+        return True  # nl.broadcast_to(tile, ...) or tile.broadcast_to(...)
     instruction = kernel.instruction(value, statement) if value is not None else None
     if instruction is None or value is None:
         return False

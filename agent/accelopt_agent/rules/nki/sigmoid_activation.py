@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -16,46 +16,47 @@ from accelopt_agent.rules.subject import Rewrite, Subject
 
 @dataclass(frozen=True)
 class _Sigmoid:
-    """``1 / (1 + exp(-data))``; ``last`` is the instruction that has the result, ``inner`` those before it."""
+    """``1 / (1 + exp(-scale * data))``, times ``data`` where ``times_data``.
+
+    ``last`` is the instruction that has the result, ``inner`` are those before it.
+    """
 
     data: cst.BaseExpression
+    scale: float
     last: Instruction
     inner: tuple[Instruction, ...]
+    times_data: bool = False
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
-    for instruction in kernel.instructions:
-        silu = _silu(kernel, instruction)
-        if silu is not None:
-            rewrite = _replaced(kernel, silu, "silu")
-            if rewrite is not None:
-                yield rewrite
-    for instruction in kernel.instructions:
-        sigmoid = _sigmoid(kernel, instruction)
-        if sigmoid is not None:
-            rewrite = _replaced(kernel, sigmoid, "sigmoid")
+    for find in (_times_data, _sigmoid):
+        for instruction in kernel.instructions:
+            found = find(kernel, instruction)
+            rewrite = _replaced(kernel, found) if found is not None else None
             if rewrite is not None:
                 yield rewrite
 
 
-def _silu(kernel: NkiKernel, last: Instruction) -> _Sigmoid | None:
+def _times_data(kernel: NkiKernel, last: Instruction) -> _Sigmoid | None:
     """``x * sigmoid(x)``, or ``x / (1 + exp(-x))``."""
     product = pair(kernel, last)
     if product is None or last.statement is None:
         return None
     if product.op == "divide":
         found = _one_plus_exp(kernel, product.right, last)
-        return found if found and kernel.source.same(found.data, product.left) else None
+        fits = found is not None and kernel.source.same(found.data, product.left)
+        return replace(found, times_data=True) if found is not None and fits else None
     if product.op != "multiply":
         return None
     for factor, other in ((product.left, product.right), (product.right, product.left)):
         producer = kernel.producer(factor, last.statement)
         sigmoid = _sigmoid(kernel, producer) if producer else None
-        if sigmoid is not None and kernel.source.same(sigmoid.data, other):
-            return _Sigmoid(sigmoid.data, last, (*sigmoid.inner, sigmoid.last))
+        # With another scale than 1, the product would be computed as it is now.
+        if sigmoid is not None and sigmoid.scale == 1 and kernel.source.same(sigmoid.data, other):
+            return _Sigmoid(sigmoid.data, 1.0, last, (*sigmoid.inner, sigmoid.last), times_data=True)
     return None
 
 
@@ -71,7 +72,7 @@ def _sigmoid(kernel: NkiKernel, last: Instruction) -> _Sigmoid | None:
 
 
 def _one_plus_exp(kernel: NkiKernel, node: cst.BaseExpression, consumer: Instruction) -> _Sigmoid | None:
-    """The chain that makes ``node = 1 + exp(-data)`` for ``consumer`` alone."""
+    """The chain that makes ``node = 1 + exp(-scale * data)`` for ``consumer`` alone."""
     add = kernel.producer(node, consumer.statement) if consumer.statement else None
     steps = scalar_steps(kernel, add)
     if add is None or steps is None or add.statement is None or len(steps.steps) != 1:
@@ -85,37 +86,44 @@ def _one_plus_exp(kernel: NkiKernel, node: cst.BaseExpression, consumer: Instruc
     if not (kernel.same_mask(exp, add) and kernel.same_mask(add, consumer)):
         return None
     if found.scale is not None:
-        return _Sigmoid(found.data, consumer, (exp, add)) if number(kernel.flow, found.scale) == -1 else None
+        factor = number(kernel.flow, found.scale)
+        return None if factor is None else _Sigmoid(found.data, -factor, consumer, (exp, add))
     negation = kernel.producer(found.data, exp.statement)
     if negation is None or not kernel.same_mask(negation, exp):
         return None
     if negation.path == f"{NL}.negative":
-        return _Sigmoid(negation["x"], consumer, (negation, exp, add))
+        return _Sigmoid(negation["x"], 1.0, consumer, (negation, exp, add))
     times = scalar_steps(kernel, negation)
     if times is not None and len(times.steps) == 1 and times.steps[0].op == "multiply":
-        minus = number(kernel.flow, times.steps[0].operand) == -1
-        return _Sigmoid(times.data, consumer, (negation, exp, add)) if minus else None
+        factor = number(kernel.flow, times.steps[0].operand)
+        return None if factor is None else _Sigmoid(times.data, -factor, consumer, (negation, exp, add))
     return None
 
 
-def _replaced(kernel: NkiKernel, found: _Sigmoid, op: str) -> Rewrite | None:
+def _replaced(kernel: NkiKernel, found: _Sigmoid) -> Rewrite | None:
     last, first = found.last, found.inner[0]
     if last.statement is None or first.statement is None:
         return None
     if not kernel.flow.unchanged(first.statement, last.statement, kernel.flow.variables(found.data)):
         return None
+    data, silu = kernel.source.code(found.data), found.times_data and found.scale == 1
+    options = {"mask": kernel.code(last.get("mask")), "dtype": kernel.code(last.get("dtype"))}
     text = kernel.spell(
         "nisa.activation",
-        op=kernel.names.spelled(f"{NL}.{op}"),
-        data=kernel.source.code(found.data),
-        mask=kernel.code(last.get("mask")),
-        dtype=kernel.code(last.get("dtype")),
+        op=kernel.names.spelled(f"{NL}.{'silu' if silu else 'sigmoid'}"),
+        data=data,
+        scale=None if found.scale == 1 else repr(found.scale),
+        **options,
     )
+    if text is not None and found.times_data and not silu:
+        text = kernel.spell("nl.multiply", data, text, **options)
     if text is None:
         return None
     edits: list[Edit] = [kernel.source.replace_with_parentheses(last.call, text)]
     for inner in found.inner:
         edits += kernel.without(inner)
-    return Rewrite(
-        tuple(edits), f"Compute {op} as one activation instead of {len(found.inner) + 1} instructions."
+    what, count = (
+        "silu" if silu else "sigmoid",
+        len(found.inner) + (0 if found.times_data and not silu else 1),
     )
+    return Rewrite(tuple(edits), f"Compute {what} as one activation instead of {count} instructions.")
