@@ -34,8 +34,9 @@ class Usage:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One call of a model: tokens as the server counted them, seconds with all retries, money at the configured
-    price (None without one), and the fault that ended it, if any."""
+    """One call of a model: tokens as the server counted them (``estimated`` where it told none), ``tokens_cached`` of
+    those read out of its cache; seconds with all retries, money at the configured price (None without one), and the
+    fault that ended it, if any."""
 
     role: str
     model: str
@@ -44,6 +45,8 @@ class ModelCall:
     seconds: float
     money: float | None
     fault: str = ""
+    tokens_cached: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,24 +13,42 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reply:
-    """``body`` None closes the connection without a word; ``hang`` sends nothing until the server stops."""
+    """``body`` None closes the connection without a word; ``hang`` sends nothing until the server stops.
+
+    ``events`` are sent as a stream where the request asks for one: ``cut`` then closes it before its end, ``hang``
+    keeps it open and silent after the last event, ``endless`` sends the last event until the reader goes away.
+    """
 
     status: int = 200
     body: bytes | None = b""
     hang: bool = False
     cut: bool = False  # announces more than it sends
+    events: tuple[str, ...] = ()
+    endless: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 def says(
-    text: str | None, finish: str = "stop", tokens: tuple[int, int] = (100, 20), **message: Any
+    text: str | None,
+    finish: str | None = "stop",
+    tokens: tuple[int, int] | None = (100, 20),
+    cached: int = 0,
+    pieces: int = 3,
+    streams: bool = True,
+    **message: Any,
 ) -> Reply:
-    """A chat completion with this text."""
-    choice = {
-        "index": 0,
-        "finish_reason": finish,
-        "message": {"role": "assistant", "content": text, **message},
-    }
-    usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
+    """A chat completion with this text, in so many ``pieces`` where the request asks for a stream."""
+    usage: dict[str, Any] | None = None
+    if tokens is not None:
+        details = {"prompt_tokens_details": {"cached_tokens": cached}} if cached else {}
+        usage = {
+            "prompt_tokens": tokens[0],
+            "completion_tokens": tokens[1],
+            "total_tokens": sum(tokens),
+            **details,
+        }
+    whole = {"role": "assistant", "content": text, **message}
+    choice = {"index": 0, "finish_reason": finish, "message": whole}
     data = {
         "id": "c",
         "object": "chat.completion",
@@ -39,45 +57,104 @@ def says(
         "choices": [choice],
         "usage": usage,
     }
-    return Reply(200, json.dumps(data).encode())
+    size = -(-len(text) // pieces) if text else 1
+    deltas: list[dict[str, Any]] = [{"role": "assistant", **message}]
+    deltas += [{"content": text[at : at + size]} for at in range(0, len(text), size)] if text else []
+    events = [chunk(delta) for delta in deltas]
+    events += [chunk({}, finish)] if finish else []
+    events += [chunk(None, usage=usage)] if usage else []
+    return Reply(200, json.dumps(data).encode(), events=(*events, "[DONE]") if streams else ())
 
 
-def error(status: int) -> Reply:
-    return Reply(status, json.dumps({"error": {"message": "no", "type": "toy"}}).encode())
+def chunk(delta: dict[str, Any] | None, finish: str | None = None, usage: Any = None) -> str:
+    """One event of a stream; without a ``delta`` it has no choice."""
+    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
+    data = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "toy", "choices": choices}
+    return json.dumps({**data, "usage": usage})
+
+
+def error(status: int, message: str = "no", **headers: str) -> Reply:
+    """A refusal of the server; ``headers`` are named with underscores."""
+    body = json.dumps({"error": {"message": message, "type": "toy"}}).encode()
+    return Reply(status, body, headers=tuple((k.replace("_", "-"), v) for k, v in headers.items()))
 
 
 @dataclass
 class PlayedModel:
-    """``asked`` holds the requests that came, ``headers`` theirs."""
+    """``asked`` holds the requests that came, ``headers`` theirs. ``left`` is set when a reader of an endless or
+    silent stream went away."""
 
     url: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    left: threading.Event = field(default_factory=threading.Event)
+    came: threading.Event = field(default_factory=threading.Event)
 
 
 @contextmanager
-def playing(replies: Sequence[Reply]) -> Iterator[PlayedModel]:
-    """A server on the loopback that gives ``replies`` one after another, the last one again and again."""
+def playing(replies: Sequence[Reply], models: Sequence[str] = ()) -> Iterator[PlayedModel]:
+    """A server on the loopback that gives ``replies`` one after another, the last one again and again, and says
+    that it has ``models``."""
     played, stop, left = PlayedModel(), threading.Event(), list(replies)
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._send(
+                Reply(200, json.dumps({"object": "list", "data": [{"id": m} for m in models]}).encode())
+            )
+
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length", "0"))
-            played.asked.append(json.loads(self.rfile.read(length)))
+            asked = json.loads(self.rfile.read(length))
+            played.asked.append(asked)
             played.headers.append({k.lower(): v for k, v in self.headers.items()})
+            played.came.set()
             reply = left.pop(0) if len(left) > 1 else left[0]
-            if reply.hang:
+            if reply.events and asked.get("stream"):
+                self._stream(reply)
+            elif reply.hang:
                 stop.wait()
-                return
-            if reply.body is None:
+            elif reply.body is None:
                 self.close_connection = True
-                return
+            else:
+                self._send(reply)
+
+        def _send(self, reply: Reply) -> None:
+            assert reply.body is not None
             self.send_response(reply.status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(reply.body) + (1000 if reply.cut else 0)))
+            for name, value in reply.headers:
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(reply.body)
             self.close_connection = reply.cut
+
+        def _stream(self, reply: Reply) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            for event in reply.events:
+                self._event(event)
+            try:
+                while reply.endless and not stop.is_set():
+                    self._event(reply.events[-1])
+                if reply.hang:
+                    while not stop.is_set() and self.connection.recv(1):
+                        pass
+                    played.left.set()
+            except OSError:
+                played.left.set()
+            self.close_connection = reply.cut or reply.hang or reply.endless
+            if not self.close_connection:
+                self.wfile.write(b"0\r\n\r\n")
+
+        def _event(self, data: str) -> None:
+            sent = f"data: {data}\n\n".encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(sent), sent))
 
         def log_message(self, format: str, *args: Any) -> None:
             """Says nothing."""

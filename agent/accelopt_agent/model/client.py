@@ -3,72 +3,233 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import difflib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_agent.model.settings import ModelSettings, api_key
+from accelopt_agent.model.answer import Answer, Reading, Unusable, whole
+from accelopt_agent.model.keys import api_key, without_key
+from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.model.traits import Schema, remember_traits, traits_of
+from accelopt_agent.model.waiting import asked_pause, pause
+
+__all__ = ["Answer", "ModelFault", "Schema", "ask"]
 
 
 class ModelFault(Exception):
     """No usable answer, as one line. ``final``: asking again in this run is of no use. The token counts are those
-    of an answer that came but is not usable: it was paid for."""
+    of what came all the same: it was paid for (``Answer`` says what they mean)."""
 
-    def __init__(self, message: str, *, final: bool = False, tokens_in: int = 0, tokens_out: int = 0) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        final: bool = False,
+        tokens_in: int = 0,
+        tokens_out: int = 0,
+        tokens_cached: int = 0,
+        estimated: bool = False,
+    ) -> None:
         super().__init__(message)
         self.final, self.tokens_in, self.tokens_out = final, tokens_in, tokens_out
+        self.tokens_cached, self.estimated = tokens_cached, estimated
 
 
-@dataclass(frozen=True)
-class Answer:
-    """``text`` as the model wrote it. Token counts are the server's own; 0 where it does not tell them."""
+@dataclass
+class _Spent:
+    """The tokens of the tries of one call."""
 
-    text: str
-    tokens_in: int
-    tokens_out: int
+    read: int = 0
+    written: int = 0
+    cached: int = 0
+    estimated: bool = False
+
+    def add(self, reading: Reading) -> None:
+        read, written, cached, estimated = reading.tokens
+        self.read, self.written, self.cached = self.read + read, self.written + written, self.cached + cached
+        self.estimated = self.estimated or estimated
+
+    def fault(self, message: str, *, final: bool) -> ModelFault:
+        return ModelFault(
+            message, final=final, tokens_in=self.read, tokens_out=self.written,
+            tokens_cached=self.cached, estimated=self.estimated,
+        )  # fmt: skip
+
+    def answer(self, text: str) -> Answer:
+        return Answer(text, self.read, self.written, self.cached, self.estimated)
 
 
-async def ask(settings: ModelSettings, system: str, user: str, *, backoff_seconds: float = 1.0) -> Answer:
-    """Ask once; a server that is busy or out of reach is asked again, ``settings.attempts`` times in all, with
-    pauses that double from ``backoff_seconds``. Never another model or address.
+@dataclass(eq=False)
+class _TryAgain(Exception):
+    """This try failed, another may not. ``pause`` is what the server asks to wait, in seconds."""
 
-    Raises:
-        ModelFault: the package is missing, the server does not answer, or the answer is empty, refused or cut off.
-    """
-    openai = _package()
-    where = f"The model {settings.model} at {settings.base_url}"
-    client = openai.AsyncOpenAI(
-        base_url=settings.base_url,
-        api_key=api_key(settings) or "none",
-        timeout=settings.seconds,
-        max_retries=0,
-    )
-    async with client:
+    message: str
+    pause: float | None = None
+
+
+@dataclass
+class _Call:
+    """One question. The key is known here and shown nowhere."""
+
+    settings: ModelSettings
+    messages: list[dict[str, str]]
+    schema: Schema | None
+    openai: Any
+    key: str | None = field(repr=False)
+    spent: _Spent = field(default_factory=_Spent)
+
+    @property
+    def where(self) -> str:
+        return f"The model {self.settings.model} at {self.settings.base_url}"
+
+    async def answer(self, client: Any, backoff_seconds: float) -> Answer:
+        """Try until there is an answer or no more try is left. Raises ModelFault."""
+        settings = self.settings
         for attempt in range(1, settings.attempts + 1):
             try:
-                reply = await asyncio.wait_for(_call(client, settings, system, user), settings.seconds)
-                return _read(reply, where)
-            except openai.AuthenticationError:
-                message = f"{where} refuses the key; set {settings.key_variable} to a valid one."
-                raise ModelFault(message, final=True) from None
-            except openai.NotFoundError:
-                raise ModelFault(f"{where} does not exist; check model and address.", final=True) from None
-            except (openai.APITimeoutError, asyncio.TimeoutError):
-                fault = f"{where} did not answer within {settings.seconds:g} s."
-            except openai.RateLimitError:
-                fault = f"{where} is busy (HTTP 429)."
-            except openai.InternalServerError as error:
-                fault = f"{where} failed (HTTP {error.status_code})."
-            except openai.APIConnectionError:
-                fault = f"{where} cannot be reached."
-            except openai.APIStatusError as error:
-                raise ModelFault(
-                    f"{where} rejects the request (HTTP {error.status_code}).", final=True
-                ) from None
-            except (openai.OpenAIError, ValueError) as error:
-                fault = f"{where} answered what is no answer ({type(error).__name__})."
-            if attempt < settings.attempts:
-                await asyncio.sleep(backoff_seconds * 2 ** (attempt - 1))
-    raise ModelFault(f"{fault} It was tried {settings.attempts} times.", final=True)
+                return await self._understood(client)
+            except _TryAgain as fault:
+                wait = pause(attempt, backoff_seconds, fault.pause)
+                last = attempt == settings.attempts
+                message = f"{fault.message} It was tried {settings.attempts} times." if last else ""
+                if not last and wait > settings.patience_seconds:
+                    message = f"{fault.message} It asks to wait {wait:.0f} s, longer than a run waits."
+                if message:
+                    raise self.spent.fault(message, final=True) from None
+                await asyncio.sleep(wait)
+        raise AssertionError("attempts is at least 1")
+
+    async def _understood(self, client: Any) -> Answer:
+        """One try, without what the server does not understand. Raises _TryAgain or ModelFault."""
+        openai = self.openai
+        while True:
+            traits = traits_of(self.settings)
+            try:
+                return await self._try(client, traits.options(self.settings, self.schema))
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                said = without_key(str(getattr(error, "message", error)), self.key)
+                lesser = traits.without_what(str(getattr(error, "message", error)), self.schema)
+                if lesser is None:
+                    message = f"{self.where} rejects the request (HTTP {error.status_code}): {said}"
+                    raise self.spent.fault(message, final=True) from None
+                remember_traits(self.settings, lesser)
+
+    async def _try(self, client: Any, options: dict[str, Any]) -> Answer:
+        openai, settings, where = self.openai, self.settings, self.where
+        prompt = sum(len(m["content"]) for m in self.messages)
+        reading = Reading(prompt, settings.answer_tokens)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            return await asyncio.wait_for(self._read(client, options, reading), settings.longest_seconds)
+        except (openai.BadRequestError, openai.UnprocessableEntityError):
+            raise
+        except Unusable as fault:
+            self.spent.add(reading)
+            raise self.spent.fault(f"{where} {fault}.", final=False) from None
+        except openai.AuthenticationError:
+            message = f"{where} refuses the key; set {settings.key_variable} to a valid one."
+            raise self.spent.fault(message, final=True) from None
+        except openai.NotFoundError:
+            message = f"{where} does not exist; check model and address.{await self._models(client)}"
+            raise self.spent.fault(message, final=True) from None
+        except openai.RateLimitError as error:
+            raise _TryAgain(f"{where} is busy (HTTP 429).", asked_pause(error.response.headers)) from None
+        except openai.InternalServerError as error:
+            message = f"{where} failed (HTTP {error.status_code})."
+            raise _TryAgain(message, asked_pause(error.response.headers)) from None
+        except openai.APIStatusError as error:
+            said = without_key(str(error.message), self.key)
+            message = f"{where} rejects the request (HTTP {error.status_code}): {said}"
+            raise self.spent.fault(message, final=True) from None
+        except (openai.APITimeoutError, asyncio.TimeoutError):
+            self.spent.add(reading)
+            slow = "go on" if reading.pieces else "answer"
+            message = f"{where} did not {slow} within {settings.seconds:g} s."
+            if loop.time() - started >= settings.longest_seconds:
+                message = f"{where} was not done after {settings.longest_seconds:g} s."
+            raise _TryAgain(message) from None
+        except openai.APIConnectionError:
+            self.spent.add(reading)
+            broke = "broke off in the middle of its answer" if reading.pieces else "cannot be reached"
+            raise _TryAgain(f"{where} {broke}.") from None
+        except (openai.OpenAIError, ValueError) as error:
+            self.spent.add(reading)
+            said = without_key(str(error), self.key) if type(error) is openai.APIError else ""
+            no_answer = (
+                f"reports a failure: {said}"
+                if said
+                else f"answered what is no answer ({type(error).__name__})."
+            )
+            raise _TryAgain(f"{where} {no_answer}") from None
+
+    async def _read(self, client: Any, options: dict[str, Any], reading: Reading) -> Answer:
+        calls = client.chat.completions.with_streaming_response
+        seconds = self.settings.seconds
+        request = calls.create(model=self.settings.model, messages=self.messages, **options)
+        async with request as response:
+            kind = str(response.headers.get("content-type", ""))
+            streamed = bool(options["stream"]) and "event-stream" in kind
+            if streamed:
+                events = (await response.parse()).__aiter__()
+                while (event := await asyncio.wait_for(_next(events), seconds)) is not None:
+                    reading.take(event)
+            else:
+                reading.take(whole(await asyncio.wait_for(self._body(response), seconds)))
+        found = reading.finish(streamed=streamed)
+        self.spent.add(reading)
+        return self.spent.answer(found.text)
+
+    async def _body(self, response: Any) -> bytes:
+        try:
+            body: bytes = await response.read()
+        except Exception:  # here the package lets the errors of whichever HTTP library it has through
+            raise _TryAgain(f"{self.where} broke off in the middle of its answer.") from None
+        return body
+
+    async def _models(self, client: Any) -> str:
+        """Which models the address has instead, as a remark; it is not asked for any of them."""
+        try:
+            listed = await asyncio.wait_for(client.models.list(), min(5.0, self.settings.seconds))
+            names = [str(m.id) for m in listed.data][:200]
+        except (self.openai.OpenAIError, asyncio.TimeoutError, ValueError, AttributeError, TypeError):
+            return ""
+        close = difflib.get_close_matches(self.settings.model, names, n=3, cutoff=0.3) or names[:3]
+        return " " + without_key(f"It has {', '.join(close)}.", self.key) if close else ""
+
+
+async def ask(
+    settings: ModelSettings,
+    system: str,
+    user: str,
+    *,
+    backoff_seconds: float = 1.0,
+    schema: Schema | None = None,
+) -> Answer:
+    """Ask once, streaming; a server that is busy or out of reach is asked again, ``settings.attempts`` times in all,
+    with pauses that double from ``backoff_seconds`` or are as long as it asks. Never another model or address.
+
+    With a ``schema`` the server is asked to hold the model to it; one that cannot is asked without, so what comes
+    back is still to be read with care (``structured.read_object``). Cancelling closes the connection, which ends the
+    server's work.
+
+    Raises:
+        ModelFault: the package is missing, the server does not answer, or the answer is empty, refused, cut off or
+            endless.
+    """
+    openai, key = _package(), api_key(settings)
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+    call = _Call(settings, messages, schema, openai, key)
+    client = openai.AsyncOpenAI(
+        base_url=settings.base_url, api_key=key or "none", timeout=settings.seconds, max_retries=0
+    )
+    async with client:
+        return await call.answer(client, backoff_seconds)
+
+
+async def _next(events: AsyncIterator[Any]) -> Any:
+    return await anext(events, None)
 
 
 def _package() -> Any:
@@ -78,42 +239,3 @@ def _package() -> Any:
         message = "The package openai is missing; install accelopt-lsp[model] to use a model."
         raise ModelFault(message, final=True) from None
     return openai
-
-
-async def _call(client: Any, settings: ModelSettings, system: str, user: str) -> Any:
-    options: dict[str, Any] = {} if settings.temperature is None else {"temperature": settings.temperature}
-    return await client.chat.completions.create(
-        model=settings.model,
-        messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
-        max_tokens=settings.answer_tokens,
-        **options,
-    )
-
-
-def _read(reply: Any, where: str) -> Answer:
-    """What the reply says; the server is untrusted, so every part of it may be missing.
-
-    Raises:
-        ModelFault: there is no usable text in it.
-    """
-    usage = getattr(reply, "usage", None)
-    tokens = _count(getattr(usage, "prompt_tokens", 0)), _count(getattr(usage, "completion_tokens", 0))
-    choices = getattr(reply, "choices", None)
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = getattr(choice, "message", None)
-    text = getattr(message, "content", None)
-    reason = getattr(choice, "finish_reason", None)
-    problem = None
-    if getattr(message, "refusal", None) or reason == "content_filter":
-        problem = "refuses to answer"
-    elif reason == "length":
-        problem = "was cut off at the length limit"
-    elif not isinstance(text, str) or not text.strip():
-        problem = "gave an empty answer"
-    if problem is not None or not isinstance(text, str):
-        raise ModelFault(f"{where} {problem}.", tokens_in=tokens[0], tokens_out=tokens[1])
-    return Answer(text, *tokens)
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0

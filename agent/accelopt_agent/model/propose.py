@@ -6,10 +6,10 @@ import time
 
 from accelopt_agent.budget import Meter
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.events import ModelCall
 from accelopt_agent.model.client import ModelFault, ask
 from accelopt_agent.model.digest import digest, history
 from accelopt_agent.model.edits import BadAnswer, apply_edits, read_edits
+from accelopt_agent.model.ledger import entry
 from accelopt_agent.model.prompt import fenced, render
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.territory import outside_changes
@@ -56,14 +56,10 @@ class ModelProposer:
         try:
             answer = await ask(self._settings, system, user, backoff_seconds=self._backoff)
         except ModelFault as fault:
-            self._book(role, fault.tokens_in, fault.tokens_out, time.monotonic() - started, str(fault))
+            self._meter.book(entry(role, self._settings, fault, time.monotonic() - started))
             raise
-        self._book(role, answer.tokens_in, answer.tokens_out, time.monotonic() - started, "")
+        self._meter.book(entry(role, self._settings, answer, time.monotonic() - started))
         return answer.text
-
-    def _book(self, role: str, tokens_in: int, tokens_out: int, seconds: float, fault: str) -> None:
-        money = self._settings.money(tokens_in, tokens_out)
-        self._meter.book(ModelCall(role, self._settings.model, tokens_in, tokens_out, seconds, money, fault))
 
     def _candidate(self, node: Node, plan: str, answer: str) -> Candidate:
         text = apply_edits(node.text, read_edits(answer))

@@ -1,13 +1,12 @@
-"""Which model is asked, where, and with what key. The key itself is in none of these settings."""
+"""Which model is asked, where, and what it may be told. The key itself is in none of these settings."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-#: The service name under which keys are kept in the system keyring.
-KEYRING_SERVICE = "accelopt"
+#: How much of a file a model is shown: all of it, or the kernel alone.
+Share = Literal["file", "kernel"]
 
 
 @dataclass(frozen=True)
@@ -16,8 +15,11 @@ class ModelSettings:
 
     The key is read from the environment variable ``key_variable`` or, where that is not set, from the system keyring
     (service "accelopt", user ``base_url``); an address without a key is asked without one. Prices are per million
-    tokens in any currency; without both of them no money is counted. ``seconds`` bounds one answer, ``answer_tokens``
-    its length; ``attempts`` counts the tries of one call when the server is busy or out of reach.
+    tokens in any currency; without ``price_in`` and ``price_out`` no money is counted, and without ``price_cached``
+    tokens out of the server's cache cost what the others cost. ``seconds`` bounds the wait for an answer and for each
+    further piece of it, ``longest_seconds`` the whole answer, ``answer_tokens`` its length; ``attempts`` counts the
+    tries of one call when the server is busy or out of reach, and ``patience_seconds`` is the longest pause that a
+    busy server may ask for. ``share`` says what of the file the model is shown.
     """
 
     base_url: str
@@ -29,28 +31,15 @@ class ModelSettings:
     seconds: float = 120.0
     answer_tokens: int = 8192
     attempts: int = 3
+    price_cached: float | None = None
+    longest_seconds: float = 600.0
+    patience_seconds: float = 60.0
+    share: Share = "file"
 
-    def money(self, tokens_in: int, tokens_out: int) -> float | None:
-        """The price of one call; None when no price is configured."""
+    def money(self, tokens_in: int, tokens_out: int, tokens_cached: int = 0) -> float | None:
+        """The price of one call, of whose ``tokens_in`` the server had ``tokens_cached``; None without prices."""
         if self.price_in is None or self.price_out is None:
             return None
-        return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
-
-
-def api_key(settings: ModelSettings, environ: Mapping[str, str] | None = None) -> str | None:
-    """The key for the settings' address, from the environment or the system keyring; None where there is none."""
-    found = (os.environ if environ is None else environ).get(settings.key_variable, "").strip()
-    return found or _from_keyring(settings.base_url)
-
-
-def _from_keyring(user: str) -> str | None:
-    try:
-        import keyring
-        from keyring.errors import KeyringError
-    except ImportError:
-        return None
-    try:
-        found: str | None = keyring.get_password(KEYRING_SERVICE, user)
-    except KeyringError:
-        return None
-    return found
+        cached = min(tokens_cached, tokens_in)
+        cheap = self.price_in if self.price_cached is None else self.price_cached
+        return ((tokens_in - cached) * self.price_in + cached * cheap + tokens_out * self.price_out) / 1e6

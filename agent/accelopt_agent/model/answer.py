@@ -1,0 +1,121 @@
+"""What a server answers, read piece by piece. It is untrusted: every part of it may be missing or of a wrong kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from accelopt_agent.model.repetition import repeats_itself
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``text`` as the model wrote it, without what it thought aloud. Token counts are the server's own;
+    ``estimated`` where it tells none: then four characters count as one. ``tokens_cached`` of ``tokens_in`` came
+    out of the server's cache."""
+
+    text: str
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int = 0
+    estimated: bool = False
+
+
+class Unusable(Exception):
+    """The answer cannot be used, whatever follows. The message goes on after "The model M at A"."""
+
+
+#: A server that goes on beyond what was asked for is cut off at this many characters per token.
+_CHARACTERS_PER_TOKEN = 12
+_THOUGHT = re.compile(r"\A\s*<think(ing)?>.*?(</think(ing)?>|\Z)", re.DOTALL)
+
+
+@dataclass
+class Reading:
+    """An answer as it comes in. ``prompt_characters`` are those that were sent."""
+
+    prompt_characters: int
+    answer_tokens: int
+    text: str = ""
+    thought: int = 0  # characters that came as reasoning
+    reason: str | None = None
+    refused: bool = False
+    usage: Any = None
+    pieces: int = 0
+    _checked: int = field(default=0, repr=False)
+
+    def take(self, event: Any) -> None:
+        """One chunk of a stream, or a whole completion.
+
+        Raises:
+            Unusable: the model repeats itself, or writes far more than was asked for.
+        """
+        self.pieces += 1
+        self.usage = _part(event, "usage") or self.usage
+        choices = _part(event, "choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        said = _part(choice, "delta") or _part(choice, "message")
+        if isinstance(text := _part(said, "content"), str):
+            self.text += text
+        for name in ("reasoning_content", "reasoning"):
+            if isinstance(text := _part(said, name), str):
+                self.thought += len(text)
+        self.refused = self.refused or bool(_part(said, "refusal"))
+        if isinstance(reason := _part(choice, "finish_reason"), str):
+            self.reason = reason
+        if len(self.text) + self.thought > self.answer_tokens * _CHARACTERS_PER_TOKEN:
+            raise Unusable("writes far more than it was asked for and was stopped")
+        if len(self.text) - self._checked >= 256:
+            self._checked = len(self.text)
+            if repeats_itself(self.text):
+                raise Unusable("repeats itself without end and was stopped")
+
+    def finish(self, *, streamed: bool) -> Answer:
+        """The answer, all of it being there.
+
+        Raises:
+            Unusable: it is refused, empty, cut off or not finished.
+        """
+        text = _THOUGHT.sub("", self.text)
+        if self.refused or self.reason == "content_filter":
+            raise Unusable("refuses to answer")
+        if self.reason == "length":
+            raise Unusable("was cut off at the length limit")
+        if repeats_itself(text):
+            raise Unusable("repeats itself without end")
+        if streamed and self.reason is None and self.text:
+            raise Unusable("stopped in the middle of its answer")
+        if not text.strip():
+            raise Unusable("gave an empty answer")
+        return Answer(text, *self.tokens)
+
+    @property
+    def tokens(self) -> tuple[int, int, int, bool]:
+        """Read, written, read from the cache, and whether these are estimated."""
+        read, written = _count(self.usage, "prompt_tokens"), _count(self.usage, "completion_tokens")
+        cached = _count(_part(self.usage, "prompt_tokens_details"), "cached_tokens")
+        if read or written:
+            return read, written, min(cached, read), False
+        if not self.pieces:
+            return 0, 0, 0, False
+        return -(-self.prompt_characters // 4), -(-(len(self.text) + self.thought) // 4), 0, True
+
+
+def whole(data: bytes) -> Any:
+    """The JSON of an answer that was not streamed.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return json.loads(data)
+
+
+def _part(of: Any, name: str) -> Any:
+    return of.get(name) if isinstance(of, dict) else getattr(of, name, None)
+
+
+def _count(of: Any, name: str) -> int:
+    value = _part(of, name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0

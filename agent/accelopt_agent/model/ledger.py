@@ -1,0 +1,67 @@
+"""The ledger of a run's model calls: one entry per call, and what they come to per role and model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from accelopt_agent.events import ModelCall
+from accelopt_agent.model.answer import Answer
+from accelopt_agent.model.client import ModelFault
+from accelopt_agent.model.settings import ModelSettings
+
+
+def entry(role: str, settings: ModelSettings, outcome: Answer | ModelFault, seconds: float) -> ModelCall:
+    """The entry for one call and how it came out; a fault is in it without any key or text of the answer."""
+    money = settings.money(outcome.tokens_in, outcome.tokens_out, outcome.tokens_cached)
+    fault = str(outcome) if isinstance(outcome, ModelFault) else ""
+    return ModelCall(
+        role, settings.model, outcome.tokens_in, outcome.tokens_out, seconds, money, fault,
+        tokens_cached=outcome.tokens_cached, estimated=outcome.estimated,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one role used of one model. ``faults`` counts the calls without a usable answer; ``estimated`` tells
+    that the server did not count (all of) the tokens."""
+
+    role: str
+    model: str
+    calls: int
+    faults: int
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    seconds: float
+    money: float | None
+    estimated: bool
+
+
+def accounts(calls: Iterable[ModelCall]) -> list[Account]:
+    """The sums per role and model, in the order of their first calls."""
+    groups: dict[tuple[str, str], list[ModelCall]] = {}
+    for call in calls:
+        groups.setdefault((call.role, call.model), []).append(call)
+    return [_account(role, model, group) for (role, model), group in groups.items()]
+
+
+def total(calls: Iterable[ModelCall]) -> Account:
+    """The sum of all calls."""
+    return _account("all", "", list(calls))
+
+
+def _account(role: str, model: str, calls: list[ModelCall]) -> Account:
+    priced = [call.money for call in calls if call.money is not None]
+    return Account(
+        role,
+        model,
+        len(calls),
+        sum(bool(call.fault) for call in calls),
+        sum(call.tokens_in for call in calls),
+        sum(call.tokens_cached for call in calls),
+        sum(call.tokens_out for call in calls),
+        sum(call.seconds for call in calls),
+        sum(priced) if priced else None,
+        any(call.estimated for call in calls),
+    )
