@@ -1,0 +1,36 @@
+"""Products of a batch of matrices, then softmax over rows: softmax(lhs[b] @ rhs[b])."""
+
+import numpy as np
+
+B = 16
+M = 4096
+K = 64
+N = 4096
+
+shapes = [
+    {"B": 2, "M": 128, "K": 64, "N": 512},
+    {"B": 1, "M": 256, "K": 128, "N": 1024},
+]
+tolerance = 2e-5
+
+
+def normal(*shape):
+    return np.random.normal(size=shape).astype(np.float32)
+
+
+def get_inputs(B=B, M=M, K=K, N=N):
+    return [normal(B, M, K), normal(B, K, N)]
+
+
+def forward(lhs, rhs):
+    logits = lhs @ rhs
+    powers = np.exp(logits - logits.max(axis=2, keepdims=True))
+    return powers / powers.sum(axis=2, keepdims=True)
+
+
+def transform_to_nki_inputs(inputs):
+    return inputs
+
+
+def transform_nki_outputs(k_res, ref):
+    return [k_res]

@@ -1,0 +1,34 @@
+"""A product and its low-rank addition: x @ w + (x @ a) @ b."""
+
+import numpy as np
+
+M = 4096
+N = 12288
+K = 5120
+R = 128
+
+shapes = [
+    {"M": 128, "N": 512, "K": 256, "R": 128},
+    {"M": 256, "N": 1024, "K": 384, "R": 64},
+]
+tolerance = 2e-5
+
+
+def normal(*shape):
+    return np.random.normal(size=shape).astype(np.float32)
+
+
+def get_inputs(M=M, N=N, K=K, R=R):
+    return [normal(M, K), normal(K, N), normal(K, R), normal(R, N)]
+
+
+def forward(x, w, a, b):
+    return x @ w + (x @ a) @ b
+
+
+def transform_to_nki_inputs(inputs):
+    return inputs
+
+
+def transform_nki_outputs(k_res, ref):
+    return [k_res]

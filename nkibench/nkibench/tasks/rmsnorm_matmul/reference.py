@@ -1,0 +1,34 @@
+"""RMS norm without weight or eps, and a product: norm(x) @ w."""
+
+import numpy as np
+
+M = 4096
+N = 2048
+K = 1024
+
+shapes = [
+    {"M": 128, "N": 512, "K": 256},
+    {"M": 256, "N": 1024, "K": 384},
+]
+tolerance = 2e-5
+
+
+def normal(*shape):
+    return np.random.normal(size=shape).astype(np.float32)
+
+
+def get_inputs(M=M, N=N, K=K):
+    return [normal(M, K), normal(K, N)]
+
+
+def forward(x, w):
+    root = np.sqrt(np.mean(np.square(x), axis=1, keepdims=True))
+    return (x / root) @ w
+
+
+def transform_to_nki_inputs(inputs):
+    return inputs
+
+
+def transform_nki_outputs(k_res, ref):
+    return [k_res]
