@@ -12,9 +12,7 @@ import pytest_asyncio
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from editor import Editor
-
-SCRIPTED = str(Path(__file__).parent / "scripted.py")
+from editor import SCRIPTED, Editor
 
 
 @pytest.fixture

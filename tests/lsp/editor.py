@@ -14,6 +14,9 @@ from pytest_lsp.client import default_converter, register_lsp_features
 
 T = TypeVar("T")
 
+#: The program that serves the scripted backend.
+SCRIPTED = str(Path(__file__).parent / "scripted.py")
+
 CLIENTS = ["none", "neovim", "emacs", "vscode"]
 
 #: How long anything may take to arrive, in seconds. Nothing sleeps this long when all is well.

@@ -50,6 +50,9 @@ class Scripted:
         self._suggestions: dict[str, Suggestion] = {}
         self._kept: dict[str, FileMeasurement] = {}
 
+    async def start(self) -> None:
+        pass
+
     async def remembered(self, file: FileText) -> Remembered:
         kept = self._kept.get(file.text)
         own = [s for s in self._suggestions.values() if s.file == file.path]

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import lsprotocol.types as t
-from conftest import SCRIPTED
-from editor import PATIENCE, Editor, until
+from editor import PATIENCE, SCRIPTED, Editor, until
 from test_lsp_saving import KERNELS
 
 import accelopt_lsp

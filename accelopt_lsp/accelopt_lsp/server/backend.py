@@ -71,6 +71,9 @@ class Backend(Protocol):
     #: Called with the reason when the memory cannot be used; once per reason.
     memory_problem: Callable[[str], None]
 
+    async def start(self) -> None:
+        """Get ready ahead of the first call."""
+
     async def remembered(self, file: FileText) -> Remembered:
         """What is known without running anything."""
 

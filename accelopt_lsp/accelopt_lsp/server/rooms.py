@@ -35,6 +35,7 @@ from accelopt_lsp.server.backend import (
 )
 from accelopt_lsp.server.remembering import MemoryThread
 from accelopt_lsp.settings.load import Settings
+from accelopt_lsp.version import own_version
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachable
 from accelopt_profiling.measurement import Dialect, FileMeasurement
@@ -63,6 +64,9 @@ class Rooms:
         self._hosts: dict[tuple[str, str], Host] = {}
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
         self._memory_trouble: str | None = None
+
+    async def start(self) -> None:
+        """Nothing to do: hosts connect and memories open when they are first used."""
 
     async def remembered(self, file: FileText) -> Remembered:
         key = await asyncio.to_thread(_content_key, file)
@@ -289,8 +293,6 @@ def _sources(file: FileText) -> dict[str, str]:
 
 def _content_key(file: FileText) -> str:
     """A hash of everything that results come from: texts, targets, host, and this program's version."""
-    from accelopt_lsp.server.server import own_version
-
     parts = [_sources(file), _targets(file.settings), file.settings.host, file.settings.python, own_version()]
     return "profile:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +29,9 @@ from accelopt_lsp.server.reader import Reader
 from accelopt_lsp.server.searching import Searches
 from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.server.watching import Watching
+from accelopt_lsp.version import own_version
 
 log = logging.getLogger(__name__)
-
-
-def own_version() -> str:
-    try:
-        return version("accelopt-lsp")
-    except PackageNotFoundError:
-        return "0"
 
 
 def ready_converter() -> cattrs.Converter:

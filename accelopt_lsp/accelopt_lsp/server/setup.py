@@ -70,6 +70,7 @@ def _lifecycle(server: AccelOptServer) -> None:
         if server.client.status:
             server.status.send = lambda status: server.protocol.notify(status_line.METHOD, status)
         server.status.log = server.note
+        server.background(server.backend.start())
 
     @server.feature(types.INITIALIZED)
     def initialized(params: types.InitializedParams) -> None:

@@ -1,0 +1,142 @@
+"""The backend in a process of its own: profiles, searches and the memory never take the event loop's time.
+
+A search parses and rewrites syntax trees for seconds; in the server's process it would hold up every answer to the
+editor. The child runs ``engine_process.py``. One that ends is started again by the next call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
+
+from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.server.backend import BackendProblem, FileText, Remembered, SearchEvent
+from accelopt_lsp.server.exchange import Call, Done, Item, Stop, Told, next_message, packed
+from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.measurement import FileMeasurement
+
+log = logging.getLogger(__name__)
+
+COMMAND = (sys.executable, "-m", "accelopt_lsp.server.engine_process")
+
+#: How long the child may take to end what runs, in seconds.
+PATIENCE = 8.0
+
+
+class Engine:
+    """A ``Backend`` that lives in a child process started with ``command``."""
+
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+        self.host_problem: Callable[[str | None], None] = lambda reason: None
+        self.memory_problem: Callable[[str], None] = lambda reason: None
+        self._command = command
+        self._process: asyncio.subprocess.Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._calls: dict[int, asyncio.Queue[Item | Done]] = {}
+        self._numbers = itertools.count()
+        self._closed = False
+
+    async def start(self) -> None:
+        """Start the child ahead of the first call."""
+        await self._running()
+
+    async def remembered(self, file: FileText) -> Remembered:
+        answer: Remembered = await self._value("remembered", file)
+        return answer
+
+    def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+        return self._values("profile", file)
+
+    def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
+        return self._values("optimize", file, kernel)
+
+    async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
+        answer: Suggestion | None = await self._value("suggestion", suggestion_id, settings)
+        return answer
+
+    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
+        return str(await self._value("accept", suggestion, settings))
+
+    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
+        return str(await self._value("reject", suggestion, settings))
+
+    async def depends_on(self, file: FileText, path: str) -> bool:
+        return bool(await self._value("depends_on", file, path))
+
+    async def close(self) -> None:
+        """End the child; at the end of its input it ends what runs and closes the memory."""
+        self._closed = True
+        process = self._process
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), PATIENCE)
+        except (TimeoutError, asyncio.TimeoutError):
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        if self._reading is not None:
+            await self._reading
+
+    async def _value(self, method: str, *arguments: Any) -> Any:
+        async with contextlib.aclosing(self._values(method, *arguments)) as values:
+            answers = [value async for value in values]
+        return answers[-1]
+
+    async def _values(self, method: str, *arguments: Any) -> AsyncGenerator[Any, None]:
+        process = await self._running()
+        assert process.stdin is not None
+        number, answers = next(self._numbers), asyncio.Queue[Item | Done]()
+        self._calls[number] = answers
+        process.stdin.write(packed(Call(number, method, arguments)))
+        over = False
+        try:
+            while not over:
+                answer = await answers.get()
+                if isinstance(answer, Item):
+                    yield answer.value
+                    continue
+                over = True
+                if answer.error is not None:
+                    raise answer.error
+        finally:
+            del self._calls[number]
+            if not over and not process.stdin.is_closing():
+                process.stdin.write(packed(Stop(number)))
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        async with self._starting:
+            if self._closed:
+                raise BackendProblem("The server is ending.")
+            if self._process is None or self._process.returncode is not None:
+                pipe = asyncio.subprocess.PIPE
+                self._process = await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe)
+                self._reading = asyncio.create_task(self._read(self._process))
+            return self._process
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while (message := await next_message(process.stdout)) is not None:
+            if isinstance(message, Told):
+                getattr(self, message.callback)(message.reason)
+            elif isinstance(message, (Item, Done)) and (waiting := self._calls.get(message.number)):
+                waiting.put_nowait(message)
+        code = await process.wait()
+        if self._closed:
+            why = BackendProblem("The server is ending.")
+        else:
+            log.error("the engine ended with code %s", code)
+            why = BackendProblem(
+                f"The process that profiles and searches ended (code {code}). Save again to start it anew; the log of"
+                " the server has the details."
+            )
+        for number, waiting in self._calls.items():
+            waiting.put_nowait(Done(number, why))

@@ -1,0 +1,73 @@
+"""What the server and its engine say to each other: pickled messages, each after its length.
+
+Pickle is right here and nowhere else: both ends are this program, parent and child on one pipe. What came from hosts,
+files or models was read into this program's own types before it gets here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import struct
+from dataclasses import dataclass
+from typing import Any, Union
+
+_LENGTH = struct.Struct(">I")
+
+
+@dataclass(frozen=True)
+class Call:
+    """Call ``method`` of the backend; its answers carry ``number``."""
+
+    number: int
+    method: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Cancel the call of that number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Item:
+    """The result of a call, or the next of several."""
+
+    number: int
+    value: Any
+
+
+@dataclass(frozen=True)
+class Done:
+    """A call is over. ``error`` is what it raised."""
+
+    number: int
+    error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """The backend calls one of its callbacks, ``host_problem`` or ``memory_problem``."""
+
+    callback: str
+    reason: str | None
+
+
+Message = Union[Call, Stop, Item, Done, Told]  # noqa: UP007
+
+
+def packed(message: Message) -> bytes:
+    body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(body)) + body
+
+
+async def next_message(stream: asyncio.StreamReader) -> Message | None:
+    """The next message; None at the end of the stream."""
+    try:
+        (length,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
+        message: Message = pickle.loads(await stream.readexactly(length))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+    return message

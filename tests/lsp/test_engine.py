@@ -1,0 +1,105 @@
+"""The backend in a process of its own: the same answers, and a child that ends takes nothing with it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from editor import PATIENCE, SCRIPTED
+
+from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, HostDown
+from accelopt_lsp.server.engine import Engine
+from accelopt_lsp.settings.load import load_settings
+from accelopt_profiling.kernels import find_kernels
+
+KERNEL = """
+from triton import jit
+
+@jit
+def scale(x):
+    COST = 900
+"""
+
+CHILD = """
+import asyncio, os, sys
+sys.path.insert(0, sys.argv[1])
+from accelopt_lsp.server.engine_process import serve
+from scripted import Scripted
+
+class Loud(Scripted):
+    async def remembered(self, file):
+        if "DIE = 1" in file.text:
+            os._exit(7)
+        self.memory_problem("the disk is full")
+        return await super().remembered(file)
+
+asyncio.run(serve(Loud(), os.fdopen(0, "rb"), os.fdopen(1, "wb")))
+"""
+
+
+def file(text: str = KERNEL) -> FileText:
+    return FileText("/k.py", text, find_kernels(text), load_settings())
+
+
+@pytest.fixture
+async def engine() -> AsyncGenerator[Engine, None]:
+    engine = Engine((sys.executable, "-c", CHILD, str(Path(SCRIPTED).parent)))
+    yield engine
+    await asyncio.wait_for(engine.close(), PATIENCE)
+
+
+async def test_results_come_as_they_grow(engine: Engine) -> None:
+    seen = [results async for results in engine.profile(file())]
+    assert [r.complete for r in seen] == [False, True]
+    assert seen[-1].kernels[0].latency.us == 900
+
+
+async def test_a_search_offers_and_ends(engine: Engine) -> None:
+    events = [event async for event in engine.optimize(file(), "scale")]
+    assert isinstance(events[-1], Ended)
+    found = [e for e in events if hasattr(e, "diff")]
+    assert len(found) == 1
+    assert await engine.suggestion(found[0].id, load_settings()) == found[0]
+
+
+async def test_problems_are_raised_as_what_they_are(engine: Engine) -> None:
+    with pytest.raises(HostDown):
+        async for _ in engine.profile(file(KERNEL + "DOWN = 1\n")):
+            pass
+    with pytest.raises(RuntimeError, match="bug"):
+        async for _ in engine.profile(file(KERNEL + "BUG = 1\n")):
+            pass
+
+
+async def test_closing_a_stream_stops_the_work_and_others_go_on(engine: Engine) -> None:
+    async with aclosing(engine.profile(file(KERNEL + "HOLD = 1\n"))) as held:
+        await asyncio.wait_for(held.__anext__(), PATIENCE)
+    assert [r.complete async for r in engine.profile(file())] == [False, True]
+
+
+async def test_callbacks_reach_the_server(engine: Engine) -> None:
+    said: list[str] = []
+    engine.memory_problem = said.append
+    await engine.remembered(file())
+    assert said == ["the disk is full"]
+
+
+async def test_a_child_that_dies_fails_what_waits_and_is_started_again(engine: Engine) -> None:
+    async with aclosing(engine.profile(file(KERNEL + "HOLD = 1\n"))) as held:
+        await asyncio.wait_for(held.__anext__(), PATIENCE)
+        with pytest.raises(BackendProblem, match="code 7"):
+            await asyncio.wait_for(engine.remembered(file("DIE = 1\n")), PATIENCE)
+        with pytest.raises(BackendProblem, match="ended"):
+            await asyncio.wait_for(held.__anext__(), PATIENCE)
+    assert [r.complete async for r in engine.profile(file())] == [False, True]
+
+
+async def test_nothing_starts_after_the_end(engine: Engine) -> None:
+    await engine.start()
+    await engine.close()
+    with pytest.raises(BackendProblem, match="ending"):
+        await engine.remembered(file())
