@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from played_model import Reply, error, playing, says
+from played_model import Reply, chunk, error, playing, says
 from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request, us_of
 
 from accelopt_agent.budget import Meter
@@ -20,6 +20,11 @@ PLAN = says("Make the loop wide: line 7 becomes wide = True, which halves the tr
 
 def edit(search: str, replace: str) -> str:
     return f"<<<<<<< SEARCH\n{search}\n=======\n{replace}\n>>>>>>> REPLACE\n"
+
+
+def stream(text: str, *after: str, **how: bool) -> Reply:
+    """A stream that begins with ``text``, goes on with the events ``after`` and does not end as it should."""
+    return Reply(events=(chunk({"content": text}), *after), **how)
 
 
 GOOD = edit("    time_us = 100\n    wide = False", "    time_us = 40\n    wide = True")
@@ -59,25 +64,48 @@ async def test_a_good_answer_becomes_a_labelled_suggestion() -> None:
     assert finished.usage.money == pytest.approx(len(calls) * (100 * 1.0 + 20 * 10.0) / 1e6)
 
 
+LOOP = "we load the tile and then " * 400
+INSIDE_DOCSTRING = edit("    return 1", "    import os\n    return os.environ")
+
 FAULTS = {
-    "rate limit": ([error(429)], "busy (HTTP 429)"),
+    "rate limit": ([error(429)], "busy (HTTP 429). It was tried 3 times"),
+    "rate limit for an hour": (
+        [error(429, retry_after="3600")],
+        "asks to wait 3600 s, longer than a run waits",
+    ),
     "server error": ([error(500)], "HTTP 500"),
     "unavailable": ([error(503)], "HTTP 503"),
     "wrong key": ([error(401)], "refuses the key; set TOY_KEY"),
+    "forbidden": ([error(403, "not for you")], "rejects the request (HTTP 403): "),
     "no such model": ([error(404)], "does not exist"),
-    "bad request": ([error(400)], "rejects the request (HTTP 400)"),
+    "bad request": ([error(400, "the prompt is too long")], "(HTTP 400): Error code: 400"),
     "never answers": ([Reply(hang=True)], "did not answer within 0.5 s"),
+    "falls silent": ([stream("Make the", hang=True)], "did not go on within 0.5 s"),
     "closes the connection": ([Reply(body=None)], "cannot be reached"),
-    "cut in mid-stream": ([Reply(200, b'{"id": "c", "choices": [{"mes', cut=True)], "toy-model"),
+    "cut in mid-stream": ([stream("Make the", cut=True)], "broke off in the middle of its answer"),
+    "cut in mid-answer": (
+        [Reply(200, b'{"id": "c", "choices": [{"mes', cut=True)],
+        "broke off in the middle",
+    ),
+    "ends without an end": ([stream("Make the")], "stopped in the middle of its answer"),
+    "fails in mid-stream": (
+        [stream("Make", '{"error": {"message": "out of memory"}}')],
+        "a failure: out of memory",
+    ),
+    "a stream of nonsense": ([stream("Make", "{]")], "toy-model"),
+    "a stream of lists": ([Reply(events=("[1]", "3", '{"choices": {"0": 1}}', "[DONE]"))], "toy-model"),
     "no JSON": ([Reply(200, b"<html>hello</html>")], "toy-model"),
     "JSON that is no answer": ([Reply(200, b'{"hello": [1, 2]}')], "gave an empty answer"),
     "a list": ([Reply(200, b"[1, 2]")], "toy-model"),
     "no choices": ([Reply(200, b'{"choices": []}')], "gave an empty answer"),
     "empty": ([says("")], "gave an empty answer"),
     "null": ([says(None)], "gave an empty answer"),
+    "thinks and says nothing": ([says("<think>Hm. The loop is narrow")], "gave an empty answer"),
     "refusal": ([says(None, refusal="I cannot help with that")], "refuses to answer"),
     "filtered": ([says("x", finish="content_filter")], "refuses to answer"),
     "cut off": ([says("Make the lo", finish="length")], "cut off at the length limit"),
+    "endless stream": ([stream(LOOP, endless=True)], "repeats itself without end and was stopped"),
+    "repetition": ([says(LOOP)], "repeats itself without end"),
     "coder says nothing of use": ([PLAN, says("Sure! I would make it wide.")], "holds no edits"),
     "coder unfinished": ([PLAN, says("<<<<<<< SEARCH\n    wide = True\n=======\n")], "ends inside an edit"),
     "coder invents lines": ([PLAN, says(edit("    width = 3", "    width = 4"))], "not in the file"),
@@ -86,10 +114,8 @@ FAULTS = {
     "coder renames": ([PLAN, says(edit("def kernel(x):", "def kernel(x, y):"))], "parameters"),
     "coder removes": ([PLAN, says(edit("def kernel(x):", "def other_kernel(x):"))], "is gone"),
     "whole new file": ([PLAN, says(f"```python\n{TEXT}```")], "holds no edits"),
-    "endless repetition": (
-        [PLAN, says("".join(edit(f"a{k}", "b") for k in range(500)))],
-        "more than 64 edits",
-    ),
+    "many edits": ([PLAN, says("".join(edit(f"a{k}", "b") for k in range(500)))], "more than 64 edits"),
+    "coder obeys the kernel's docstring": ([PLAN, says(INSIDE_DOCSTRING)], "outside the kernel"),
     "coder fails": ([PLAN, error(500)], "HTTP 500"),
 }
 
@@ -106,10 +132,19 @@ async def test_every_fault_costs_one_line_and_not_the_run(name: str) -> None:
     assert not any("\n" in line for line in told)
 
 
-async def test_a_busy_server_is_asked_again_and_its_answer_taken() -> None:
-    events, calls = await run(
-        [error(429), error(503), PLAN, says(edit("    time_us = 70", "    time_us = 40"))]
-    )
+@pytest.mark.parametrize(
+    "fault",
+    [
+        error(429),
+        error(429, retry_after="0.01"),
+        error(503),
+        Reply(body=None),
+        stream("Make the", cut=True),
+        Reply(200, b"<html>"),
+    ],
+)
+async def test_a_fault_that_passes_costs_another_try_and_its_answer_is_taken(fault: Reply) -> None:
+    events, calls = await run([fault, fault, PLAN, says(edit("    time_us = 70", "    time_us = 40"))])
     assert ("model:toy-model", 40.0) in offered(events)
     assert calls[0].fault == ""
 

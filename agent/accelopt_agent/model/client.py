@@ -17,6 +17,10 @@ from accelopt_agent.model.waiting import asked_pause, pause
 __all__ = ["Answer", "ModelFault", "Schema", "ask"]
 
 
+#: No answer is this long.
+MOST_BYTES = 16 << 20
+
+
 class ModelFault(Exception):
     """No usable answer, as one line. ``final``: asking again in this run is of no use. The token counts are those
     of what came all the same: it was paid for (``Answer`` says what they mean)."""
@@ -78,6 +82,7 @@ class _Call:
     openai: Any
     key: str | None = field(repr=False)
     spent: _Spent = field(default_factory=_Spent)
+    deadline: float = 0.0
 
     @property
     def where(self) -> str:
@@ -119,10 +124,9 @@ class _Call:
         openai, settings, where = self.openai, self.settings, self.where
         prompt = sum(len(m["content"]) for m in self.messages)
         reading = Reading(prompt, settings.answer_tokens)
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+        self.deadline = asyncio.get_running_loop().time() + settings.longest_seconds
         try:
-            return await asyncio.wait_for(self._read(client, options, reading), settings.longest_seconds)
+            return await self._read(client, options, reading)
         except (openai.BadRequestError, openai.UnprocessableEntityError):
             raise
         except Unusable as fault:
@@ -143,13 +147,13 @@ class _Call:
             said = without_key(str(error.message), self.key)
             message = f"{where} rejects the request (HTTP {error.status_code}): {said}"
             raise self.spent.fault(message, final=True) from None
-        except (openai.APITimeoutError, asyncio.TimeoutError):
+        except _TryAgain:
+            self.spent.add(reading)
+            raise
+        except openai.APITimeoutError:
             self.spent.add(reading)
             slow = "go on" if reading.pieces else "answer"
-            message = f"{where} did not {slow} within {settings.seconds:g} s."
-            if loop.time() - started >= settings.longest_seconds:
-                message = f"{where} was not done after {settings.longest_seconds:g} s."
-            raise _TryAgain(message) from None
+            raise _TryAgain(f"{where} did not {slow} within {settings.seconds:g} s.") from None
         except openai.APIConnectionError:
             self.spent.add(reading)
             broke = "broke off in the middle of its answer" if reading.pieces else "cannot be reached"
@@ -166,27 +170,39 @@ class _Call:
 
     async def _read(self, client: Any, options: dict[str, Any], reading: Reading) -> Answer:
         calls = client.chat.completions.with_streaming_response
-        seconds = self.settings.seconds
         request = calls.create(model=self.settings.model, messages=self.messages, **options)
         async with request as response:
             kind = str(response.headers.get("content-type", ""))
             streamed = bool(options["stream"]) and "event-stream" in kind
             if streamed:
-                events = (await response.parse()).__aiter__()
-                while (event := await asyncio.wait_for(_next(events), seconds)) is not None:
+                async for event in self._in_time(await response.parse()):
                     reading.take(event)
             else:
-                reading.take(whole(await asyncio.wait_for(self._body(response), seconds)))
+                reading.take(whole(await self._body(response)))
         found = reading.finish(streamed=streamed)
         self.spent.add(reading)
         return self.spent.answer(found.text)
 
     async def _body(self, response: Any) -> bytes:
+        body = b""
         try:
-            body: bytes = await response.read()
+            async for piece in self._in_time(response.iter_bytes()):
+                body += piece
+                if len(body) > MOST_BYTES:
+                    raise Unusable(f"answered more than {MOST_BYTES >> 20} MiB and was stopped")
+        except (Unusable, _TryAgain, self.openai.OpenAIError):
+            raise
         except Exception:  # here the package lets the errors of whichever HTTP library it has through
             raise _TryAgain(f"{self.where} broke off in the middle of its answer.") from None
         return body
+
+    async def _in_time(self, pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """``pieces`` until the longest time for an answer is over. Each alone is waited for by the HTTP library's
+        own time-out."""
+        async for piece in pieces:
+            if asyncio.get_running_loop().time() > self.deadline:
+                raise _TryAgain(f"{self.where} was not done after {self.settings.longest_seconds:g} s.")
+            yield piece
 
     async def _models(self, client: Any) -> str:
         """Which models the address has instead, as a remark; it is not asked for any of them."""
@@ -226,10 +242,6 @@ async def ask(
     )
     async with client:
         return await call.answer(client, backoff_seconds)
-
-
-async def _next(events: AsyncIterator[Any]) -> Any:
-    return await anext(events, None)
 
 
 def _package() -> Any:
