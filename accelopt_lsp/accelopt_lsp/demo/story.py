@@ -15,6 +15,7 @@ from lsprotocol import types
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
+from rich.text import Text
 
 from accelopt_agent.suggestion import Suggestion
 from accelopt_lsp.demo.editor import Editor
@@ -82,20 +83,20 @@ async def _first_kernel(console: Console, editor: Editor, folder: Path, database
     console.print(
         f"First numbers {time.monotonic() - clock:.2f} s after the save. The lens above {kernel.name}:\n"
     )
-    console.print(f"    [cyan]{titles[0]}[/]", highlight=False)
+    _line(console, (titles[0], "cyan"))
     titles = await editor.until("The check against the reference", _is_settled, uri, 60)
     console.print(f"\nWith the result checked, {time.monotonic() - clock:.2f} s after the save:\n")
     await _show(console, editor, uri, titles)
 
     console.rule("[bold]2. Code actions, and the search for faster versions")
     for action in await editor.actions(uri, kernel.line):
-        console.print(f"    {action.title}", highlight=False)
+        _line(console, action.title)
     search = await _optimize(editor, uri, kernel.line, database)
     console.print(f"\nAfter the search ({search.candidates} candidates to the first proved one):\n")
     actions = await editor.actions(uri, kernel.line)
     for action in actions:
         if action.kind == _SUGGESTION:
-            console.print(f"    [green]{action.title}[/]", highlight=False)
+            _line(console, (action.title, "green"))
 
     console.rule("[bold]3. The best suggestion")
     action = await editor.resolve(next(a for a in actions if a.kind == _SUGGESTION))
@@ -114,9 +115,8 @@ async def _first_kernel(console: Console, editor: Editor, folder: Path, database
     console.print(f"The memory, {Path(database).name}, now has this row:\n")
     _row(console, pair)
     titles = await editor.until("Numbers for the accepted version", _is_settled, uri, 60)
-    console.print(
-        f"\nThe lens, after saving the accepted version:\n\n    [cyan]{titles[0]}[/]", highlight=False
-    )
+    console.print("\nThe lens, after saving the accepted version:\n")
+    _line(console, (titles[0], "cyan"))
 
 
 async def _second_kernel(
@@ -134,6 +134,7 @@ async def _second_kernel(
         "speedup (estimated)",
         "origin",
         title="To the first proved suggestion",
+        title_justify="left",
     )
     for label, search in (("empty memory", without), ("with the accepted pair", with_memory)):
         table.add_row(
@@ -210,15 +211,19 @@ def _is_settled(titles: list[str]) -> bool:
 
 
 async def _show(console: Console, editor: Editor, uri: str, titles: list[str]) -> None:
-    lines = editor.text(uri).splitlines()
     for title in titles:
-        console.print(f"    lens     [cyan]{title}[/]", highlight=False)
+        _line(console, "lens         ", (title, "cyan"))
+    lines = editor.text(uri).splitlines()
     for line, text in await editor.hints(uri):
         code = lines[line - 1].strip()
-        console.print(f"    hint     {line:3}  {code[:60]:60}  [dim]{text.strip()}[/]", highlight=False)
+        _line(console, f"hint    {line:3}  ", f"{code[:46]:46}  ", (text.strip(), "dim"))
     for found in editor.diagnostics.get(uri, []):
-        where = found.range.start.line + 1
-        console.print(f"    finding  {where:3}  [yellow]{found.code}[/]: {found.message}", highlight=False)
+        _line(console, f"finding {found.range.start.line + 1:3}  ", (f"{found.code}: ", "yellow"), found.message)
+
+
+def _line(console: Console, *parts: str | tuple[str, str]) -> None:
+    """One line of what an editor shows; none of it is markup."""
+    console.print(Text.assemble("    ", *parts), highlight=False, soft_wrap=True)
 
 
 def _diff(console: Console, before: str, after: str) -> None:
@@ -227,7 +232,9 @@ def _diff(console: Console, before: str, after: str) -> None:
 
 
 def _numbers(console: Console, suggestion: Suggestion) -> None:
-    table = Table("what", "value", "how it is known", title=f"{suggestion.summary} ({suggestion.origin})")
+    title = Text(f"\n{suggestion.summary} ({suggestion.origin})")
+    console.print(title, soft_wrap=True)
+    table = Table("what", "value", "how it is known")
     for label, time_ in (("before", suggestion.slow), ("after", suggestion.fast)):
         table.add_row(
             f"time {label}",
