@@ -32,7 +32,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one step may use. ``output_bytes`` bounds what user code prints, ``file_bytes`` each file it writes."""
+    """What one step may use, all its processes together.
+
+    ``output_bytes`` bounds what user code prints, ``file_bytes`` each file it writes.
+    """
 
     seconds: float = 60.0
     memory_bytes: int = 12 << 30
@@ -44,12 +47,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class Step:
-    """One child process: the step's name, the warm parent it is forked from, its parameters and limits."""
+    """One child process: the step's name, the warm parent it is forked from, its parameters and limits.
+
+    A ``device`` step runs on the host's accelerator: one at a time on a host, whoever asks.
+    """
 
     name: str
     runtime: Runtime
     params: dict[str, Any] = field(default_factory=dict)
     limits: Limits = Limits()
+    device: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import os
+import re
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.local import LocalHost
@@ -19,11 +21,19 @@ def job(text: str, seconds: float = 20.0, background: bool = False, **limits: in
     return Job(source, [Step("load", "numpy", limits=Limits(seconds=seconds, **limits))], background)
 
 
-@pytest.fixture
-async def host():
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared():
     local = LocalHost()
     yield local
     await local.close()
+
+
+@pytest.fixture
+def host(shared):
+    return shared
 
 
 async def answer(host: LocalHost, work: Job):
@@ -69,27 +79,67 @@ async def test_an_endless_file_is_ended(host):
     assert failed.value.error.code == "timeout"
 
 
-async def test_closing_the_iterator_kills_the_job(host, tmp_path):
-    mark = tmp_path / "pid"
-    text = f"import os, time\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
-    task = asyncio.create_task(answer(host, job(text)))
-    pid = int(await _appears(mark))
+async def test_closing_the_iterator_kills_the_job(host):
+    task = asyncio.create_task(answer(host, job(SLEEPS)))
+    await running(host)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-    await _gone(pid)
+    await gone(host)
 
 
-async def test_a_daemon_left_behind_is_ended(host, tmp_path):
-    mark = tmp_path / "pid"
-    text = (
-        "import os, time\n"
-        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
-        f"        open({str(mark)!r}, 'w').write(str(os.getpid()))\n        time.sleep(60)\n    os._exit(0)\n"
-        f"while not os.path.exists({str(mark)!r}) or not open({str(mark)!r}).read(): time.sleep(0.01)\n"
-    )
+#: Each leaves a process behind that belongs neither to the step's process group nor to its session.
+STRAYS = {
+    "forked twice": "import os, time\nif os.fork() == 0:\n    if os.fork() == 0: time.sleep(60)\n    os._exit(0)\n",
+    "own session": (
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(60)\n"
+        "    os._exit(0)\n"
+    ),
+    "deaf": (
+        "import os, signal, time\nif os.fork() == 0:\n    os.setsid()\n"
+        "    for n in range(1, 32):\n        if n not in (9, 19): signal.signal(n, signal.SIG_IGN)\n"
+        "    time.sleep(60)\n"
+    ),
+    "keeps forking": (
+        "import os, time\nif os.fork() == 0:\n    for i in range(100000):\n        if os.fork(): os._exit(0)\n"
+        "        os.setsid()\n        time.sleep(0.001)\n"
+    ),
+    "another program": (
+        "import subprocess\nsubprocess.Popen(['sleep', '60'], start_new_session=True, stdout=-3, stderr=-3)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", STRAYS.values(), ids=STRAYS)
+async def test_what_a_job_leaves_behind_is_gone_with_its_answer(host, text):
     await answer(host, job(text))
-    await _gone(int(mark.read_text()))
+    await gone(host)
+    assert "x" in (await answer(host, job("x = 1")))["names"]
+
+
+async def test_without_namespaces_too_it_is_gone_and_the_worker_says_so(monkeypatch):
+    monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
+    host = LocalHost()
+    try:
+        isolation = (await host.facts()).isolation
+        assert not isolation.network
+        assert "ACCELOPT_NAMESPACES=0" in isolation.note
+        for text in STRAYS.values():  # one that never rests is caught by a PID namespace only
+            await answer(host, job(text.replace("100000", "100")))
+            await gone(host)
+        assert "x" in (await answer(host, job("x = 1")))["names"]
+    finally:
+        await host.close()
+
+
+async def test_a_killed_worker_takes_its_jobs_and_their_strays_with_it(host):
+    text = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(61)\n" + SLEEPS
+    task = asyncio.create_task(answer(host, job(text)))
+    pids = await running(host, least=2)
+    host._connection._process.kill()
+    with pytest.raises(HostUnreachable):
+        await task
+    await until(lambda: not [pid for pid in pids if alive(pid)])
 
 
 async def test_secrets_of_the_environment_are_not_seen(host, monkeypatch):
@@ -102,9 +152,8 @@ async def test_secrets_of_the_environment_are_not_seen(host, monkeypatch):
 
 
 async def test_a_worker_that_was_killed_is_started_again(host):
-    await answer(host, job("x = 1"))
-    task = asyncio.create_task(answer(host, job("import time\ntime.sleep(60)")))
-    await asyncio.sleep(0.3)
+    task = asyncio.create_task(answer(host, job(SLEEPS)))
+    await running(host)
     host._connection._process.kill()
     with pytest.raises(HostUnreachable):
         await task
@@ -136,21 +185,104 @@ async def test_background_jobs_wait_for_a_core_and_all_get_answers(host):
     assert all(f"x{i}" in a["names"] for i, a in enumerate(answers))
 
 
-async def _appears(path: Path) -> str:
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        if path.exists() and (text := path.read_text()):
-            return text
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"{path} did not appear")
+HOSTILE = {
+    "kill everything": ("import os\nos.kill(-1, 9)", "ProcessLookupError"),
+    "kill the first process": (
+        "import os, time\nos.kill(1, 9)\ntime.sleep(0.2)\nraise ValueError('alive')",
+        "alive",
+    ),
+    "look for processes": (
+        "import os\nraise ValueError(len([n for n in os.listdir('/proc') if n.isdigit()]))",
+        "ValueError: 2$",
+    ),
+    "see who started it": ("import os\nraise ValueError(os.getppid())", "ValueError: 0"),
+    "use the network": (
+        "import socket\nsocket.create_connection(('192.0.2.1', 80), 5)",
+        "Network is unreachable",
+    ),
+    "resolve a name": ("import socket\nsocket.getaddrinfo('example.com', 80)", "gaierror"),
+    "use a network of its own": (
+        "import socket\ns = socket.create_server(('127.0.0.1', 0))\nraise ValueError('up')",
+        "up",
+    ),
+    "write elsewhere": ("open('/tmp/accelopt-stray', 'w')", "Read-only file system"),
+    "remount": (
+        "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\n"
+        "raise ValueError(c.mount(b'none', b'/', None, 32 | 4096, None), ctypes.get_errno())",
+        r"\(-1, 1\)",
+    ),
+    "see other jobs": (
+        "import glob, os\nraise ValueError(len(glob.glob('/tmp/accelopt-[0-9]*-*/job-*')) == 1)",
+        "ValueError: True",
+    ),
+    "read the environment of others": (
+        "import glob\nraise ValueError(sorted(glob.glob('/proc/*/environ'))[0])",
+        "/proc/1/environ",
+    ),
+    "exceed its memory by many": (
+        "import os, time\nfor i in range(4):\n    if os.fork() == 0:\n        b = bytearray(200 << 20)\n"
+        "        time.sleep(60)\ntime.sleep(60)",
+        "all its processes together",
+    ),
+    "start too many processes": (
+        "import os, time\nwhile True:\n    if os.fork() == 0: time.sleep(60)",
+        "more than 40 processes|temporarily unavailable",
+    ),
+    "write too large a file": ("open('big', 'wb').write(bytes(2 << 20))", "File too large|SIGXFSZ"),
+    "open too many files": ("fs = [open('/dev/null') for i in range(1000)]", "Too many open files"),
+}
 
 
-async def _gone(pid: int) -> None:
-    end = time.monotonic() + 10
+@pytest.mark.parametrize(("text", "said"), HOSTILE.values(), ids=HOSTILE)
+async def test_a_hostile_job_gets_nowhere(host, text, said):
+    limits = {"memory_bytes": 512 << 20, "processes": 40, "file_bytes": 1 << 20, "open_files": 64}
+    with pytest.raises(JobFailed) as failed:
+        await answer(host, job(text, **limits))
+    assert re.search(said, failed.value.error.message)
+    await gone(host)
+    assert "x" in (await answer(host, job("x = 1")))["names"]
+
+
+async def test_a_worker_says_what_it_keeps_from_a_step(host):
+    isolation = (await host.facts()).isolation
+    assert (isolation.processes, isolation.network, isolation.files, isolation.watched) == (True,) * 4
+    assert isolation.note == ""
+
+
+SLEEPS = "import time\ntime.sleep(60)"
+
+
+def steps_of(host: LocalHost) -> list[int]:
+    """The processes of this worker's steps: those that stand in a folder of one of its jobs."""
+    mark = f"/accelopt-{host._connection._process.pid}-" if host._connection else "/accelopt-none-"
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if mark in os.readlink(place):
+                found.append(int(place.parent.name))
+    return found
+
+
+async def running(host: LocalHost, least: int = 1) -> list[int]:
+    await until(lambda: host._connection is not None and len(steps_of(host)) >= least)
+    return steps_of(host)
+
+
+async def gone(host: LocalHost) -> None:
+    await until(lambda: not steps_of(host))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def until(condition, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
+        if condition():
             return
         await asyncio.sleep(0.01)
-    raise AssertionError(f"process {pid} is still there")
+    raise AssertionError("the condition did not come true")

@@ -11,6 +11,7 @@ from typing import Any
 from accelopt_profiling.hosts.host import HostFacts, HostUnreachable, JobFailed, Progress
 from accelopt_profiling.jobs import Job, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.worker.cell import Isolation
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import PROTOCOL
 
@@ -96,6 +97,7 @@ class WorkerConnection:
         self._facts = HostFacts(
             name=self._name, python=str(message.get("python", "")), versions=dict(message.get("versions", {})),
             devices=list(message.get("devices", [])), memory_bytes=int(message.get("memory_bytes", 0)),
+            memory_free_bytes=int(message.get("memory_free_bytes", 0)), isolation=_isolation(message.get("isolation")),
         )  # fmt: skip
         return self._facts
 
@@ -194,6 +196,13 @@ class WorkerConnection:
             or self._decoder.noise.decode(errors="replace").strip()
         )
         return f" It said: {' / '.join(said.splitlines()[-3:])}" if said else ""
+
+
+def _isolation(data: Any) -> Isolation:
+    try:
+        return from_plain(Isolation, data)
+    except ValueError:
+        return Isolation(note="The worker did not say.")
 
 
 def _step_error(data: Any) -> StepError:

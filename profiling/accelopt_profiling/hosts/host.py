@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from accelopt_profiling.jobs import Job, Runtime, StepError
+from accelopt_profiling.worker.cell import Isolation
 
 
 class HostUnreachable(Exception):
@@ -30,6 +31,8 @@ class HostFacts:
     versions: dict[str, str] = field(default_factory=dict)
     devices: list[dict[str, Any]] = field(default_factory=list)
     memory_bytes: int = 0
+    memory_free_bytes: int = 0
+    isolation: Isolation = field(default_factory=Isolation)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Source, StepError
 from accelopt_profiling.plain import to_plain
+from accelopt_profiling.worker.cell import Cell
 from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import apply_limits, child_environment, die_with_parent
 from accelopt_profiling.worker.step import StepContext, StepFailed
@@ -20,9 +21,12 @@ from accelopt_profiling.worker.usercode import enter_sources
 
 def run_step(
     name: str, params: dict[str, Any], folder: Path, source: Source, limits: Limits, frames: int, output: int,
-    background: bool,
+    background: bool, device: bool, cell: Cell | None,
 ) -> NoReturn:  # fmt: skip
-    """Run one step and end the process. Messages go to the descriptor ``frames``, what it prints to ``output``."""
+    """Run one step and end the process. Messages go to the descriptor ``frames``, what it prints to ``output``.
+
+    Where there is a ``cell``, the process was forked into it and takes on its network and files here.
+    """
     os.setsid()
     die_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
@@ -33,7 +37,6 @@ def run_step(
     os.dup2(null, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    _close_all_but({0, 1, 2, frames})
 
     def send(message: dict[str, Any]) -> None:
         data = memoryview(encode(message))
@@ -41,13 +44,16 @@ def run_step(
             data = data[os.write(frames, data) :]
 
     try:
+        if cell is not None:
+            cell.enter(folder)
+        _close_all_but({0, 1, 2, frames})
         for part in ("home", "tmp", "work"):
             (folder / part).mkdir(exist_ok=True)
         os.chdir(folder / "work")
         environment = child_environment(folder, dict(os.environ))
         os.environ.clear()
         os.environ.update(environment)
-        apply_limits(limits)
+        apply_limits(limits, device)
         context = StepContext(
             folder, source, lambda value: send({"type": "partial", "value": to_plain(value)})
         )

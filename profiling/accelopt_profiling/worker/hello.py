@@ -8,7 +8,11 @@ import platform
 import shutil
 import subprocess
 from importlib import metadata
+from pathlib import Path
 from typing import Any
+
+from accelopt_profiling.plain import to_plain
+from accelopt_profiling.worker.cell import isolation
 
 PROTOCOL = 1
 _PACKAGES = ("numpy", "ml_dtypes", "torch", "triton", "neuronx-cc", "nki", "libneuronxla")
@@ -23,8 +27,10 @@ def hello() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "cpus": os.cpu_count() or 1,
         "memory_bytes": _memory(),
+        "memory_free_bytes": _free_memory(),
         "versions": _versions(),
         "devices": _nvidia_devices(),
+        "isolation": to_plain(isolation()),
     }
 
 
@@ -39,6 +45,14 @@ def _versions() -> dict[str, str]:
 def _memory() -> int:
     with contextlib.suppress(ValueError, OSError, AttributeError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 0
+
+
+def _free_memory() -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
     return 0
 
 

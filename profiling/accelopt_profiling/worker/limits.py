@@ -34,10 +34,14 @@ def child_environment(folder: Path, host: dict[str, str]) -> dict[str, str]:
     return {**kept, "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONHASHSEED": "0"}
 
 
-def apply_limits(limits: Limits) -> None:
-    """Bound this process: address space, CPU time, file size, open files, processes; no core files."""
-    own = _address_space()
-    _bound(resource.RLIMIT_AS, own + limits.memory_bytes)
+def apply_limits(limits: Limits, device: bool = False) -> None:
+    """Bound this process: address space, CPU time, file size, open files, processes; no core files.
+
+    A step that uses the ``device`` has no bound on its address space, of which drivers reserve terabytes: what it
+    really uses is watched from its cell.
+    """
+    if not device:
+        _bound(resource.RLIMIT_AS, _address_space() + limits.memory_bytes)
     _bound(resource.RLIMIT_CPU, int(limits.seconds * (os.cpu_count() or 1)) + 2)
     _bound(resource.RLIMIT_FSIZE, limits.file_bytes)
     _bound(resource.RLIMIT_NOFILE, limits.open_files)

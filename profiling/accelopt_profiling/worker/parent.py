@@ -21,16 +21,20 @@ class Started:
 
 @dataclass
 class Ended:
-    """A child's end: ``status`` is its exit code, negative for the signal that ended it."""
+    """A child's end: ``status`` is its exit code, negative for the signal that ended it.
+
+    ``why`` is "memory" or "processes" when all processes of the step together went beyond a limit.
+    """
 
     token: str
     status: int
+    why: str = ""
 
 
 class WarmParent:
-    """One warm parent. ``missing`` names the package it lacks, once it is ready."""
+    """One warm parent. ``missing`` names the package it lacks, once it is ready; ``base`` is the folder of all jobs."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, base: Path) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
@@ -41,7 +45,7 @@ class WarmParent:
             keep = theirs.fileno()
             os.closerange(3, keep)
             os.closerange(keep + 1, 4096)
-            warm.serve(theirs, runtime)
+            warm.serve(theirs, runtime, base)
         theirs.close()
         self.runtime = runtime
         self.ready = False
@@ -77,7 +81,7 @@ class WarmParent:
             elif "started" in message:
                 heard.append(Started(message["started"], message["pid"]))
             else:
-                heard.append(Ended(message["ended"], message["status"]))
+                heard.append(Ended(message["ended"], message["status"], message.get("why", "")))
 
     def close(self) -> None:
         self._control.close()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.jobs import Job, Runtime, StepError
+from accelopt_profiling.jobs import Job, Limits, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import hello
@@ -142,7 +142,7 @@ class Supervisor:
         job.running = running
         body = {
             "name": step.name, "params": step.params, "folder": str(job.folder), "background": job.job.background,
-            "source": to_plain(job.job.source), "limits": to_plain(step.limits),
+            "source": to_plain(job.job.source), "limits": to_plain(step.limits), "device": step.device,
         }  # fmt: skip
         try:
             if parent.missing is not None:
@@ -221,7 +221,7 @@ class Supervisor:
 
     def _parent(self, runtime: Runtime) -> WarmParent:
         if runtime not in self._parents:
-            parent = WarmParent(runtime)
+            parent = WarmParent(runtime, self._base)
             self._parents[runtime] = parent
             self._selector.register(parent, selectors.EVENT_READ, self._hearing(parent))
         return self._parents[runtime]
@@ -247,6 +247,7 @@ class Supervisor:
                 owner.running.started(word.pid)
             elif isinstance(word, Ended):
                 owner.running.ended = word.status
+                owner.running.killed = owner.running.killed or _beyond(word.why, owner.running.step.limits)
                 self._end_step(owner)
 
     def _lose(self, parent: WarmParent) -> None:
@@ -292,6 +293,16 @@ class Supervisor:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(parent.pid, 0)
         shutil.rmtree(self._base, ignore_errors=True)
+
+
+def _beyond(why: str, limits: Limits) -> StepError | None:
+    if why == "memory":
+        return StepError("memory", "The run used more memory than its limit, all its processes together.")
+    if why == "processes":
+        return StepError(
+            "user-error", f"The run started more than {limits.processes} processes and was ended."
+        )
+    return None
 
 
 def _lost(parent: WarmParent) -> StepError:

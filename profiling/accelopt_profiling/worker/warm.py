@@ -17,9 +17,11 @@ import socket
 from pathlib import Path
 from typing import Any, NoReturn
 
-from accelopt_profiling.jobs import Limits, Runtime, Source
-from accelopt_profiling.plain import from_plain
+from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.worker.cell import TOO_MANY_PROCESSES, TOO_MUCH_MEMORY, Cell, Cells
 from accelopt_profiling.worker.child import run_step
+from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import adopt_orphans, die_with_parent
 
 #: What each runtime imports ahead of time: needed packages, then ones that are imported if they are there.
@@ -28,11 +30,15 @@ _WANTED: dict[Runtime, tuple[str, ...]] = {
     "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", "accelopt_profiling.gate.steps"),
     "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps"),
 }
+_WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes"}
 LARGEST_REQUEST = 1 << 16
 
 
-def serve(control: socket.socket, runtime: Runtime) -> NoReturn:
+def serve(control: socket.socket, runtime: Runtime, base: Path) -> NoReturn:
     """Import, report, then fork a child per request until the supervisor closes the socket."""
+    cells = None
+    with contextlib.suppress(OSError):  # the worker's first message says that there are none, and why
+        cells = Cells(base)
     die_with_parent()
     adopt_orphans()
     os.setsid()
@@ -40,7 +46,7 @@ def serve(control: socket.socket, runtime: Runtime) -> NoReturn:
     gc.collect()
     gc.freeze()  # children share these pages as long as the collector leaves them alone
     _send(control, {"ready": True, "missing": missing})
-    _Warm(control).loop()
+    _Warm(control, cells).loop()
 
 
 def _import_all(runtime: Runtime) -> str | None:
@@ -60,9 +66,9 @@ def _send(control: socket.socket, message: dict[str, Any]) -> None:
 
 
 class _Warm:
-    def __init__(self, control: socket.socket) -> None:
-        self._control = control
-        self._children: dict[int, str] = {}  # pid -> token
+    def __init__(self, control: socket.socket, cells: Cells | None) -> None:
+        self._control, self._cells = control, cells
+        self._children: dict[int, tuple[str, Cell | None]] = {}  # pid -> token and cell
         self._wake_read, self._wake_write = socket.socketpair()
         self._wake_read.setblocking(False)
         self._wake_write.setblocking(False)
@@ -89,18 +95,28 @@ class _Warm:
             self._end()
         request = json.loads(data)
         frames, output = descriptors
-        pid = os.fork()
-        if pid == 0:
-            signal.set_wakeup_fd(-1)
-            body = json.loads(Path(request["request"]).read_text(encoding="utf-8"))
-            run_step(
-                body["name"], body["params"], Path(body["folder"]), from_plain(Source, body["source"]),
-                from_plain(Limits, body["limits"]), frames, output, body["background"],
-            )  # fmt: skip
+        body = json.loads(Path(request["request"]).read_text(encoding="utf-8"))
+        limits = from_plain(Limits, body["limits"])
+        try:
+            cell = self._cells.take(limits) if self._cells is not None else None
+            if cell is not None:
+                cell.hold_children()
+            pid = os.fork()
+        except OSError as error:
+            message = f"The step {body['name']} got no namespaces of its own on the host: {error}"
+            os.write(frames, encode({"type": "error", "error": to_plain(StepError("internal", message))}))
+            _send(self._control, {"ended": request["token"], "status": 1})
+        else:
+            if pid == 0:
+                signal.set_wakeup_fd(-1)
+                run_step(
+                    body["name"], body["params"], Path(body["folder"]), from_plain(Source, body["source"]),
+                    limits, frames, output, body["background"], body["device"], cell,
+                )  # fmt: skip
+            self._children[pid] = request["token"], cell
+            _send(self._control, {"started": request["token"], "pid": pid})
         os.close(frames)
         os.close(output)
-        self._children[pid] = request["token"]
-        _send(self._control, {"started": request["token"], "pid": pid})
 
     def _reap(self) -> None:
         ended = False
@@ -111,12 +127,19 @@ class _Warm:
                 break
             if pid == 0:
                 break
-            token = self._children.pop(pid, None)
-            if token is not None:
+            if pid not in self._children:
+                ended = True  # an adopted one; what it had started may be adopted by now
+                continue
+            token, cell = self._children.pop(pid)
+            why = ""
+            if cell is not None and self._cells is not None:
+                cell.end()
+                why = _WHY.get(self._cells.end_of(cell), "")
+            else:
                 ended = True
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
-                _send(self._control, {"ended": token, "status": os.waitstatus_to_exitcode(status)})
+            _send(self._control, {"ended": token, "status": os.waitstatus_to_exitcode(status), "why": why})
         if ended:
             self._sweep()
 
@@ -125,7 +148,7 @@ class _Warm:
         listing = Path(f"/proc/self/task/{os.getpid()}/children")
         with contextlib.suppress(OSError, ValueError):
             for pid in map(int, listing.read_text().split()):
-                if pid not in self._children:
+                if pid not in self._children and (self._cells is None or pid != self._cells.launcher):
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(pid, signal.SIGKILL)
 

@@ -1,0 +1,60 @@
+"""What of a host's files a step does not see (keys, agents, other jobs) and what it cannot change (all but its own)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from accelopt_profiling.worker import namespaces
+
+#: Folders and files below the user's home that hold keys and logins.
+_KEYS = (
+    ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".netrc", ".git-credentials", ".pgpass", ".pypirc",
+    ".config/gcloud", ".config/gh", ".local/share/keyrings", ".cache/huggingface/token", ".huggingface",
+)  # fmt: skip
+#: Sockets through which a process could act outside its namespaces.
+_SOCKETS = ("/run/user", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
+
+
+def protect_files(base: Path) -> None:
+    """In a new mount namespace with its own ``/proc``: hide keys and agents, make everything but ``base`` read-only.
+
+    ``base`` is the worker's folder of jobs.
+
+    Raises:
+        OSError: the kernel is older than 5.12 or refuses; keys and agents may be hidden all the same.
+    """
+    home = Path(os.path.expanduser("~"))
+    agents = Path(tempfile.gettempdir()).glob("ssh-*")
+    for place in [*(home / name for name in _KEYS), *map(Path, _SOCKETS), *agents]:
+        _hide(place)
+    namespaces.bind(str(base), str(base))
+    namespaces.make_everything_read_only()
+    namespaces.make_writable(str(base))
+    namespaces.make_writable("/proc")
+    if os.path.isdir("/dev/shm"):
+        namespaces.mount_empty("/dev/shm", mebibytes=2048)
+
+
+def keep_only(folder: Path) -> None:
+    """Of all jobs' folders leave only ``folder`` to be seen, at the same path."""
+    own = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        for other in folder.parent.parent.glob("accelopt-*-*"):
+            if other != folder.parent:
+                _hide(other)
+        namespaces.mount_empty(str(folder.parent))
+        folder.mkdir()
+        namespaces.bind(f"/proc/self/fd/{own}", str(folder))
+    finally:
+        os.close(own)
+
+
+def _hide(place: Path) -> None:
+    with contextlib.suppress(OSError):  # not there, or not ours to see in the first place
+        if place.is_dir():
+            namespaces.mount_empty(str(place), read_only=True)
+        elif place.exists():
+            namespaces.bind(os.devnull, str(place))
