@@ -114,7 +114,7 @@ class HostGate:
             source_for(request.path, t, subject.found, ship_imports=self._host.remote)
             for t in (text, request.text)
         )
-        return GateRequest(candidate, original, ref, kernel, found.dialect, request.target)
+        return GateRequest(candidate, original, ref, kernel, found.dialect, request.target, request.limits)
 
 
 def profile_request(
@@ -129,6 +129,7 @@ def profile_request(
         request.root,
         request.problem,
         kernels,
+        request.limits,
         detail=False,
         background=True,
         input_specs=specs,

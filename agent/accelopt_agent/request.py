@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from accelopt_profiling.jobs import Limits
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -28,7 +30,8 @@ class OptimizeRequest:
     ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder
     and ``problem`` its setting of that name, as in ``profiler.ProfileRequest``. ``depth`` bounds how many rewrites
     are composed, ``parallel`` how many costs are found out at a time. ``resume`` goes on with the last run for the
-    same kernel, target and host if that was interrupted: what it paid for is not paid for again.
+    same kernel, target and host if that was interrupted: what it paid for is not paid for again. ``limits`` hold
+    for each step of a job: large shapes need longer than the usual minute.
     """
 
     path: Path
@@ -41,3 +44,4 @@ class OptimizeRequest:
     depth: int = 6
     parallel: int = 2
     resume: bool = False
+    limits: Limits = Limits()

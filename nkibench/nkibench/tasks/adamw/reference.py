@@ -9,7 +9,7 @@ shapes = [
     {"M": 256, "N": 512},
     {"M": 200, "N": 1024},
 ]
-tolerance = 2e-5
+tolerance = 2e-6  # 2e-5, as published, would let a missing weight decay pass
 
 
 def normal(*shape):

@@ -1,0 +1,134 @@
+"""Somebody's checkout of NKIBench: ``summary.json``, references and kernels in AccelOpt's layout.
+
+``summary.json`` maps operators to cases to implementations::
+
+    {"silu": {"seed": "./seeds/silu.yaml",
+              "cases": {"0": {"values": {"M": 4096, "N": 7168},
+                              "impls": [{"task": "./reference/...py", "kernel": "./kernels/...py"}]}}}}
+
+Nothing is imported or run here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from accelopt_profiling.problems.reading import Unreadable, read_text
+from accelopt_profiling.problems.recognise import recognise_python
+from nkibench.subject import Fault, Subject, Subjects, published_task
+
+SUMMARY = "summary.json"
+
+
+class DatasetUnusable(Exception):
+    """Nothing of the data set can be run; the message names the file and the line."""
+
+
+def find_dataset(folder: Path) -> Path:
+    """The folder with ``summary.json``: the given one, or ``NKIBench`` in it (a checkout of AccelOpt).
+
+    Raises:
+        DatasetUnusable: neither has one, or it may not be looked into.
+    """
+    for candidate in (folder, folder / "NKIBench"):
+        if os.path.lexists(candidate / SUMMARY):
+            return candidate.resolve()
+    if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+        raise DatasetUnusable(f"{folder} may not be read; give yourself read permission.")
+    raise DatasetUnusable(
+        f"{folder} has no {SUMMARY}, nor has its folder NKIBench; name the NKIBench folder of a checkout."
+    )
+
+
+def read_dataset(folder: Path, names: Sequence[str] = ()) -> Subjects:
+    """The kernels of a data set, of the named operators or of all; what is wrong with one leaves the others.
+
+    Raises:
+        DatasetUnusable: the summary cannot be read, or a named operator is not in it.
+    """
+    root = find_dataset(folder)
+    summary = root / SUMMARY
+    data = _read_summary(summary)
+    unknown = [name for name in names if name not in data]
+    if unknown:
+        raise DatasetUnusable(f"{summary} has no operator {unknown[0]!r}; it has {', '.join(data)}.")
+    found = Subjects()
+    for name in names or data:
+        for one in _implementations(root, name, data[name]):
+            if isinstance(one, Fault):
+                found.faults.append(one)
+            else:
+                found.ready.append(one)
+    return found
+
+
+def _read_summary(path: Path) -> dict[str, Any]:
+    try:
+        text = read_text(path)
+    except Unreadable as error:
+        raise DatasetUnusable(f"{path} {error.why}.") from None
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        end = len(text.rstrip()) <= error.pos
+        cut = "the file ends too early; fetch it again" if end else error.msg
+        raise DatasetUnusable(f"{path}:{error.lineno}: not valid JSON: {cut}.") from None
+    except RecursionError:
+        raise DatasetUnusable(f"{path}: nested too deeply to be a summary.") from None
+    if not isinstance(data, dict):
+        raise DatasetUnusable(f"{path}:1: a summary is an object of operators, not a {type(data).__name__}.")
+    return data
+
+
+def _implementations(root: Path, name: str, operator: Any) -> Iterator[Subject | Fault]:
+    summary = root / SUMMARY
+    cases = operator.get("cases") if isinstance(operator, dict) else None
+    if not isinstance(cases, dict) or not cases:
+        yield Fault(name, summary, f'the operator {name!r} has no "cases".')
+        return
+    for case_id, case in cases.items():
+        values = case.get("values") if isinstance(case, dict) else None
+        if not isinstance(values, dict) or not all(type(v) is int and v > 0 for v in values.values()):
+            yield Fault(
+                name, summary, f'the case {case_id!r} of {name!r} needs "values" that are whole numbers.'
+            )
+            continue
+        items = case.get("impls")
+        if not isinstance(items, list) or not items:
+            yield Fault(name, summary, f'the case {case_id!r} of {name!r} has no "impls".')
+            continue
+        for item in items:
+            yield _implementation(root, name, case_id, values, item)
+
+
+def _implementation(
+    root: Path, name: str, case_id: str, values: dict[str, int], item: Any
+) -> Subject | Fault:
+    paths: list[Path] = []
+    for key in ("task", "kernel"):
+        said = item.get(key) if isinstance(item, dict) else None
+        if not isinstance(said, str):
+            return Fault(
+                name, root / SUMMARY, f'an implementation of {name!r}, case {case_id!r}, names no "{key}".'
+            )
+        path = Path(os.path.normpath(root / said))
+        if not path.is_relative_to(root):
+            return Fault(name, root / SUMMARY, f"{said!r} of {name!r} lies outside the data set.")
+        paths.append(path)
+    reference, kernel = paths
+    for path in paths:
+        try:
+            text = read_text(path)
+        except Unreadable as error:
+            return Fault(name, path, f"{error.why}; fetch the data set again or correct {SUMMARY}.")
+        if path == reference:
+            known = recognise_python(text)
+            if known.kind != "nkibench":
+                return Fault(
+                    name, path, known.fault or "it is no reference in NKIBench's layout.", known.line
+                )
+    return Subject(name, str(case_id), values, kernel, reference, root, published_task(name))

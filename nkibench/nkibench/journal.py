@@ -1,0 +1,51 @@
+"""Results as they come, one JSON line each, so that a run that was ended goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from accelopt_profiling.plain import from_plain, to_plain
+from nkibench.result import TaskResult
+
+
+class Journal:
+    """An append-only file of results. A line that was cut off by the end of the process is passed over."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known = {result.key: result for result in _read(path)}
+
+    def get(self, key: str) -> TaskResult | None:
+        """The finished result of that key."""
+        return self._known.get(key)
+
+    def add(self, result: TaskResult) -> None:
+        """Raises OSError when it cannot be written."""
+        line = json.dumps(to_plain(result), ensure_ascii=False)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a+b") as file:
+            if file.tell() and not _ends_with_newline(self._path):
+                file.write(b"\n")
+            file.write(line.encode() + b"\n")
+        self._known[result.key] = result
+
+
+def _ends_with_newline(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1) == b"\n"
+
+
+def _read(path: Path) -> list[TaskResult]:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    found: list[TaskResult] = []
+    for line in lines:
+        try:
+            found.append(from_plain(TaskResult, json.loads(line)))
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,60 @@
+"""Profile operators of the package on a host, each file as it is, forward and backward."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.measurement import FileMeasurement
+from accelopt_profiling.profiler import ProfileRequest, profile
+from nkibench.liger.operators import OPERATORS, problem_text
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``profiled``: each launched kernel has an estimate and the results agree with PyTorch's."""
+
+    operator: str
+    profiled: bool
+    correctness: str
+    checked: float = 0.0
+    kernels: dict[str, float | None] = field(default_factory=dict)  # estimate in us
+    trouble: list[str] = field(default_factory=list)
+
+
+async def profile_operators(
+    host: Host, package: Path, folder: Path, names: Iterable[str] = OPERATORS, target: str = "h100"
+) -> AsyncGenerator[Outcome, None]:
+    """Profile the named operators, one after the other. ``host`` must see ``package`` on its import path; ``folder``
+    is where the operators' files and their problems are put side by side."""
+    for name in names:
+        path = folder / f"liger_{name}.py"
+        shutil.copy(package / "liger_kernel" / "ops" / f"{name}.py", path)
+        path.with_name(f"liger_{name}_problem.py").write_text(problem_text(name))
+        request = ProfileRequest(path, path.read_text(), {"triton": target}, detail=False)
+        last: FileMeasurement | None = None
+        async with aclosing(profile(host, request)) as growing:
+            async for last in growing:
+                pass
+        assert last is not None
+        yield _outcome(name, last)
+
+
+def _outcome(name: str, found: FileMeasurement) -> Outcome:
+    launched = [k for k in found.kernels if k.stage != "traced"]
+    said = [*found.findings, *(f for k in launched for f in k.findings)]
+    trouble = [f"line {f.line}: {f.code}: {f.message}" for f in said if f.severity == "error"]
+    estimates = {k.name: k.latency.us for k in launched}
+    status = launched[0].correctness.status if launched else "not checked"
+    return Outcome(
+        name,
+        bool(launched) and status == "passed" and not trouble and all(estimates.values()),
+        status,
+        launched[0].correctness.checked if launched else 0.0,
+        estimates,
+        trouble,
+    )

@@ -1,0 +1,126 @@
+"""Two questions about a subject: what its kernel costs (the time model), and whether it is right (the gate)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from accelopt_profiling.gate.gate import GateRequest, check
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Finding, KernelMeasurement
+from accelopt_profiling.problems.found import source_for
+from accelopt_profiling.problems.reading import read_text
+from accelopt_profiling.profiler import ProfileRequest, Subject as Examined, examine, profile
+from accelopt_profiling.receipt import Receipt
+from nkibench.subject import Subject
+
+#: A step at the published sizes needs longer than a step in the editor.
+FULL_SIZE = Limits(seconds=1200.0, memory_bytes=24 << 30)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """``measurement`` is None when nothing is known of the cost; ``findings`` then say why."""
+
+    measurement: KernelMeasurement | None
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def why(self) -> str:
+        """The worst finding in one line, empty when there is none."""
+        worst = sorted(self.findings, key=lambda f: f.severity != "error")
+        return f"line {worst[0].line}: {worst[0].message}" if worst else ""
+
+
+def request_for(subject: Subject, target: str, text: str | None = None) -> ProfileRequest:
+    """The profile of the subject's kernel file, or of ``text`` in its place.
+
+    Raises:
+        Unreadable: the file is gone.
+    """
+    return ProfileRequest(
+        path=subject.kernel,
+        text=read_text(subject.kernel) if text is None else text,
+        targets={"nki": target, "triton": target},
+        project_root=subject.root,
+        problem=subject.reference.relative_to(subject.root).as_posix(),
+        limits=FULL_SIZE,
+        detail=False,
+        background=True,
+    )
+
+
+async def cost(host: Host, subject: Subject, target: str, text: str | None = None) -> Cost:
+    """The first known latency of the kernel; a kernel that cannot be run has findings instead.
+
+    Raises:
+        HostUnreachable: the host was lost.
+    """
+    request = await asyncio.to_thread(request_for, subject, target, text)
+    findings: list[Finding] = []
+    async with aclosing(profile(host, request)) as growing:
+        async for found in growing:
+            findings = [*(f for k in found.kernels for f in k.findings), *found.findings]
+            for kernel in found.kernels:
+                if kernel.latency.us is not None:
+                    return Cost(kernel, findings)
+    return Cost(None, findings)
+
+
+async def judge(
+    host: Host, subject: Subject, target: str, candidate: str | None = None, tolerance: float | None = None
+) -> tuple[Verdict, Receipt]:
+    """Whether the kernel, or ``candidate`` in its place, is correct, complete and honest.
+
+    ``tolerance`` is used where the reference states none: that of our task of the same name unless given.
+
+    Raises:
+        HostUnreachable: the host was lost.
+        NoKernel: there is nothing to judge.
+    """
+    request = await asyncio.to_thread(request_for, subject, target)
+    examined = await asyncio.to_thread(examine, request)
+    kernel = only_kernel(examined)
+    ref = examined.found.ref
+    assert ref is not None
+    texts = (request.text if candidate is None else candidate, request.text)
+    new, original = (
+        _with_tolerance(
+            source_for(subject.kernel, text, examined.found, ship_imports=host.remote), subject, tolerance
+        )
+        for text in texts
+    )
+    asked = GateRequest(new, original, ref, kernel.name, kernel.dialect, target, FULL_SIZE)
+    return await check(host, asked)
+
+
+class NoKernel(Exception):
+    """A file has no kernel or no reference to go with it; the message says which."""
+
+
+def only_kernel(examined: Examined) -> Kernel:
+    """The kernel a benchmark file is about: ``kernel`` or ``optimized_kernel``, or its only one."""
+    faults = [f"line {f.line}: {f.message}" for f in examined.findings if f.severity == "error"]
+    if examined.found.ref is None or not examined.kernels:
+        raise NoKernel("; ".join(faults) or "the file has no NKI kernel")
+    named = {k.name: k for k in examined.kernels}
+    for name in ("kernel", "optimized_kernel"):
+        if name in named:
+            return named[name]
+    return examined.kernels[0]
+
+
+def _with_tolerance(source: Source, subject: Subject, tolerance: float | None) -> Source:
+    """The same files; a reference of others that states no tolerance gets ours."""
+    if tolerance is None and subject.task is not None:
+        tolerance = subject.task.gate_tolerance
+    path = subject.reference.relative_to(subject.root).as_posix()
+    text = source.files.get(path)
+    if tolerance is None or text is None or "\ntolerance =" in text:
+        return source
+    files = {**source.files, path: f"{text}\n\ntolerance = {tolerance!r}\n"}
+    return Source(source.kernel, files, source.import_paths, source.name)

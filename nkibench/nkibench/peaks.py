@@ -1,0 +1,76 @@
+"""The least time of a task by NKIBench's formulas, and percent of peak. Our own roofline is another number."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from nkibench.formula import evaluate
+from nkibench.task import Task
+
+
+class NoPeak(Exception):
+    """There are no published rates for a target."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The least time in microseconds and what bounds it: "memory", "matmul" or "vector"."""
+
+    us: float
+    bound: str
+
+    def percent(self, latency_us: float) -> float:
+        """Percent of peak of a latency. Above 100 the formulas or the latency are wrong; it is said, not hidden."""
+        return 100 * self.us / latency_us
+
+
+@cache
+def _data() -> dict[str, Any]:
+    text = (Path(__file__).parent / "peaks.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def targets() -> list[str]:
+    """The targets with published rates."""
+    return list(_data()["targets"])
+
+
+def published_geomean(target: str) -> dict[str, float]:
+    """What AccelOpt reports for hardware: ``baseline`` and ``best`` as fractions of peak."""
+    known = _data()["published_geomean"].get(target, {})
+    return {name: known[name] for name in ("baseline", "best") if name in known}
+
+
+def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None) -> Peak:
+    """The least time of a task at its published sizes or at ``values``.
+
+    Raises:
+        NoPeak: no rates are published for the target.
+        ValueError: a value is missing.
+    """
+    if target not in _data()["targets"]:
+        raise NoPeak(f"NKIBench publishes no rates for {target}; it does for {', '.join(targets())}.")
+    rates = {name: entry["value"] for name, entry in _data()["targets"][target].items()}
+    sizes = task.values if values is None else values
+    seconds = {
+        "memory": evaluate(task.elements, sizes)
+        * _data()["element_bytes"]["value"]
+        / rates["bytes_per_second"],
+        "matmul": evaluate(task.matmul_flops, sizes) / rates["matmul_per_second"],
+        "vector": evaluate(task.vector_flops, sizes) / rates["vector_per_second"],
+    }
+    bound = max(seconds, key=lambda name: seconds[name])
+    return Peak(seconds[bound] * 1e6, bound)
+
+
+def geometric_mean(numbers: Iterable[float]) -> float | None:
+    """The geometric mean of positive numbers, None of none."""
+    logs = [math.log(n) for n in numbers]
+    return math.exp(sum(logs) / len(logs)) if logs else None

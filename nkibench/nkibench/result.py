@@ -1,0 +1,104 @@
+"""What the benchmark knows of one task, as plain data that outlives the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from accelopt_profiling.measurement import Latency
+from nkibench.peaks import geometric_mean
+
+#: "passed": the gate accepts it. "wrong": it does not. "failed": it could not be run or judged.
+Status = Literal["passed", "wrong", "failed"]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The fastest version that a search proved. ``steps`` are the rewrites that led to it, ``tried`` counts candidates,
+    ``judged`` those that went through the gate; ``text`` is the whole kernel file. Without a faster version
+    ``latency`` is the baseline's and ``steps`` is empty.
+    """
+
+    latency: Latency
+    steps: tuple[str, ...] = ()
+    tried: int = 0
+    judged: int = 0
+    accepted: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """One task on one target. ``error`` is the largest relative L2 error over the gate's cases, ``cases`` their count.
+
+    ``peak_us`` is the least time by the published formulas, None for operators without one. ``published_ms`` is
+    what AccelOpt measured for its own baseline, another kernel. ``key`` tells what it is a result of.
+    """
+
+    task: str
+    case: str
+    target: str
+    dialect: str
+    kernel: str
+    status: Status
+    detail: str = ""
+    error: float | None = None
+    cases: int = 0
+    latency: Latency = Latency()
+    bound: str | None = None
+    peak_us: float | None = None
+    peak_bound: str = ""
+    published_ms: float | None = None
+    published_best: float | None = None
+    seconds: float = 0.0
+    receipt: str | None = None
+    findings: list[str] = field(default_factory=list)
+    best: Best | None = None
+    key: str = ""
+
+    @property
+    def percent(self) -> float | None:
+        """Percent of peak (published formulas) of the baseline, as well known as its latency."""
+        return percent(self.peak_us, self.latency.us)
+
+    @property
+    def best_percent(self) -> float | None:
+        """Percent of peak of the best version; the baseline's without a search."""
+        if self.best is None:
+            return self.percent
+        return percent(self.peak_us, self.best.latency.us)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it enters the geometric mean: the gate accepts it and its time is known."""
+        return self.status == "passed" and self.percent is not None
+
+
+def percent(peak_us: float | None, latency_us: float | None) -> float | None:
+    if peak_us is None or not latency_us:
+        return None
+    return 100 * peak_us / latency_us
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Geometric means of percent of peak over the tasks that count, ``of`` how many there are."""
+
+    counted: int
+    of: int
+    baseline: float | None
+    best: float | None
+    known: str
+
+
+def summarise(results: Iterable[TaskResult]) -> Summary:
+    """The geometric means; ``known`` is how the worst-known latency among them is known."""
+    everything = list(results)
+    counted = [r for r in everything if r.counts]
+    before = geometric_mean(p for r in counted if (p := r.percent) is not None)
+    after = geometric_mean(p for r in counted if (p := r.best_percent) is not None)
+    known = sorted({str(r.latency.known) for r in counted})
+    return Summary(len(counted), len(everything), before, after, " and ".join(known))

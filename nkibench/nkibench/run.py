@@ -1,0 +1,210 @@
+"""Run the benchmark: every subject's cost and verdict, a few at a time, then perhaps a search from each."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import hashlib
+import math
+import time
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import accelopt_profiling
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.hosts.host import Host, HostUnreachable
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.problems.reading import Unreadable, read_text
+from nkibench import measuring
+from nkibench.journal import Journal
+from nkibench.peaks import NoPeak, Peak, peak_of
+from nkibench.result import Status, TaskResult
+from nkibench.subject import Fault, Subject, Subjects
+
+if TYPE_CHECKING:
+    from nkibench.searching import Searching
+
+
+@dataclass(frozen=True)
+class Working:
+    """A subject is being worked on; ``text`` says what is done."""
+
+    task: str
+    text: str
+
+
+Told = Working | TaskResult
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: ``jobs`` subjects at a time, for ``target``. With ``searching`` each is optimized too."""
+
+    target: str
+    dialect: str = "beta1"
+    jobs: int = 1
+    searching: Searching | None = None
+
+
+async def run(
+    host: Host, subjects: Subjects, plan: Plan, journal: Journal | None = None
+) -> AsyncGenerator[Told, None]:
+    """Work through the subjects and tell what happens; what the journal knows already is told at once.
+
+    A subject that cannot be run becomes a result with the status "failed"; the others go on.
+
+    Raises:
+        HostUnreachable: the host was lost.
+    """
+    for fault in subjects.faults:
+        yield _faulty(fault, plan)
+    told: asyncio.Queue[Told | BaseException | None] = asyncio.Queue()
+    turns = asyncio.Semaphore(plan.jobs)
+
+    async def work(subject: Subject) -> None:
+        async with turns:
+            try:
+                await _one(host, subject, plan, journal, told)
+            except (HostUnreachable, OSError) as error:
+                await told.put(error)
+
+    async def everything() -> None:
+        await asyncio.gather(*(work(subject) for subject in subjects.ready))
+        await told.put(None)
+
+    task = asyncio.create_task(everything())
+    try:
+        while (event := await told.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _one(
+    host: Host, subject: Subject, plan: Plan, journal: Journal | None, told: asyncio.Queue[Any]
+) -> None:
+    key = key_of(subject, plan)
+    known = journal.get(key) if journal is not None else None
+    if known is None:
+        await told.put(Working(subject.name, "estimating and checking"))
+        known = await examine(host, subject, plan, key)
+        if journal is not None:
+            journal.add(known)
+    if plan.searching is None:
+        await told.put(known)
+        return
+    search_key = f"{key} {plan.searching.key}"
+    finished = journal.get(search_key) if journal is not None else None
+    if finished is None and known.counts:
+        async for text, best in plan.searching.search(host, subject, known):
+            if best is None:
+                await told.put(Working(subject.name, text))
+            else:
+                finished = dataclasses.replace(known, best=best, key=search_key)
+        if finished is not None and journal is not None:
+            journal.add(finished)
+    await told.put(finished or known)
+
+
+def key_of(subject: Subject, plan: Plan) -> str:
+    """What a result depends on: the texts of kernel and reference, the target, and our emulator, gate and figures."""
+    digest = hashlib.sha256(toolchain().encode())
+    for path in (subject.kernel, subject.reference):
+        try:
+            digest.update(read_text(path).encode())
+        except Unreadable as error:
+            digest.update(str(error).encode())
+        digest.update(b"\0")
+    return f"{subject.case_name} {plan.target} {digest.hexdigest()[:16]}"
+
+
+@cache
+def toolchain() -> str:
+    """A hash of what makes the numbers: change the time model or the gate, and results are found out anew."""
+    digest = hashlib.sha256()
+    root = Path(accelopt_profiling.__file__).parent
+    for folder in ("nki", "gate", "targets", "problems"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".py", ".json"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+async def examine(host: Host, subject: Subject, plan: Plan, key: str = "") -> TaskResult:
+    """Cost and verdict of the subject's own kernel.
+
+    Raises:
+        HostUnreachable: the host was lost.
+    """
+    started = time.monotonic()
+    peak = _peak(subject, plan.target)
+    published = subject.task.published.get(plan.target) if subject.task is not None else None
+    result = TaskResult(
+        task=subject.name, case=subject.case_name, target=plan.target, dialect=plan.dialect,
+        kernel=str(subject.kernel), status="failed", key=key,
+        peak_us=peak.us if peak else None, peak_bound=peak.bound if peak else "",
+        published_ms=published.baseline_ms if published else None,
+        published_best=published.best_fraction if published else None,
+    )  # fmt: skip
+    try:
+        cost = await measuring.cost(host, subject, plan.target)
+        if cost.measurement is None:
+            return dataclasses.replace(result, detail=cost.why or "its time could not be found out")
+        verdict, receipt = await measuring.judge(host, subject, plan.target)
+    except (Unreadable, measuring.NoKernel) as error:
+        return dataclasses.replace(result, detail=f"{subject.kernel.name}: {error}")
+    measured = cost.measurement
+    status, detail = _status(verdict)
+    return dataclasses.replace(
+        result, status=status, detail=detail, error=largest_error(verdict), cases=len(verdict.checks),
+        latency=measured.latency, bound=measured.bound, seconds=time.monotonic() - started, receipt=receipt.id,
+        findings=[f"line {f.line}: {f.code}: {f.message}" for f in cost.findings],
+    )  # fmt: skip
+
+
+def _status(verdict: Verdict) -> tuple[Status, str]:
+    if verdict.accepted:
+        return "passed", "; ".join(r.message for r in verdict.reasons)
+    problems = ("problem-", "missing-", "gate-failed", "incomplete", "timeout")
+    first = verdict.reasons[0] if verdict.reasons else None
+    status: Status = "failed" if first is None or first.code.startswith(problems) else "wrong"
+    return status, "; ".join(r.message for r in verdict.reasons[:3])
+
+
+def largest_error(verdict: Verdict) -> float | None:
+    """The largest relative L2 error of an output over the gate's cases; None when nothing was compared."""
+    errors = [
+        output["comparison"]["relative"]
+        for check in verdict.checks
+        for output in check.get("outputs", [])
+        if isinstance(output["comparison"]["relative"], (int, float))
+    ]
+    return max((float(e) for e in errors if math.isfinite(e)), default=None)
+
+
+def _peak(subject: Subject, target: str) -> Peak | None:
+    if subject.task is None:
+        return None
+    try:
+        return peak_of(subject.task, target, subject.values)
+    except (NoPeak, ValueError):
+        return None
+
+
+def _faulty(fault: Fault, plan: Plan) -> TaskResult:
+    return TaskResult(
+        fault.name, fault.name, plan.target, plan.dialect, str(fault.file), "failed", str(fault), latency=Latency()
+    )  # fmt: skip
+
+
+def in_order(subjects: Subjects, results: Sequence[TaskResult]) -> list[TaskResult]:
+    """The results in the order of the subjects, faults first."""
+    order = {s.case_name: n for n, s in enumerate(subjects.ready)}
+    return sorted(results, key=lambda r: order.get(r.case, -1))

@@ -1,0 +1,94 @@
+"""Search faster versions of a subject's kernel with the agent; only what the gate accepts counts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from accelopt_agent import events
+from accelopt_agent.optimize import optimize
+from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.suggestion import Suggestion
+from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.problems.reading import read_text
+from nkibench.measuring import FULL_SIZE
+from nkibench.result import Best, TaskResult
+from nkibench.subject import Subject
+
+#: Starts a search on a host: ``accelopt_agent.optimize.optimize`` with a memory and a model, or without.
+Start = Callable[[OptimizeRequest, Host], AsyncGenerator[events.Event, None]]
+
+
+def with_rules_alone(request: OptimizeRequest, host: Host) -> AsyncGenerator[events.Event, None]:
+    """A search without a memory and without a model; it cannot go on when it was ended."""
+    return optimize(request, host, None)
+
+
+@dataclass(frozen=True)
+class Searching:
+    """How to search. ``start`` brings the memory, in which a run that was ended goes on, and the model; ``proposers``
+    names them in words, since an outcome depends on them.
+    """
+
+    budget: Budget
+    start: Start = with_rules_alone
+    proposers: str = "rules"
+    parallel: int = 1
+
+    @property
+    def key(self) -> str:
+        """What the outcome depends on besides the kernel."""
+        asked = f"{self.budget} {self.proposers}"
+        return f"search {hashlib.sha256(asked.encode()).hexdigest()[:8]}"
+
+    async def search(
+        self, host: Host, subject: Subject, result: TaskResult
+    ) -> AsyncGenerator[tuple[str, Best | None], None]:
+        """Yield what is done, one line each, and the outcome last."""
+        request = OptimizeRequest(
+            path=subject.kernel,
+            text=read_text(subject.kernel),
+            target=result.target,
+            root=subject.root,
+            problem=subject.reference.relative_to(subject.root).as_posix(),
+            budget=self.budget,
+            parallel=self.parallel,
+            resume=True,
+            limits=FULL_SIZE,
+        )
+        tried = judged = 0
+        found: list[Suggestion] = []
+        async with aclosing(self.start(request, host)) as happening:
+            async for event in happening:
+                if isinstance(event, events.CandidateTried):
+                    tried = event.number
+                    yield f"candidate {tried} of {self.budget.candidates}", None
+                elif isinstance(event, events.CandidateJudged):
+                    judged += 1
+                    yield f"{judged} through the gate, {len(found)} accepted", None
+                elif isinstance(event, events.SuggestionFound):
+                    found.append(event.suggestion)
+                elif isinstance(event, events.Finished):
+                    yield "done", _best(result, found, tried, judged, event)
+
+
+def _best(result: TaskResult, found: list[Suggestion], tried: int, judged: int, end: events.Finished) -> Best:
+    fastest = min(found, key=lambda s: s.fast.us or float("inf"), default=None)
+    better = (
+        fastest is not None
+        and fastest.fast.us is not None
+        and (result.latency.us is None or fastest.fast.us < result.latency.us)
+    )
+    chosen = fastest if better else None
+    return Best(
+        latency=chosen.fast if chosen else result.latency,
+        steps=(chosen.steps or (chosen.origin,)) if chosen else (),
+        tried=tried,
+        judged=judged,
+        accepted=len(found),
+        seconds=end.usage.seconds,
+        reason=end.reason,
+        text=chosen.text if chosen else "",
+    )
