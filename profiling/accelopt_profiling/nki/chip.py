@@ -51,6 +51,10 @@ class Chip(ABC):
         self.arithmetic_of: Callable[..., Tile] | None = None
         self.position = -1  # the number of the instruction under way
         self.releases: Releases = {}
+        self.version = ""  # of the dialect, where it has versions
+        self.registers: dict[str, Any] = {}  # engine -> its accumulator registers, one per partition
+        self.launched_on_a_grid = False
+        self.tensor: type[Tile] = Tile  # what tensors look like in the dialect of the kernel
         self.kept: dict[int, Block] = {}  # blocks that a tensor of many tiles holds on to
 
     def restart(self) -> None:
@@ -60,6 +64,9 @@ class Chip(ABC):
         self.trace.kernel = kernel
 
     # What the layers above add, and tiles rely on
+
+    @abstractmethod
+    def index_values(self, tile: Tile) -> Array | None: ...
 
     @abstractmethod
     def assign(self, target: Tile, value: Any) -> None: ...
@@ -124,7 +131,7 @@ class Chip(ABC):
             rules.check_block(self, shape, dtype.itemsize, memory)
         place = self._place(memory, shape, dtype.itemsize, name, line or self.line(), False)
         block = Block(place, dtype)
-        tile = Tile(self, block, 0, contiguous(shape))
+        tile = self.tensor(self, block, 0, contiguous(shape))
         if fill is not None:
             if self.full:
                 block.storage = np.full(shape, fill, dtype=dtype)
@@ -156,7 +163,7 @@ class Chip(ABC):
         storage = np.ascontiguousarray(array) if self.full else None
         block = Block(place, array.dtype, storage, full=True)
         self.trace.input_bytes += array.nbytes
-        return Tile(self, block, 0, contiguous(array.shape))
+        return self.tensor(self, block, 0, contiguous(array.shape))
 
     def output(self, tile: Tile) -> Array:
         """The values of a returned tensor as a plain array. What was never written is NaN, and told."""
@@ -196,7 +203,7 @@ class Chip(ABC):
             )
         if not tile.covers_block():
             self.fault("unsupported", "Only a whole tensor can be reshaped; index the result instead.")
-        return Tile(self, tile.block, 0, contiguous(tuple(wanted)))
+        return tile.strided(0, contiguous(tuple(wanted)))
 
     def operand(self, value: Any, what: str = "operand") -> Tile:
         """A tile as an instruction reads it: at least two dimensions, partition first."""
@@ -206,7 +213,7 @@ class Chip(ABC):
             self.fault("unsupported", f"The {what} must be a tile, not {type(value).__name__}.")
         if value.positions is None and len(value.dims) < 2:
             dims = (*value.dims, (1, 0)) if value.dims else ((1, 0), (1, 0))
-            view = Tile(self, value.block, value.offset, dims)
+            view = value.strided(value.offset, dims)
             view.out_of_range = value.out_of_range
             return view
         return value

@@ -68,6 +68,21 @@ class Coverage:
             return np.zeros(self._shape, dtype=bool)
         return ~self._use_bitmap()
 
+    def untouched_in(self, box: Box) -> bool:
+        """Whether nothing inside ``box`` has been written."""
+        if self.full:
+            return False
+        if self._bitmap is not None:
+            return not self._bitmap[_slices(box)].any()
+        return not any(
+            all(max(a, c) < min(b, d) for (a, b), (c, d) in zip(box, other, strict=True))
+            for other in self._boxes
+        )
+
+    def holds_positions(self, positions: npt.NDArray[np.int64]) -> bool:
+        """Whether every one of ``positions``, offsets into the flattened block, has been written."""
+        return self.full or bool(self._use_bitmap().reshape(-1)[positions].all())
+
     def holds(self, box: Box) -> bool:
         """Whether every position of ``box`` has been written."""
         if self.full or any(low >= high for low, high in box):

@@ -30,7 +30,11 @@ class Executor(Chip, ABC):
         """Read a view; None in trace mode. Unwritten memory is told and reads as NaN."""
         if box is not None and tile.positions is None:
             tile = tile.within(narrow(box, tile.shape))
-        if not tile.block.coverage.holds(tile.box()):
+        coverage = tile.block.coverage
+        known = (
+            coverage.holds(tile.box()) if tile.positions is None else coverage.holds_positions(tile.positions)
+        )
+        if not known:
             self.tell("uninitialised-read", f"{_describe(tile)} is read here before all of it was written.")
             if self.full:
                 self._poison(tile.block)
@@ -43,6 +47,10 @@ class Executor(Chip, ABC):
             storage = tile.block.storage
             return storage.reshape(-1)[tile.positions]
         return tile.array()
+
+    def index_values(self, tile: Tile) -> Array | None:
+        """The values of a tensor of indices, now; None in trace mode."""
+        return self.values(tile)
 
     def write(
         self, tile: Tile, values: Array | None, box: Box | None = None, where: BoolArray | None = None

@@ -1,4 +1,4 @@
-"""Put the emulated dialect where ``import neuronxcc.nki`` looks, unless the real SDK is there."""
+"""Put the emulated dialects where ``import neuronxcc.nki`` and ``import nki`` look, unless the real SDK is there."""
 
 from __future__ import annotations
 
@@ -73,8 +73,9 @@ def emulated(
         emulation.real = True
         yield emulation
         return
-    before = {name: sys.modules.get(name) for name in _modules()}
-    sys.modules.update(_modules())
+    modules = _modules()
+    before = {name: sys.modules.get(name) for name in modules}
+    sys.modules.update(modules)
     _active.append(emulation)
     try:
         yield emulation
@@ -87,12 +88,17 @@ def emulated(
                 sys.modules[name] = module
 
 
-_built: dict[str, Any] = {}
+_built: dict[str, dict[str, Any]] = {}
 
 
 def _modules() -> dict[str, Any]:
-    if not _built:
-        from accelopt_profiling.nki.beta1.modules import modules
+    """The stand-in modules of both dialects, built once per version of the current one."""
+    from accelopt_profiling.nki.current.versions import chosen
 
-        _built.update(modules(_launch))
-    return _built
+    version = chosen()
+    if version not in _built:
+        from accelopt_profiling.nki.beta1.modules import modules as beta1
+        from accelopt_profiling.nki.current.modules import modules as current
+
+        _built[version] = {**beta1(_launch), **current(_launch, version)}
+    return _built[version]

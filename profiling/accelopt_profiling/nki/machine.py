@@ -5,12 +5,13 @@ Two modes over the same code: "full" computes values, "trace" keeps shapes, engi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from accelopt_profiling.nki import rules
 from accelopt_profiling.nki.coverage import Box
@@ -67,6 +68,117 @@ class Machine(Executor):
         instruction.writes.append((destination.block.place, destination.box()))
         self.write(destination, self.values(source, box), box, where)
         value.fresh = False
+
+    def transfer(
+        self,
+        target: Tile,
+        sources: Sequence[Tile],
+        function: Callable[..., Array],
+        skip: bool,
+        element: bool = False,
+    ) -> None:
+        """One DMA that writes ``function`` of the sources' values to ``target``, element by element in order.
+
+        ``skip`` leaves out positions beyond a tensor's end; ``element`` moves single elements, as a transpose does.
+        """
+        if target.block.place.constant:
+            self.fault("unsupported", "A kernel's input cannot be written; use a tensor in nl.shared_hbm.")
+        outside = target.block.place.memory is not Memory.HBM and any(
+            s.block.place.memory is Memory.HBM for s in sources
+        )
+        dram = target if target.block.place.memory is Memory.HBM else sources[0]
+        instruction = self._dma("load" if outside else "store", dram, None)
+        if element:
+            instruction.descriptors = dram.size
+        arrays = []
+        for tile in (*sources, target):
+            index = getattr(tile, "index", None)
+            if index is not None:
+                instruction.reads.append((index.block.place, index.box()))
+        for source in sources:
+            self._check_range(source, None)
+            instruction.reads.append((source.block.place, source.box()))
+            arrays.append(self.values(self._inside(source, skip)))
+        instruction.writes.append((target.block.place, target.box()))
+        if not self.full:
+            self.write(target, None)
+            return
+        values = np.asarray(function(*arrays)).reshape(target.shape)
+        if skip:
+            self._write_valid(target, sources, values)
+        else:
+            self.write(self._inside(target, False), values)
+
+    def _beyond(self, tile: Tile) -> npt.NDArray[np.bool_] | None:
+        """Which positions of an indirect view lie outside the tensor."""
+        if tile.positions is None:
+            return None
+        outside = (tile.positions < 0) | (tile.positions >= prod(tile.block.shape))
+        return outside if outside.any() else None
+
+    def _inside(self, tile: Tile, skip: bool) -> Tile:
+        """The view, checked; with ``skip`` positions outside are replaced by the first one."""
+        outside = self._beyond(tile)
+        if outside is None or tile.positions is None:
+            return tile
+        if not skip:
+            at = int(tile.positions[outside][0])
+            self.fault(
+                "out-of-bounds", f"An index leads to element {at}; the tensor has {prod(tile.block.shape)}."
+            )
+        view = tile.strided(tile.offset, tile.dims)
+        view.positions = np.where(outside, 0, tile.positions)
+        return view
+
+    def _write_valid(self, target: Tile, sources: Sequence[Tile], values: Array) -> None:
+        """Write what neither side's indices put outside."""
+        skipped = np.zeros(target.shape, dtype=bool)
+        for tile in (target, *sources):
+            outside = self._beyond(tile)
+            if outside is not None:
+                skipped |= outside.reshape(target.shape)
+        if not skipped.any():
+            self.write(target, values)
+        elif target.positions is None:
+            self.write(target, values, where=~skipped)
+        else:
+            view = target.strided(target.offset, target.dims)
+            view.positions = target.positions[~skipped]
+            self.write(view, values[~skipped])
+
+    def settle(self, target: Tile, value: Tile) -> None:
+        """Make the instruction that produced ``value`` write to ``target``, which has as many elements."""
+        if target.block.place.constant:
+            self.fault("unsupported", "A kernel's input cannot be written; use a tensor of your own.")
+        self._redirect(target, value, value)
+
+    def product(
+        self, target: Tile, left: Tile, right: Tile, function: Callable[[Array, Array], Array], adds: bool
+    ) -> Instruction:
+        """One product of TensorE into PSUM: ``target = function(left, right)``, or added to what is there."""
+        instruction = self.emit("nc_matmul", (TENSOR,), right)
+        instruction.accumulate = adds
+        for tile in (left, right):
+            self._check_range(tile, None)
+            instruction.reads.append((tile.block.place, tile.box()))
+        instruction.writes.append((target.block.place, target.box()))
+        a, b = self.values(left), self.values(right)
+        values = None
+        if a is not None and b is not None:
+            values = function(a, b).reshape(target.shape)
+            if adds:
+                old = self.values(target)
+                values = values if old is None else old + values
+        elif adds:
+            self.values(target)
+        self.write(target, values)
+        return instruction
+
+    def fill(self, target: Tile, value: Any, engines: tuple[str, ...]) -> None:
+        """Write one number everywhere."""
+        instruction = self.emit("memset", engines, target)
+        instruction.writes.append((target.block.place, target.box()))
+        self.write(target, np.asarray(value))
 
     def _dma(self, opcode: str, dram: Tile, box: Box | None) -> Instruction:
         moved = dram.within(narrow(box, dram.shape)) if box is not None and dram.positions is None else dram
@@ -202,7 +314,7 @@ class Machine(Executor):
                 (want, step if num == want else 0)
                 for (num, step), want in zip(source.dims, wanted, strict=True)
             )
-            view = Tile(self, source.block, source.offset, dims)
+            view = source.strided(source.offset, dims)
             view.out_of_range = source.out_of_range
             return view
         columns = prod(wanted[1:])

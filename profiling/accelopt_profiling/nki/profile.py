@@ -11,6 +11,7 @@ from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
 from accelopt_profiling.nki.compare import compare, widen
+from accelopt_profiling.nki.current.versions import UnknownVersion, chosen
 from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.instruction import Trace
@@ -34,8 +35,9 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         StepFailed: the file or its problem cannot be run.
     """
     try:
+        chosen()
         machine = hardware(params.target)
-    except UnknownTarget as error:
+    except (UnknownTarget, UnknownVersion) as error:
         raise StepFailed(StepError("unsupported", str(error))) from None
     with emulated(limits=machine.limits):
         run = _Run(context, params, machine)

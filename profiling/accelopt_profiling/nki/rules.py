@@ -27,6 +27,11 @@ class Limits:
     stationary_columns: int = 128
     moving_columns: int = 512
 
+    @property
+    def generation(self) -> int:
+        """2, 3 or 4, for NeuronCore-v2 (trn1), v3 (trn2), v4 (trn3): told apart by the size of their SBUF."""
+        return 2 if self.sbuf_bytes <= 192 << 10 else 3 if self.sbuf_bytes <= 224 << 10 else 4
+
 
 def check_block(machine: Chip, shape: tuple[int, ...], itemsize: int, memory: Memory) -> None:
     """A tile must fit its partitions, and the SBUF or the PSUM bank it lies in.
@@ -85,6 +90,30 @@ def check_matmul(machine: Chip, stationary: Tile, moving: Tile, transpose: bool)
     for operand, what in ((stationary, "stationary"), (moving, "moving")):
         if operand.block.place.memory is Memory.PSUM:
             machine.fault("unsupported", f"nc_matmul's {what} operand lies in PSUM; copy it to SBUF first.")
+
+
+def check_bank(machine: Chip, target: Tile) -> None:
+    """A product is written within one PSUM bank.
+
+    Raises:
+        KernelFault: it is larger than a bank.
+    """
+    size = prod(target.shape[1:]) * target.dtype.itemsize
+    if size > machine.limits.psum_bank_bytes:
+        machine.fault(
+            "capacity",
+            f"A product of {size:,} B per partition; a PSUM bank has {machine.limits.psum_bank_bytes:,} B.",
+        )
+
+
+def check_not_both_psum(machine: Chip, a: Tile, b: Tile, opcode: str) -> None:
+    """VectorE reads at most one of two operands from PSUM.
+
+    Raises:
+        KernelFault: both lie there.
+    """
+    if a.block.place.memory is Memory.PSUM and b.block.place.memory is Memory.PSUM:
+        machine.fault("unsupported", f"{opcode} reads at most one operand from PSUM; copy the other to SBUF.")
 
 
 def _matrix(tile: Tile) -> tuple[int, int]:

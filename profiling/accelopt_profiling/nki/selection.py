@@ -72,9 +72,9 @@ def select(tile: Tile, key: Any) -> Tile:
                     steps[d] += s * step
         result = tuple((n, s) for (n, _), s in zip(shape_of, steps, strict=True))
         plain = [dim for _, dim in basic]
-        view = Tile(machine, tile.block, offset, (*plain[:first_advanced], *result, *plain[first_advanced:]))
+        view = tile.strided(offset, (*plain[:first_advanced], *result, *plain[first_advanced:]))
     else:
-        view = Tile(machine, tile.block, offset, tuple(dim for _, dim in basic))
+        view = tile.strided(offset, tuple(dim for _, dim in basic))
     view.out_of_range = out_of_range
     return view
 
@@ -140,6 +140,6 @@ def _gather(
                 "out-of-bounds", f"An index reaches {positions.max()}; dimension {axis} has size {num}."
             )
         total = total + positions * step
-    view = Tile(machine, tile.block, 0, ())
+    view = tile.strided(0, ())
     view.positions = np.asarray(total, dtype=np.int64)
     return view

@@ -241,7 +241,11 @@ class Tile:
         dims = tuple(
             (max(0, high - low), step) for (low, high), (_, step) in zip(box, self.dims, strict=True)
         )
-        return Tile(self.machine, self.block, offset, dims)
+        return self.strided(offset, dims)
+
+    def strided(self, offset: int, dims: tuple[Dim, ...]) -> Tile:
+        """Another view of the same block, of the same dialect."""
+        return type(self)(self.machine, self.block, offset, dims)
 
     def covers_block(self) -> bool:
         """Whether the view is the whole block in its own order."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki import rules
-from accelopt_profiling.nki.beta1.tokens import MOVABLE, reduce
 from accelopt_profiling.nki.dtypes import as_dtype
 from accelopt_profiling.nki.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR, Memory
 from accelopt_profiling.nki.machine import Machine, current
 from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, PREDICATES, REDUCTIONS, operation_name
 from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.tokens import MOVABLE, reduce
 
 
 class Engine(Enum):

@@ -9,36 +9,18 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1 import isa
-from accelopt_profiling.nki.beta1.tokens import Binary, Operation, Reduction, Unary, binary, reduce
+from accelopt_profiling.nki.buffer import BUFFERS, HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM, Buffer
 from accelopt_profiling.nki.dtypes import NAMES, MissingType, as_dtype, named
 from accelopt_profiling.nki.index import Affine, arange
 from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
 from accelopt_profiling.nki.machine import Pending, current
 from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, VECTOR_UNARY, operation_name
 from accelopt_profiling.nki.tile import BlockArray, Tile
+from accelopt_profiling.nki.tokens import Binary, Operation, Reduction, Unary, binary, reduce
 
 
 class ParDim(int):
     """The size of the partition dimension; dimensions before it are block dimensions."""
-
-
-class Buffer:
-    """A place for a tensor: ``nl.sbuf``, ``nl.psum``, ``nl.hbm`` and its kinds."""
-
-    def __init__(self, name: str, memory: Memory, shared: bool = False) -> None:
-        self.name, self.memory, self.shared = name, memory, shared
-
-    def __repr__(self) -> str:
-        return f"nl.{self.name}"
-
-
-SBUF, PSUM = Buffer("sbuf", Memory.SBUF), Buffer("psum", Memory.PSUM)
-HBM, PRIVATE_HBM, SHARED_HBM = (
-    Buffer("hbm", Memory.HBM),
-    Buffer("private_hbm", Memory.HBM),
-    Buffer("shared_hbm", Memory.HBM, True),
-)
-_BUFFERS = {b.name: b for b in (SBUF, PSUM, HBM, PRIVATE_HBM, SHARED_HBM)}
 
 
 class TileSize:
@@ -79,7 +61,7 @@ def _dtype(value: Any) -> np.dtype[Any]:
 def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
     machine = current()
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    place = _BUFFERS.get(buffer) if isinstance(buffer, str) else buffer
+    place = BUFFERS.get(buffer) if isinstance(buffer, str) else buffer
     if place is None:
         place = SBUF
     if not isinstance(place, Buffer):

@@ -7,14 +7,19 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1 import isa, language
-from accelopt_profiling.nki.beta1.jit import Kernel, Launcher, decorator
-from accelopt_profiling.nki.beta1.namespace import Namespace
+from accelopt_profiling.nki.kernel import Kernel, Launcher, decorator
+from accelopt_profiling.nki.machine import Machine
+from accelopt_profiling.nki.namespace import Namespace
 from accelopt_profiling.nki.tile import Tile
+
+
+def _prepare(machine: Machine) -> None:
+    machine.arithmetic_of = language._operator
 
 
 def modules(launch: Launcher) -> dict[str, Any]:
     """Every stand-in by its import name."""
-    jit = decorator(launch)
+    jit = decorator(launch, _prepare)
 
     def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a kernel on NumPy arrays, as the SDK's own simulator does."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1 import language
 from accelopt_profiling.nki.dtypes import as_dtype
 from accelopt_profiling.nki.executor import ReleasedTooEarly
 from accelopt_profiling.nki.machine import Machine, _current, running
@@ -21,17 +20,22 @@ _REHEARSED = 8 << 20
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
 Launcher = Callable[[str], Machine]
 
+#: Gives a new machine what is special to a dialect: what tensors look like, what their operators mean.
+Dialect = Callable[[Machine], None]
+
 
 class Kernel:
     """A kernel function. ``kernel(x)`` runs one program, ``kernel[n](x)`` a grid of them one after another."""
 
-    def __init__(self, function: Callable[..., Any], launch: Launcher, grid: tuple[int, ...] = (1,)) -> None:
+    def __init__(
+        self, function: Callable[..., Any], launch: Launcher, dialect: Dialect, grid: tuple[int, ...] = (1,)
+    ) -> None:
         functools.update_wrapper(self, function)
-        self.function, self._launch, self.grid = function, launch, grid
+        self.function, self._launch, self.dialect, self.grid = function, launch, dialect, grid
 
     def __getitem__(self, grid: Any) -> Kernel:
         sizes = grid if isinstance(grid, tuple) else (grid,)
-        return Kernel(self.function, self._launch, tuple(int(n) for n in sizes))
+        return Kernel(self.function, self._launch, self.dialect, tuple(int(n) for n in sizes))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _current:  # one kernel calls another: inlined
@@ -48,7 +52,8 @@ class Kernel:
             return self._run(machine, args, kwargs)
 
     def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        machine.arithmetic_of = language._operator
+        self.dialect(machine)
+        machine.launched_on_a_grid = self.grid != (1,)
         positional = [_argument(machine, a) for a in args]
         named = {name: _argument(machine, a) for name, a in kwargs.items()}
         result: Any = None
@@ -90,12 +95,12 @@ def _result(machine: Machine, value: Any) -> Any:
     return value
 
 
-def decorator(launch: Launcher) -> Callable[..., Any]:
+def decorator(launch: Launcher, dialect: Dialect) -> Callable[..., Any]:
     """``nki.jit`` with or without arguments."""
 
     def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         if function is None:
-            return lambda f: Kernel(f, launch)
-        return function if isinstance(function, Kernel) else Kernel(function, launch)
+            return lambda f: jit(f, **options)
+        return function if isinstance(function, Kernel) else Kernel(function, launch, dialect)
 
     return jit

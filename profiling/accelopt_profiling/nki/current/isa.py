@@ -1,0 +1,44 @@
+"""``nki.isa``: the instructions that are emulated, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accelopt_profiling.nki.current import compute, moves, registers, search
+from accelopt_profiling.nki.current.enums import (
+    DgeMode,
+    DmaEngine,
+    Engine,
+    MatmulPerfMode,
+    NcVersion,
+    OobMode,
+    ReduceCmd,
+)  # fmt: skip
+from accelopt_profiling.nki.machine import current
+
+FUNCTIONS = (
+    moves.dma_copy, moves.dma_compute, moves.dma_transpose, moves.tensor_copy, moves.tensor_copy_predicated,
+    moves.nc_stream_shuffle, moves.iota, moves.affine_select, moves.nc_n_gather,
+    compute.nc_matmul, compute.nc_transpose, compute.activation, compute.activation_reduce, compute.exponential,
+    compute.tensor_tensor, compute.tensor_scalar, compute.tensor_scalar_reduce, compute.scalar_tensor_tensor,
+    compute.tensor_reduce, compute.tensor_partition_reduce, compute.reciprocal, compute.tensor_tensor_scan,
+    compute.bn_stats, compute.bn_aggr, compute.select_reduce, compute.range_select, compute.memset,
+    search.max8, search.nc_find_index8, search.nc_match_replace8,
+    registers.register_alloc, registers.register_move, registers.register_load, registers.register_store,
+)  # fmt: skip
+
+
+def get_nc_version() -> NcVersion:
+    """The generation of the core that is emulated."""
+    return NcVersion(current().limits.generation)
+
+
+def names() -> dict[str, Any]:
+    """The module's content."""
+    table: dict[str, Any] = {f.__name__: f for f in FUNCTIONS}
+    table.update({f"{member.name}_engine": member for member in Engine})
+    table.update(
+        engine=Engine, dge_mode=DgeMode, oob_mode=OobMode, reduce_cmd=ReduceCmd, nc_version=NcVersion,
+        matmul_perf_mode=MatmulPerfMode, dma_engine=DmaEngine, get_nc_version=get_nc_version,
+    )  # fmt: skip
+    return table

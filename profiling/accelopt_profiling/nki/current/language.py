@@ -1,0 +1,336 @@
+"""``nki.language``: tensors, loops, and the functions that stand for one or a few instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.buffer import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM, Buffer
+from accelopt_profiling.nki.current import compute, registers
+from accelopt_profiling.nki.current.enums import Engine
+from accelopt_profiling.nki.current.tensor import NkiTensor
+from accelopt_profiling.nki.current.versions import change
+from accelopt_profiling.nki.dtypes import NAMES, MissingType, as_dtype, named
+from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, VECTOR_UNARY
+from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.tokens import Binary, Operation, Reduction, Unary, binary, reduce
+
+
+class NKIObject:
+    """What kernels derive their configuration classes from; keywords become attributes."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.__dict__.update(kwargs)
+
+
+class TileSize:
+    """``nl.tile_size``: what the target's engines and memories take at once."""
+
+    @property
+    def pmax(self) -> int:
+        return current().limits.partitions
+
+    @property
+    def gemm_stationary_fmax(self) -> int:
+        return current().limits.stationary_columns
+
+    @property
+    def gemm_moving_fmax(self) -> int:
+        return current().limits.moving_columns
+
+    @property
+    def psum_bank_fmax(self) -> int:
+        return current().limits.psum_bank_bytes // 4
+
+    psum_fmax = psum_bank_fmax
+
+    @property
+    def psum_bank_fmax_bytes(self) -> int:
+        return current().limits.psum_bank_bytes
+
+    @property
+    def psum_num_banks(self) -> int:
+        return current().limits.psum_bytes // current().limits.psum_bank_bytes
+
+    @property
+    def sbuf_fmax_bytes(self) -> int:
+        return current().limits.sbuf_bytes
+
+    @property
+    def sbuf_fmax(self) -> int:
+        return current().limits.sbuf_bytes // 4
+
+    @property
+    def sbuf_size_bytes(self) -> int:
+        return current().limits.sbuf_bytes * current().limits.partitions
+
+    total_available_sbuf_size = sbuf_fmax_bytes
+    bn_stats_fmax = 512
+    psum_min_align = 4
+    sbuf_min_align = 1
+
+
+def _dtype(value: Any) -> np.dtype[Any]:
+    try:
+        return as_dtype(value)
+    except (MissingType, TypeError) as error:
+        return current().fault("unsupported", str(error))
+
+
+def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
+    machine = current()
+    if not isinstance(shape, (tuple, list)):
+        shape = (shape,)
+    place = SBUF if buffer is None or buffer is Ellipsis else buffer
+    if not isinstance(place, Buffer):
+        machine.fault(
+            "unsupported", f"buffer={buffer!r}: write nl.sbuf, nl.psum, nl.shared_hbm or nl.private_hbm."
+        )
+    try:
+        sizes = tuple(as_int(n) for n in shape)
+    except TypeError:
+        machine.fault("unsupported", f"The shape {shape} is not made of whole numbers.")
+    if any(n < 1 for n in sizes):
+        machine.fault("out-of-bounds", f"The shape {sizes} has no elements.")
+    kind = _dtype(dtype)
+    if place.memory is Memory.HBM and place.shared and fill is None:
+        return machine.shared(sizes, kind, name)
+    return machine.allocate(sizes, kind, place.memory, name, fill)
+
+
+def ndarray(
+    shape: Any, dtype: Any, buffer: Any = None, name: str = "", address: Any = None, **unused: Any
+) -> Tile:
+    """A new tensor, unwritten. Default buffer: SBUF. Dimension 0 of an on-chip tensor is its partitions."""
+    return _create(shape, dtype, buffer, name, None)
+
+
+def zeros(shape: Any, dtype: Any, buffer: Any = None, name: str = "") -> Tile:
+    return _create(shape, dtype, buffer, name, 0)
+
+
+def ones(shape: Any, dtype: Any, buffer: Any = None, name: str = "") -> Tile:
+    return _create(shape, dtype, buffer, name, 1)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = None, name: str = "") -> Tile:
+    return _create(shape, dtype, buffer, name, fill_value)
+
+
+def zeros_like(x: Tile, dtype: Any = None, buffer: Any = None, name: str = "") -> Tile:
+    return _create(x.shape, dtype or x.dtype, buffer or x.buffer, name, 0)
+
+
+def empty_like(x: Tile, dtype: Any = None, buffer: Any = None, name: str = "") -> Tile:
+    return _create(x.shape, dtype or x.dtype, buffer or x.buffer, name, None)
+
+
+def shared_constant(constant: Any, dtype: Any = None) -> Tile:
+    """A constant tensor in HBM."""
+    array = np.asarray(constant)
+    return current().argument(array if dtype is None else array.astype(_dtype(dtype)))
+
+
+def shared_identity_matrix(n: int, dtype: Any = np.uint8) -> Tile:
+    """The identity matrix as a constant in HBM."""
+    return shared_constant(np.eye(n, dtype=_dtype(dtype)))
+
+
+def ds(start: Any, size: int) -> slice:
+    """A slice of ``size`` elements from ``start``."""
+    return slice(start, start + size)
+
+
+# Loops and the grid
+
+
+class Loop:
+    """One of the names for ``range``, which newer versions advise against."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, *bounds: Any, **unused: Any) -> range:
+        machine = current()
+        found = change("names", f"nki.language.{self.__name__}", machine.version)
+        if found is not None:
+            message = f"nl.{self.__name__} is deprecated since NKI {found.version}; use {found.instead}."
+            machine.tell("deprecated", message, "information")
+        return range(*(as_int(b) for b in bounds))
+
+
+def program_id(axis: int = 0) -> int:
+    return current().program[axis]
+
+
+def num_programs(axes: Any = 0) -> Any:
+    grid = current().grid
+    return tuple(grid[a] for a in axes) if isinstance(axes, (tuple, list)) else grid[axes]
+
+
+def program_ndim() -> int:
+    machine = current()
+    return len(machine.grid) if machine.launched_on_a_grid else 0
+
+
+@contextmanager
+def no_reorder() -> Iterator[None]:
+    """The instructions inside keep their order, as all do here."""
+    yield
+
+
+def device_print(*unused: Any, **named_unused: Any) -> None:
+    """Nothing: there is no device to print from."""
+
+
+# Functions that stand for instructions
+
+
+def load(src: Tile, dtype: Any = None) -> Tile:
+    """Bring a tensor from HBM to a new tile in SBUF."""
+    return current().load(src, None if dtype is None else _dtype(dtype), None)
+
+
+def store(dst: Tile, value: Any) -> None:
+    """Write a tile to HBM."""
+    current().store(dst, value, None)
+
+
+def copy(x: Tile, dtype: Any = None) -> Tile:
+    return current().run(
+        "tensor_copy", (VECTOR, SCALAR), [x], np.copy, None if dtype is None else _dtype(dtype)
+    )
+
+
+def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
+    """``x.T @ y`` into PSUM; the form without ``transpose_x`` would need a transpose of its own."""
+    machine = current()
+    if not transpose_x:
+        machine.fault(
+            "unsupported", "nl.matmul multiplies x.T with y: transpose x and pass transpose_x=True."
+        )
+    left, right = machine.operand(x), machine.operand(y)
+    rows, columns = left.size // left.shape[0], right.size // right.shape[0]
+    dst = machine.allocate((rows, columns), np.dtype(np.float32), Memory.PSUM)
+    compute.nc_matmul(dst, left, right)
+    return dst
+
+
+def transpose(x: Tile, dtype: Any = None) -> Tile:
+    """Swap the two dimensions of a tile through TensorE; the result lies in PSUM."""
+    machine = current()
+    tile = machine.operand(x)
+    dst = machine.allocate((tile.size // tile.shape[0], tile.shape[0]), tile.dtype, Memory.PSUM)
+    compute.nc_transpose(dst, tile, Engine.tensor)
+    return dst
+
+
+def broadcast_to(x: Tile, shape: Sequence[int]) -> Tile:
+    """Repeat along free dimensions, as a view."""
+    machine = current()
+    tile = machine.operand(x)
+    if tile.shape[0] != shape[0] and tile.block.place.memory is not Memory.HBM:
+        machine.fault("unsupported", "Repeating over partitions needs TensorE: multiply with a row of ones.")
+    return machine.broadcast(tile, shape)
+
+
+def expand_dims(data: Tile, axis: int) -> Tile:
+    """Add a dimension of size 1."""
+    key: list[Any] = [slice(None)] * len(data.shape)
+    key.insert(axis if axis >= 0 else len(key) + 1 + axis, None)
+    return data[tuple(key)]
+
+
+def _choose(condition: Any, x: Any, y: Any) -> Any:
+    return np.where(condition != 0, x, y)
+
+
+def where(condition: Tile, x: Any, y: Any, dtype: Any = None) -> Tile:
+    """``x`` where ``condition`` is not zero, else ``y``."""
+    machine = current()
+    first = next((o for o in (x, y) if isinstance(o, Tile)), condition)
+    kind = first.dtype if dtype is None else _dtype(dtype)
+    return machine.run("select", (VECTOR,), [condition, x, y], _choose, kind)
+
+
+def mean(x: Tile, axis: Any, dtype: Any = None, keepdims: bool = False) -> Any:
+    machine = current()
+    total = reduce(machine, "add", x, axis, dtype, None, keepdims)
+    return binary(machine, "multiply", total, total.size / x.size)
+
+
+def softmax(x: Tile, axis: Any = -1, dtype: Any = None) -> Any:
+    """Softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
+    machine = current()
+    peak = reduce(machine, "max", x, axis, None, None, True)
+    centred = binary(machine, "subtract", x, peak)
+    powers = machine.run("activation", (SCALAR,), [centred], np.exp)
+    total = reduce(machine, "add", powers, axis, None, None, True)
+    share = machine.run("reciprocal", (VECTOR,), [total], np.reciprocal)
+    return binary(machine, "multiply", powers, share, dtype)
+
+
+def _is(memory: Memory) -> Any:
+    return lambda buffer: isinstance(buffer, Buffer) and buffer.memory is memory
+
+
+def is_on_chip(buffer: Any) -> bool:
+    """Whether a buffer is SBUF or PSUM."""
+    return isinstance(buffer, Buffer) and buffer.memory is not Memory.HBM
+
+
+def operators(name: str, *operands: Any) -> Tile:
+    """What Python operators on tensors mean: nothing in this dialect."""
+    if name == "astype":
+        return copy(operands[0], operands[1])
+    return current().fault(
+        "unsupported",
+        f"Tensors have no operator for {name!r}; use nl.{name} or a nisa instruction with a dst.",
+    )
+
+
+def prepare(machine: Machine, version: str) -> None:
+    """Make ``machine`` one of this dialect."""
+    machine.tensor, machine.version, machine.arithmetic_of = NkiTensor, version, operators
+
+
+class _Fp32:
+    min = float(np.finfo(np.float32).min)
+    max = float(np.finfo(np.float32).max)
+
+
+def names() -> dict[str, Any]:
+    """The module's content."""
+    table: dict[str, Any] = {name: Unary(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"}
+    table.update(
+        {n: Binary(n) for n in BINARY if n not in ("max", "min", "rsqrt", "abs", "abs_max", "mod", "fmod")}
+    )
+    table.update(
+        sum=Reduction("sum", "add"), prod=Reduction("prod", "multiply"), max=Reduction("max", "max"),
+        min=Reduction("min", "min"), all=Reduction("all", "logical_and"), mean=mean, abs_max=Operation("abs_max"),
+        bypass=Operation("bypass"), mod=Operation("mod"),
+    )  # fmt: skip
+    for name in NAMES:
+        try:
+            table[name] = named(name)
+        except MissingType:
+            table[name] = name
+    table.update({n: Loop(n) for n in ("affine_range", "sequential_range", "static_range")})
+    table.update(
+        sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, tile_size=TileSize(), ds=ds,
+        ndarray=ndarray, zeros=zeros, ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like,
+        shared_constant=shared_constant, shared_identity_matrix=shared_identity_matrix, range=range,
+        dynamic_range=registers.dynamic_range, fori_loop=registers.fori_loop, while_loop=registers.while_loop,
+        load=load, store=store, copy=copy, matmul=matmul, transpose=transpose, broadcast_to=broadcast_to,
+        expand_dims=expand_dims, where=where, softmax=softmax, program_id=program_id, num_programs=num_programs,
+        program_ndim=program_ndim, no_reorder=no_reorder, device_print=device_print, fp32=_Fp32, NKIObject=NKIObject,
+        NkiTensor=NkiTensor, tensor=NkiTensor, is_sbuf=_is(Memory.SBUF), is_psum=_is(Memory.PSUM),
+        is_hbm=_is(Memory.HBM), is_on_chip=is_on_chip,
+    )  # fmt: skip
+    return table

@@ -1,0 +1,57 @@
+"""The stand-in modules ``nki``, ``nki.language``, ``nki.isa`` and ``nki.typing``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.current import isa, language
+from accelopt_profiling.nki.current.tensor import NkiTensor
+from accelopt_profiling.nki.current.versions import change, chosen, table
+from accelopt_profiling.nki.kernel import Kernel, Launcher, decorator
+from accelopt_profiling.nki.namespace import Namespace
+
+
+def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
+    """Every stand-in by its import name, as ``version`` ("0.3" to "0.7") has them.
+
+    Raises:
+        UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
+    """
+    emulated = version or chosen()
+    jit = decorator(launch, lambda machine: language.prepare(machine, emulated))
+
+    def simulate(kernel: Any) -> Kernel:
+        """The kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""
+        made: Kernel = kernel if isinstance(kernel, Kernel) else jit(kernel)
+        return made
+
+    nl = _module("nki.language", language.names(), emulated)
+    nisa = _module("nki.isa", isa.names(), emulated)
+    typing = Namespace("nki.typing", {"tensor": NkiTensor, "mutable_tensor": NkiTensor, "scalar": np.generic})
+    nki = _module(
+        "nki",
+        {
+            "jit": jit, "trace": jit, "simulate": simulate, "language": nl, "isa": nisa, "typing": typing,
+            "_accelopt_emulated": True, "__version__": f"{emulated}+emulated",
+        },
+        emulated,
+    )  # fmt: skip
+    return {m.__name__: m for m in (nki, nl, nisa, typing)}
+
+
+def _module(name: str, names: dict[str, Any], version: str) -> Namespace:
+    """A stand-in that has what the version has, and says of the rest when it came or went."""
+    missing: dict[str, str] = {}
+    for dotted in table()["names"]:
+        parent, _, short = dotted.rpartition(".")
+        found = change("names", dotted, version) if parent == name else None
+        if found is None or found.kind == "deprecated":
+            continue
+        names.pop(short, None)
+        if found.kind == "added":
+            missing[short] = f"{dotted} came with NKI {found.version}; the emulated version is {version}"
+        else:
+            missing[short] = f"{dotted} is gone since NKI {found.version}; use {found.instead}"
+    return Namespace(name, names, missing)

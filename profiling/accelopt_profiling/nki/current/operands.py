@@ -1,0 +1,183 @@
+"""What instructions with a ``dst`` share: checked operands, engines, and the way of a result into its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.current.enums import Engine
+from accelopt_profiling.nki.instruction import GPSIMD, Memory
+from accelopt_profiling.nki.machine import Machine
+from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, PREDICATES, REDUCTIONS, operation_name
+from accelopt_profiling.nki.tile import Array, Tile
+
+#: Operations that treat values as bits: integers stay integers.
+BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"})
+
+
+def on_chip(machine: Machine, value: Any, what: str) -> Tile:
+    """An operand that must be a tensor in SBUF or PSUM.
+
+    Raises:
+        KernelFault: it is something else, or lies in HBM.
+    """
+    tile = machine.operand(value, what)
+    if tile.block.place.memory is Memory.HBM:
+        machine.fault("unsupported", f"The {what} lies in HBM; bring it to SBUF with nisa.dma_copy first.")
+    if tile.positions is not None:
+        machine.fault("unsupported", f"The {what} is an indirect view; only DMA follows indices.")
+    return tile
+
+
+def engines(
+    machine: Machine, engine: Any, usual: tuple[str, ...], more: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """The engines an instruction may run on: the one asked for, or those the compiler would choose from.
+
+    Raises:
+        KernelFault: the engine asked for has no such instruction.
+    """
+    if engine is None or engine is Engine.unknown:
+        return usual
+    if not isinstance(engine, Engine):
+        machine.fault("unsupported", f"The engine is named by a member of nisa.engine, not by {engine!r}.")
+    if engine.value not in (*usual, *more):
+        machine.fault(
+            "unsupported",
+            f"This instruction does not run on {engine.value}; it runs on {', '.join((*usual, *more))}.",
+        )
+    return (engine.value,)
+
+
+def per_partition(machine: Machine, tile: Tile) -> tuple[int, int]:
+    """Partitions, and elements in each."""
+    return tile.shape[0], prod(tile.shape[1:])
+
+
+def same_size(machine: Machine, dst: Tile, source: Tile, what: str) -> None:
+    """Both have as many partitions and as many elements per partition.
+
+    Raises:
+        KernelFault: they differ.
+    """
+    if per_partition(machine, dst) != per_partition(machine, source):
+        machine.fault(
+            "out-of-bounds",
+            f"dst has the shape {dst.shape} and {what} {source.shape}: partitions and elements in each must agree.",
+        )
+
+
+def scalar_like(machine: Machine, value: Any, data: Tile, what: str) -> Any:
+    """A number, or a tensor with one element per partition of ``data``.
+
+    Raises:
+        KernelFault: it is neither.
+    """
+    if isinstance(value, Tile):
+        tile = on_chip(machine, value, what)
+        if per_partition(machine, tile) != (data.shape[0], 1):
+            machine.fault(
+                "out-of-bounds",
+                f"The {what} has the shape {tile.shape}; it is a number, or one element for each partition.",
+            )
+        return tile
+    if value is None:
+        machine.fault("unsupported", f"The {what} is missing.")
+    return value
+
+
+def matched(value: Any, data: Array) -> Any:
+    """An operand in the shape of ``data``: same elements regrouped, one value per partition, or a number."""
+    if not isinstance(value, np.ndarray):
+        return np.float32(value) if data.dtype.kind == "f" else value
+    if value.shape == data.shape:
+        return value
+    if value.size == data.size:
+        return value.reshape(data.shape)
+    return value.reshape(data.shape[0], *[1] * (data.ndim - 1))
+
+
+def real(value: Any) -> Any:
+    """What an arithmetic instruction computes with: float32."""
+    if isinstance(value, np.ndarray) and value.dtype != np.float32:
+        return value.astype(np.float32)
+    return value
+
+
+def operator(machine: Machine, op: Any) -> Callable[..., Any]:
+    """The function of an operation with two operands; arithmetic is done in float32, bits stay bits.
+
+    Raises:
+        KernelFault: the engines have no such operation.
+    """
+    name = operation_name(op)
+    if name == "bypass":
+        return lambda x, _: x
+    function = BINARY.get(name)
+    if function is None:
+        return machine.fault(
+            "unsupported", f"The operation {name or op!r} is not one of {', '.join(sorted(BINARY))}."
+        )
+    if name in BITWISE:
+        return function
+    if name in PREDICATES:
+        return lambda a, b: function(real(a), real(b)).astype(np.float32)
+    return lambda a, b: function(real(a), real(b))
+
+
+def activation_function(machine: Machine, op: Any) -> Callable[[Array], Array]:
+    """The function that ScalarE applies.
+
+    Raises:
+        KernelFault: it has no such function.
+    """
+    name = operation_name(op)
+    if name not in ACTIVATIONS:
+        machine.fault(
+            "unsupported", f"ScalarE has no function {name or op!r}; it has {', '.join(sorted(ACTIVATIONS))}."
+        )
+    return ACTIVATIONS[name]
+
+
+def reduction(machine: Machine, op: Any) -> Callable[..., Array]:
+    """The function that reduces along axes with an operation.
+
+    Raises:
+        KernelFault: there is no such reduction.
+    """
+    name = operation_name(op)
+    if name not in REDUCTIONS:
+        machine.fault(
+            "unsupported", f"Nothing reduces with {name or op!r}; there are {', '.join(sorted(REDUCTIONS))}."
+        )
+    return REDUCTIONS[name]
+
+
+def into(
+    machine: Machine, dst: Any, opcode: str, where: tuple[str, ...], operands: Sequence[Any],
+    function: Callable[..., Array], cost: Tile | None = None, more: Sequence[Tile] = (),
+) -> Tile:  # fmt: skip
+    """Run an instruction whose result lies in ``dst``: ``function`` of the operands' values, in ``dst``'s shape.
+
+    ``more`` are further tensors it touches, for the rule that GpSimdE has no way to PSUM. Returns the result, fresh.
+    """
+    target = on_chip(machine, dst, "dst")
+    tiles = [target, *more, *(o for o in operands if isinstance(o, Tile))]
+    if where == (GPSIMD,) and any(t.block.place.memory is Memory.PSUM for t in tiles):
+        machine.fault("unsupported", f"{opcode} on GpSimdE cannot reach PSUM; copy the tile to SBUF first.")
+    shape = target.shape
+
+    def compute(*values: Any) -> Array:
+        made = np.asarray(function(*values)).reshape(shape)
+        if any(isinstance(v, np.ndarray) and np.may_share_memory(made, v) for v in values):
+            made = made.copy()
+        return made
+
+    result = machine.run(
+        opcode, where, operands, compute, target.dtype, None, shape, cost=target if cost is None else cost
+    )
+    machine.settle(target, result)
+    return result

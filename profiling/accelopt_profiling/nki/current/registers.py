@@ -1,0 +1,90 @@
+"""Registers of the engines' sequencers, and the loops that run on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.tile import Tile
+
+
+class Register:
+    """A 32-bit number that a kernel computes with at run time. ``value`` is None where only shapes are known."""
+
+    def __init__(self, value: int | None) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        if self.value is None:
+            current().fault(
+                "unsupported",
+                "This count is read from a tensor; without values nothing is known of the loop's length.",
+            )
+        return self.value
+
+    __int__ = __index__
+
+    def __bool__(self) -> bool:
+        return bool(int(self))
+
+
+def register_alloc(x: Any = None) -> Register:
+    """A new register: 0, a number, or the value of a tensor with one element."""
+    register = Register(0)
+    if isinstance(x, Tile):
+        register_load(register, x)
+    elif x is not None:
+        register.value = as_int(x)
+    return register
+
+
+def register_move(dst: Register, imm: Any) -> None:
+    dst.value = as_int(imm)
+
+
+def register_load(dst: Register, src: Any) -> None:
+    """Read a tensor with one element into a register."""
+    machine = current()
+    tile = machine.operand(src, "src")
+    if tile.size != 1:
+        machine.fault("out-of-bounds", f"A register holds one number; src has the shape {tile.shape}.")
+    values = machine.index_values(tile)
+    dst.value = None if values is None else int(values.reshape(-1)[0])
+
+
+def register_store(dst: Any, src: Register) -> None:
+    """Write a register to a tensor with one element."""
+    machine = current()
+    tile = machine.operand(dst, "dst")
+    if tile.size != 1:
+        machine.fault("out-of-bounds", f"A register holds one number; dst has the shape {tile.shape}.")
+    machine.write(tile, None if src.value is None else np.full(tile.shape, src.value, tile.dtype))
+
+
+def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[int]:
+    """A loop whose bounds may be registers."""
+    first, last = (0, start) if stop is None else (start, stop)
+    return iter(range(int(first), int(last), int(step)))
+
+
+def fori_loop(lower: Any, upper: Any, body: Callable[[int], Any], step: int = 1) -> None:
+    """``body(i)`` for i from ``lower`` to ``upper`` (exclusive); it returns nothing."""
+    machine = current()
+    if not isinstance(step, int) or step < 1:
+        machine.fault("unsupported", "fori_loop's step is a positive constant.")
+    for i in range(int(lower), int(upper), step):
+        if body(i) is not None:
+            machine.fault("unsupported", "The body of fori_loop returns nothing; keep its state in a tensor.")
+
+
+def while_loop(condition: Any, body: Callable[[], Any]) -> None:
+    """``body()`` as long as the condition, then what it returned last, is not zero."""
+    state = condition
+    while int(state):
+        state = body()
+        if state is None:
+            current().fault("unsupported", "The body of while_loop returns the next condition.")

@@ -1,0 +1,359 @@
+"""``NkiTensor``: a view with the methods that the current dialect has instead of index arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.buffer import BUFFERS, Buffer
+from accelopt_profiling.nki.current.versions import change
+from accelopt_profiling.nki.index import Dim
+from accelopt_profiling.nki.instruction import Memory
+from accelopt_profiling.nki.tile import Array, Tile
+
+
+class NkiTensor(Tile):
+    """A tensor in HBM, SBUF or PSUM, or a view of one. Views move nothing and are read when an instruction uses them.
+
+    ``index`` is the tensor whose values an indirect view was made with.
+    """
+
+    __slots__ = ("index",)
+    index: Tile | None
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.index = None
+
+    @property
+    def buffer(self) -> Any:
+        """``nl.sbuf``, ``nl.psum`` or ``nl.hbm``."""
+        return BUFFERS[self.block.place.memory.value]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return tuple(step for _, step in self.dims)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not (isinstance(value, Tile) and value.settled):
+            self.machine.fault(
+                "unsupported",
+                "Tensors are not assigned to; an instruction writes to its dst, for instance nisa.tensor_copy.",
+            )
+        value.settled = False
+
+    def __iadd__(self, other: Any) -> Tile:
+        return self.machine.fault("unsupported", "Tensors have no += ; use nisa.tensor_tensor with a dst.")
+
+    # Views
+
+    def _on_chip(self) -> bool:
+        return self.block.place.memory is not Memory.HBM
+
+    def _check(self, method: str, *axes: int, partition: bool = True) -> None:
+        """The method exists in the emulated version, the axes exist, and the partition dimension is left alone."""
+        found = change("methods", method, self.machine.version)
+        if found is not None and found.kind == "added":
+            self.machine.fault(
+                "unsupported",
+                f"NkiTensor.{method} came with NKI {found.version}; the emulated version is {self.machine.version}.",
+            )
+        if self.positions is not None:
+            self.machine.fault(
+                "unsupported", f"An indirect view has no {method}; call it before going indirect."
+            )
+        for axis in axes:
+            if not 0 <= axis < len(self.dims):
+                self.machine.fault(
+                    "out-of-bounds", f"Dimension {axis} does not exist in a tensor of shape {self.shape}."
+                )
+            if axis == 0 and partition and self._on_chip():
+                self.machine.fault(
+                    "unsupported",
+                    f"NkiTensor.{method} cannot change dimension 0 on the chip: it is the partitions.",
+                )
+
+    def permute(self, dims: Sequence[int]) -> Tile:
+        """The same elements with the dimensions in another order."""
+        self._check("permute")
+        order = [as_int(d) for d in dims]
+        if sorted(order) != list(range(len(self.dims))):
+            self.machine.fault(
+                "out-of-bounds", f"{tuple(order)} is not an order of {len(self.dims)} dimensions."
+            )
+        if self._on_chip() and order[0] != 0:
+            self.machine.fault("unsupported", "On the chip dimension 0 is the partitions and stays first.")
+        return self.strided(self.offset, tuple(self.dims[d] for d in order))
+
+    def broadcast(self, dim: int, size: int) -> Tile:
+        """A dimension of size 1 repeated ``size`` times."""
+        self._check("broadcast", dim)
+        if self.dims[dim][0] != 1:
+            self.machine.fault(
+                "out-of-bounds", f"Dimension {dim} has size {self.dims[dim][0]}; only 1 is repeated."
+            )
+        return self.strided(self.offset, (*self.dims[:dim], (as_int(size), 0), *self.dims[dim + 1 :]))
+
+    def expand_dim(self, dim: int) -> Tile:
+        """A new dimension of size 1 before ``dim``."""
+        self._check("expand_dim")
+        if not 0 <= dim <= len(self.dims) or (dim == 0 and self._on_chip()):
+            self.machine.fault("out-of-bounds", f"No dimension can be put at {dim} of shape {self.shape}.")
+        return self.strided(self.offset, (*self.dims[:dim], (1, 0), *self.dims[dim:]))
+
+    def squeeze_dim(self, dim: int) -> Tile:
+        """The view without a dimension of size 1."""
+        self._check("squeeze_dim", dim)
+        if self.dims[dim][0] != 1:
+            self.machine.fault("out-of-bounds", f"Dimension {dim} has size {self.dims[dim][0]}, not 1.")
+        return self.strided(self.offset, (*self.dims[:dim], *self.dims[dim + 1 :]))
+
+    def reshape_dim(self, dim: int, shape: Sequence[int]) -> Tile:
+        """One dimension split into several; one size may be -1."""
+        self._check("reshape_dim", dim, partition=len(shape) > 1)
+        num, step = self.dims[dim]
+        sizes = self._sizes(shape, num)
+        split: list[Dim] = []
+        for size in reversed(sizes):
+            split.insert(0, (size, step))
+            step *= size
+        return self.strided(self.offset, (*self.dims[:dim], *split, *self.dims[dim + 1 :]))
+
+    def flatten_dims(self, start_dim: int, end_dim: int) -> Tile:
+        """Dimensions ``start_dim`` to ``end_dim`` as one."""
+        self._check("flatten_dims", start_dim, end_dim)
+        merged = _merged(self.dims[start_dim : end_dim + 1])
+        if merged is None:
+            self.machine.fault(
+                "unsupported",
+                f"Dimensions {start_dim} to {end_dim} of this view do not lie in one row in memory.",
+            )
+        return self.strided(self.offset, (*self.dims[:start_dim], merged, *self.dims[end_dim + 1 :]))
+
+    def reshape(self, *shape: Any) -> Tile:
+        """The same elements in order, in another shape."""
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        if self.positions is not None:
+            self.machine.fault(
+                "unsupported", "An indirect view cannot be reshaped; reshape before going indirect."
+            )
+        sizes = self._sizes(wanted, self.size)
+        if self._on_chip() and self.dims and (not sizes or sizes[0] != self.dims[0][0]):
+            self.machine.fault(
+                "unsupported",
+                f"A reshape from {self.shape} to {tuple(sizes)} moves data between partitions; keep dimension 0.",
+            )
+        dims = _regrouped(self.dims, sizes)
+        if dims is None:
+            self.machine.fault(
+                "unsupported",
+                f"This view of shape {self.shape} cannot be seen as {tuple(sizes)} without a copy.",
+            )
+        return self.strided(self.offset, dims)
+
+    def _sizes(self, shape: Sequence[int], total: int) -> list[int]:
+        sizes = [as_int(n) for n in shape]
+        if sizes.count(-1) == 1:
+            sizes[sizes.index(-1)] = total // max(1, -prod(sizes))
+        if prod(sizes) != total:
+            self.machine.fault("out-of-bounds", f"{total} elements cannot have the shape {tuple(sizes)}.")
+        return sizes
+
+    def slice(self, dim: int, start: int, end: int, step: int = 1) -> Tile:
+        """``start`` to ``end`` (exclusive) of one dimension."""
+        self._check("slice", dim, partition=False)
+        key = [slice(None)] * len(self.dims)
+        key[dim] = slice(start, end, step)
+        return self[tuple(key)]
+
+    def select(self, dim: int, index: Any) -> Tile:
+        """One position of a dimension, which goes away. ``index`` is a number or a tensor that holds one."""
+        self._check("select", dim, partition=isinstance(index, Tile))
+        rest = (*self.dims[:dim], *self.dims[dim + 1 :])
+        if isinstance(index, Tile):
+            return self._indirect(self.offset, rest, index, self.dims[dim], vector=False)
+        key: list[Any] = [slice(None)] * len(self.dims)
+        key[dim] = index
+        return self[tuple(key)]
+
+    def vector_select(self, dim: int, vector_offset: Tile) -> Tile:
+        """One row of dimension 0 per partition, named by ``vector_offset`` of shape (partitions, 1)."""
+        self._check("vector_select", dim)
+        if dim != 0 or self._on_chip():
+            self.machine.fault("unsupported", "vector_select works on dimension 0 of a tensor in HBM.")
+        dims = ((vector_offset.shape[0], 0), *self.dims[1:])
+        return self._indirect(self.offset, dims, vector_offset, self.dims[0], vector=True)
+
+    def ap(
+        self, pattern: Sequence[Sequence[int]], offset: int | None = None, scalar_offset: Any = None,
+        vector_offset: Any = None, indirect_dim: int = 0, dtype: Any = None,
+    ) -> Tile:  # fmt: skip
+        """An access pattern on the tensor's own memory: ``[step, number]`` per dimension, in elements.
+
+        With ``scalar_offset`` or ``vector_offset`` the values of a tensor, times the step of dimension
+        ``indirect_dim`` of this tensor, are added to the address; a vector replaces the first pair's steps.
+        """
+        if dtype is not None and np.dtype(dtype) != self.dtype:
+            self.machine.fault("unsupported", "An access pattern that reinterprets the bits is not emulated.")
+        if self.positions is not None:
+            self.machine.fault("unsupported", "An indirect view has no access pattern of its own.")
+        start = self.offset + (0 if offset is None else as_int(offset))
+        dims = tuple((as_int(num), as_int(step)) for step, num in pattern)
+        self._check_pattern(start, dims, vector_offset is not None)
+        index = vector_offset if vector_offset is not None else scalar_offset
+        if index is None:
+            return self.strided(start, dims)
+        if vector_offset is not None:
+            dims = ((dims[0][0], 0), *dims[1:])
+        if isinstance(index, int):
+            return self.strided(start + index * self.dims[indirect_dim][1], dims)
+        return self._indirect(start, dims, index, self.dims[indirect_dim], vector_offset is not None)
+
+    def _check_pattern(self, start: int, dims: tuple[Dim, ...], vector: bool) -> None:
+        machine = self.machine
+        if self._on_chip():
+            row = prod(self.block.shape[1:])
+            partitions, step = dims[0]
+            if partitions > 1 and step != row and not vector:
+                machine.fault(
+                    "unsupported",
+                    f"The pattern steps {step} elements from partition to partition; this tensor has {row} in each.",
+                )
+        total = prod(self.block.shape)
+        last = start + sum((num - 1) * step for num, step in (dims[1:] if vector else dims) if step > 0)
+        if start < 0 or last >= total:
+            machine.fault(
+                "out-of-bounds",
+                f"The pattern reaches element {last}; the tensor has {total} (0 to {total - 1}).",
+            )
+
+    def _indirect(self, start: int, dims: tuple[Dim, ...], index: Tile, along: Dim, vector: bool) -> Tile:
+        """A view whose addresses depend on the values of ``index``, read now."""
+        machine = self.machine
+        view = self.strided(start, dims)
+        assert isinstance(view, NkiTensor)
+        view.index = index
+        values = machine.index_values(index)
+        if values is None:  # shapes only: any address will do
+            return view
+        rows = values.astype(np.int64).reshape(-1)
+        if vector and len(rows) < dims[0][0]:
+            machine.fault("out-of-bounds", f"{len(rows)} indices for {dims[0][0]} partitions.")
+        moved: Array = (
+            rows[: dims[0][0]].reshape(-1, *[1] * (len(dims) - 1))
+            if vector
+            else rows[:1].reshape([1] * len(dims))
+        )
+        positions = start + moved * along[1]
+        for axis, (num, step) in enumerate(dims):
+            positions = positions + (np.arange(num) * step).reshape(
+                [-1 if axis == d else 1 for d in range(len(dims))]
+            )
+        view.positions = positions
+        return view
+
+    def rearrange(
+        self, src_pattern: Any, dst_pattern: Any, fixed_sizes: dict[str, int] | None = None
+    ) -> Tile:
+        """Split, reorder and merge dimensions by name: ``(("b", ("h", "w")), ("b", "w", "h"), {"h": 4})``."""
+        self._check("rearrange")
+        sizes = dict(fixed_sizes or {})
+        named: dict[str, Dim] = {}
+        for entry, (num, step) in zip(src_pattern, self.dims, strict=True):
+            group = (entry,) if isinstance(entry, str) else tuple(entry)
+            known = prod(sizes[n] for n in group if n in sizes)
+            for name in group:
+                sizes.setdefault(name, num // max(1, known))
+            if prod(sizes[n] for n in group) != num:
+                self.machine.fault(
+                    "out-of-bounds", f"A dimension of size {num} cannot be split into {group}."
+                )
+            for name in reversed(group):
+                named[name] = (sizes[name], step)
+                step *= sizes[name]
+        dims: list[Dim] = []
+        for entry in dst_pattern:
+            merged = _merged([named[n] for n in ((entry,) if isinstance(entry, str) else entry)])
+            if merged is None:
+                self.machine.fault("unsupported", f"{entry} does not lie in one row in memory.")
+            dims.append(merged)
+        if self._on_chip() and dims[0] != self.dims[0]:
+            self.machine.fault("unsupported", "On the chip dimension 0 is the partitions and stays as it is.")
+        return self.strided(self.offset, tuple(dims))
+
+    # What a view is like
+
+    def get_pattern(self) -> list[list[int]]:
+        """``[step, number]`` per dimension."""
+        return [[step, num] for num, step in self.dims]
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in one row in memory; on the chip, within each partition."""
+        free = self.dims[1:] if self._on_chip() else self.dims
+        run = 1
+        for num, step in reversed(free):
+            if num > 1 and step != run:
+                return False
+            run *= num
+        return True
+
+    def is_indirect(self) -> bool:
+        return self.index is not None
+
+    def view(self, dtype: Any) -> Tile:
+        """The tensor itself, where the type is the same."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return self.machine.fault("unsupported", "A view that reinterprets a tensor's bits is not emulated.")
+
+    def indirect(self, index: Any, num_elem: int | None = None) -> Tile:
+        return self.machine.fault(
+            "unsupported", "NkiTensor.indirect is not emulated; nearest: .ap(vector_offset=...)."
+        )
+
+
+def _merged(dims: Sequence[Dim]) -> Dim | None:
+    """One dimension equal to several, if they lie in one row."""
+    total, step, at = 1, 0, 1
+    for num, stride in reversed(dims):
+        if num == 1:
+            continue
+        if total == 1:
+            step = stride
+        elif stride != at:
+            return None
+        total *= num
+        at = step * total
+    return total, step
+
+
+def _regrouped(dims: Sequence[Dim], sizes: Sequence[int]) -> tuple[Dim, ...] | None:
+    """``dims`` seen in the shape ``sizes`` (of as many elements), or None where that needs a copy."""
+    rest = [d for d in dims if d[0] != 1]
+    result: list[Dim] = []
+    for size in reversed(sizes):
+        if size == 1 or not rest:
+            result.insert(0, (size, 0))
+            continue
+        num, step = rest.pop()
+        while num < size and rest:
+            outer, stride = rest[-1]
+            if stride != num * step:
+                return None
+            rest.pop()
+            num *= outer
+        if num % size:
+            return None
+        result.insert(0, (size, step))
+        if num > size:
+            rest.append((num // size, step * size))
+    return tuple(result)
+
+
+def region_of(value: Buffer | Any) -> Memory | None:
+    """The memory a buffer names, or None for something else."""
+    return value.memory if isinstance(value, Buffer) else None

@@ -1,0 +1,67 @@
+"""What the versions of the dialect have, from ``versions.json``."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Literal
+
+#: The environment variable that chooses the version to emulate.
+VARIABLE = "ACCELOPT_NKI_VERSION"
+
+
+class UnknownVersion(ValueError):
+    """A version that the table does not have."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a version did to a name: when it came or went, and what to write instead."""
+
+    kind: Literal["added", "removed", "deprecated"]
+    version: str
+    instead: str = ""
+
+
+@lru_cache(maxsize=1)
+def table() -> dict[str, Any]:
+    """The whole table: "versions", "names" (dotted), "methods" of tensors."""
+    content: dict[str, Any] = json.loads(
+        resources.files(__package__).joinpath("versions.json").read_text("utf-8")
+    )
+    return content
+
+
+def number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def chosen() -> str:
+    """The version to emulate: ``ACCELOPT_NKI_VERSION``, else the newest.
+
+    Raises:
+        UnknownVersion: the variable names a version that is not in the table.
+    """
+    known = table()["versions"]
+    wanted = os.environ.get(VARIABLE, "") or max(known, key=number)
+    if wanted not in known:
+        raise UnknownVersion(f"{VARIABLE} is {wanted}; the versions of NKI are {', '.join(known)}.")
+    return wanted
+
+
+def change(kind: Literal["names", "methods"], name: str, version: str) -> Change | None:
+    """What stands against using ``name`` in ``version``: it came later, it is gone, or it will go."""
+    entry = table()[kind].get(name)
+    if entry is None:
+        return None
+    instead = entry.get("instead", "")
+    if "added" in entry and number(version) < number(entry["added"]):
+        return Change("added", entry["added"], instead)
+    if "removed" in entry and number(version) >= number(entry["removed"]):
+        return Change("removed", entry["removed"], instead)
+    if "deprecated" in entry and number(version) >= number(entry["deprecated"]):
+        return Change("deprecated", entry["deprecated"], instead)
+    return None
