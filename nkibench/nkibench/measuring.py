@@ -14,7 +14,8 @@ from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding, KernelMeasurement
 from accelopt_profiling.problems.found import source_for
 from accelopt_profiling.problems.reading import read_text
-from accelopt_profiling.profiler import ProfileRequest, Subject as Examined, examine, profile
+from accelopt_profiling.profiler import ProfileRequest, examine, profile
+from accelopt_profiling.profiler import Subject as Examined
 from accelopt_profiling.receipt import Receipt
 from nkibench.subject import Subject
 

@@ -47,7 +47,7 @@ class TaskResult:
     detail: str = ""
     error: float | None = None
     cases: int = 0
-    latency: Latency = Latency()
+    latency: Latency = field(default_factory=Latency)
     bound: str | None = None
     peak_us: float | None = None
     peak_bound: str = ""

@@ -92,7 +92,7 @@ async def _one(
 ) -> None:
     key = key_of(subject, plan)
     known = journal.get(key) if journal is not None else None
-    if known is None:
+    if known is None or known.status == "failed":  # what could not be run may have been the machine's fault
         await told.put(Working(subject.name, "estimating and checking"))
         known = await examine(host, subject, plan, key)
         if journal is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accelopt_lsp.cli.bench_nkibench import nkibench
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json, printable, say
@@ -21,6 +22,9 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 @click.group()
 def bench() -> None:
     """Benchmarks, and what AccelOpt says of itself."""
+
+
+bench.add_command(nkibench)
 
 
 @bench.command(name="self")

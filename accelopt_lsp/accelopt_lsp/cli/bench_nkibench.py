@@ -1,0 +1,198 @@
+"""``accelopt bench nkibench``: the 14 tasks, or somebody's data set, as table, JSON and chart."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import aclosing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.opening import open_host, settings_for
+from accelopt_lsp.cli.options import host_option, json_option
+from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
+
+if TYPE_CHECKING:
+    from accelopt_lsp.settings.load import Settings
+    from nkibench.result import TaskResult
+    from nkibench.run import Plan
+    from nkibench.searching import Searching
+    from nkibench.subject import Subjects
+
+
+@click.command(name="nkibench")
+@click.option(
+    "--data", type=click.Path(path_type=Path), metavar="DIR",
+    help="A checkout of NKIBench (or of AccelOpt) instead of the tasks that come with AccelOpt LSP.",
+)  # fmt: skip
+@click.option("--tasks", metavar="NAMES", default="", help="Only these tasks, separated by commas.")
+@click.option("--target", metavar="NAME", default="trn1", show_default=True, help="trn1 or trn2.")
+@click.option(
+    "--dialect", type=click.Choice(["beta1", "nki"]), default="beta1", show_default=True,
+    help="Which baselines to run: neuronxcc.nki's or today's nki's.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Tasks at a time.")
+@click.option(
+    "--out", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+    default=Path("nkibench-results"), show_default=True,
+    help="Where the results go. A run that was ended goes on there.",
+)  # fmt: skip
+@click.option("--optimize", is_flag=True, help="Search faster versions of every baseline that passes.")
+@click.option("--no-model", is_flag=True, help="Ask no model, whatever the settings say.")
+@click.option(
+    "--budget", metavar="LIMITS", default="200", show_default=True, help="Per task, as for `optimize`."
+)
+@host_option
+@json_option
+def nkibench(
+    data: Path | None,
+    tasks: str,
+    target: str,
+    dialect: str,
+    jobs: int,
+    folder: Path,
+    optimize: bool,
+    no_model: bool,
+    budget: str,
+    host: str | None,
+    as_json: bool,
+) -> int:
+    """Run NKIBench: verdict of the gate, time and percent of peak per task, and their geometric mean.
+
+    Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
+    """
+    from nkibench.report import report_object, table, write_report
+    from nkibench.run import Plan, in_order
+
+    settings = settings_for(Path.cwd(), {"host": host})
+    names = [name.strip() for name in tasks.split(",") if name.strip()]
+    _check_target(target)
+    subjects = _subjects(data, names, dialect)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        searching, memory = _searching(settings, folder, budget, not no_model) if optimize else (None, None)
+    except OSError as error:
+        raise wrong_input(f"{folder} cannot be written: {error.strerror or error}.") from None
+    try:
+        plan = Plan(target, dialect, jobs, searching)
+        results = in_order(subjects, asyncio.run(_run(settings, subjects, plan, folder)))
+    finally:
+        if memory is not None:
+            memory.close()
+    write_report(folder, subjects, results, target)
+    if as_json:
+        print_json(report_object(results, target))
+    else:
+        from rich.markdown import Markdown
+
+        out().print(Markdown(printable(table(results, target))))
+        say(f"Table, JSON, CSV and chart are in {folder}.")
+    return Exit.DONE if results and all(r.status == "passed" for r in results) else Exit.NO
+
+
+def _check_target(target: str) -> None:
+    from nkibench.peaks import targets
+
+    if target not in targets():
+        raise wrong_input(
+            f"--target: NKIBench publishes peaks for {' and '.join(targets())}, not {target!r}."
+        )
+
+
+def _subjects(data: Path | None, names: list[str], dialect: str) -> Subjects:
+    from nkibench.dataset import DatasetUnusable, read_dataset
+    from nkibench.subject import own_subjects
+
+    try:
+        if data is not None:
+            return read_dataset(data, names)
+        return own_subjects(names, "nki" if dialect == "nki" else "beta1")
+    except (DatasetUnusable, ValueError) as error:
+        raise wrong_input(str(error)) from None
+
+
+def _searching(settings: Settings, folder: Path, budget: str, ask_model: bool) -> tuple[Searching, Any]:
+    """How to search, and its memory: a file of the run's own, so that it starts from nothing but rules."""
+    from accelopt_agent.optimize import optimize
+    from accelopt_lsp.cli.optimize import budget_of, model_of
+    from accelopt_memory.memory import Memory
+    from nkibench.searching import Searching
+
+    untimed = replace(settings, search=replace(settings.search, minutes=math.inf))
+    limits = budget_of(untimed, budget)
+    model = model_of(settings) if ask_model else None
+    memory = Memory.open(folder / "memory.db")
+    named = f"rules and {model.model}" if model is not None else "rules"
+    return Searching(
+        limits, lambda request, host: optimize(request, host, memory, model=model), named
+    ), memory
+
+
+async def _run(settings: Settings, subjects: Subjects, plan: Plan, folder: Path) -> list[TaskResult]:
+    """All results, in the order in which they came. Ended early, what is finished stays in the journal."""
+    from nkibench.journal import Journal
+    from nkibench.result import TaskResult
+    from nkibench.run import run
+
+    results: list[TaskResult] = []
+    host = open_host(settings)
+    progress = _Progress(len(subjects.ready) + len(subjects.faults))
+    try:
+        with progress.shown():
+            async with aclosing(run(host, subjects, plan, Journal(folder / "journal.jsonl"))) as told:
+                async for event in told:
+                    if isinstance(event, TaskResult):
+                        results.append(event)
+                        progress.finished(event)
+                    else:
+                        progress.working(event.task, event.text)
+    except OSError as error:
+        raise CommandFailed(Exit.UNAVAILABLE, f"{folder} cannot be written: {error}.") from None
+    finally:
+        await host.close()
+    return results
+
+
+class _Progress:
+    """A bar on a terminal, a line per finished task elsewhere."""
+
+    def __init__(self, total: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        console = err()
+        self._bar = Progress(
+            BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"), console=console
+        )  # fmt: skip
+        self._live = console.is_terminal
+        self._task = self._bar.add_task("", total=total)
+        self._doing: dict[str, str] = {}
+
+    def shown(self) -> Any:
+        return self._bar if self._live else nullcontext()
+
+    def working(self, task: str, text: str) -> None:
+        self._doing[task] = text
+        self._describe()
+
+    def finished(self, result: TaskResult) -> None:
+        from nkibench.wording import milliseconds, of_peak
+
+        self._doing.pop(result.task, None)
+        self._bar.advance(self._task)
+        self._describe()
+        latency = (
+            f", {milliseconds(result.latency.us)} ms {result.latency.known}" if result.latency.us else ""
+        )
+        share = f", {of_peak(result.percent)} of peak" if result.percent is not None else ""
+        better = f", best {of_peak(result.best_percent)}" if result.best is not None else ""
+        detail = f": {result.detail}" if result.status != "passed" else ""
+        line = printable(f"{result.task}: {result.status}{latency}{share}{better}{detail}")
+        (self._bar.console.print if self._live else say)(line)
+
+    def _describe(self) -> None:
+        text = "; ".join(f"{task}: {doing}" for task, doing in self._doing.items())
+        self._bar.update(self._task, description=printable(text))

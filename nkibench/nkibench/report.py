@@ -1,0 +1,114 @@
+"""Write what a run came to: ``results.json``, ``results.md``, ``chart.html``, the best kernels, AccelOpt's CSV."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from accelopt_profiling.plain import to_plain
+from nkibench.chart import headline, page
+from nkibench.peaks import published_geomean
+from nkibench.profile_results import row_of, write_profiles
+from nkibench.result import TaskResult, summarise
+from nkibench.subject import Subjects
+from nkibench.wording import milliseconds, of_peak
+
+
+def write_report(folder: Path, subjects: Subjects, results: Sequence[TaskResult], target: str) -> None:
+    """Write every file anew, each in one step.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _replace(folder / "results.json", json.dumps(report_object(results, target), indent=2) + "\n")
+    _replace(folder / "results.md", table(results, target))
+    _replace(folder / "chart.html", page(results, target))
+    for result in results:
+        if result.best is not None and result.best.text:
+            _replace(folder / f"{result.case}_best.py", result.best.text)
+    by_case = {r.case: r for r in results}
+    rows = [row_of(s, _profile(by_case[s.case_name])) for s in subjects.ready if s.case_name in by_case]
+    write_profiles(folder / "profile_results.csv", rows)
+
+
+def report_object(results: Sequence[TaskResult], target: str) -> dict[str, Any]:
+    """The results as plain data, with percents and geometric means."""
+    summary = summarise(results)
+    listed = []
+    for result in results:
+        data: dict[str, Any] = to_plain(result)
+        data.pop("key")
+        data.update(percent_of_peak=result.percent, best_percent_of_peak=result.best_percent)
+        if data["best"] is not None:
+            data["best"].pop("text")
+        listed.append(data)
+    return {
+        "target": target,
+        "geomean_percent_of_peak": {
+            "baseline": summary.baseline,
+            "best": summary.best,
+            "gain": None
+            if summary.best is None or summary.baseline is None
+            else summary.best - summary.baseline,
+            "tasks": summary.counted,
+            "of": summary.of,
+            "known": summary.known,
+        },
+        "published_geomean": published_geomean(target),
+        "tasks": listed,
+    }
+
+
+def table(results: Sequence[TaskResult], target: str) -> str:
+    """The results as a Markdown table."""
+    lines = [
+        f"# NKIBench on {target}",
+        "",
+        headline(summarise(results)),
+        "",
+        "| task | result | error | baseline ms | of peak | best ms | of peak | bound |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for r in results:
+        status = r.status if r.status == "passed" else f"{r.status}: {r.detail}"
+        cells = (
+            r.task,
+            status.replace("|", "\\|").replace("\n", " "),
+            "" if r.error is None else f"{r.error:.1e}",
+            milliseconds(r.latency.us),
+            of_peak(r.percent),
+            milliseconds(r.best.latency.us) if r.best else "",
+            of_peak(r.best_percent) if r.best else "",
+            r.bound or "",
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _profile(result: TaskResult) -> dict[str, Any]:
+    """AccelOpt's profile fields of a result."""
+    latency = result.latency
+    if result.status != "passed" or latency.us is None:
+        return {"correctness_error" if result.status == "wrong" else "compilation_error": result.detail}
+    low, high = latency.low_us or latency.us, latency.high_us or latency.us
+    return {
+        "latency": latency.us / 1000, "min_ms": low / 1000, "max_ms": high / 1000,
+        "rel_diffs": (high - low) / low, "known": str(latency.known),
+    }  # fmt: skip
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

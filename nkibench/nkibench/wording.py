@@ -1,0 +1,13 @@
+"""How the benchmark's numbers are written."""
+
+from __future__ import annotations
+
+
+def milliseconds(us: float | None) -> str:
+    """A latency in ms with four digits, empty when it is not known."""
+    return "" if us is None else f"{us / 1000:.4g}"
+
+
+def of_peak(share: float | None) -> str:
+    """Percent of peak, empty when it is not known."""
+    return "" if share is None else f"{share:.1f} %"
