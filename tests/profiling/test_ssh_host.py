@@ -1,64 +1,15 @@
 """The worker over a real sshd on the loopback: the good case, and each way in which a host cannot be reached."""
 
 import asyncio
-import contextlib
-import os
 import shutil
 import socket
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
+from loopback_sshd import Sshd, answer, job, until
 
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.ssh import SshHost
-from accelopt_profiling.jobs import Job, Limits, Source, Step
-
-
-class Sshd:
-    """An sshd of our own: fresh host key, one authorised key, a port nobody uses."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        for name in ("host_key", "user_key", "wrong_key"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
-        shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
-        host_key = (folder / "host_key.pub").read_text().split()[:2]
-        (folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {' '.join(host_key)}\n")
-        (folder / "nobody_known").write_text("")
-        (folder / "sshd_config").write_text(
-            f"ListenAddress 127.0.0.1\nPort {self.port}\nHostKey {folder}/host_key\nPidFile {folder}/pid\n"
-            f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nPasswordAuthentication no\n"
-            "UsePAM no\nPermitRootLogin yes\nPrintMotd no\n"
-        )
-        os.makedirs("/run/sshd", exist_ok=True)
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        command = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"]
-        self.process = subprocess.Popen(command, stderr=(self.folder / "log").open("wb"))
-        end = time.monotonic() + 10
-        while time.monotonic() < end:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                return
-        raise AssertionError((self.folder / "log").read_text())
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-
-    def host(self, key: str = "user_key", known: str = "known_hosts", **more: str) -> SshHost:
-        options = [
-            "-F", "/dev/null", "-p", str(self.port), "-i", str(self.folder / key), "-o", "IdentitiesOnly=yes",
-            "-o", f"UserKnownHostsFile={self.folder / known}", "-o", "StrictHostKeyChecking=yes",
-        ]  # fmt: skip
-        return SshHost("box", "root@127.0.0.1", options=options, **{"python": sys.executable, **more})
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +18,6 @@ def sshd(tmp_path_factory):
     server.start()
     yield server
     server.stop()
-
-
-def job(text: str, seconds: float = 20.0) -> Job:
-    return Job(Source("k.py", {"k.py": text}, name="k.py"), [Step("load", "numpy", limits=Limits(seconds))])
-
-
-async def answer(host: SshHost, work: Job):
-    async with contextlib.aclosing(host.run(work)) as messages:
-        return [message async for message in messages][-1].value
 
 
 @pytest.fixture
@@ -90,7 +32,7 @@ async def test_a_job_runs_over_ssh_and_leaves_nothing_behind(host):
     assert "x" in (await answer(host, job("x = 1")))["names"]
     assert list(Path("/tmp").glob("accelopt-worker-*"))
     await host.close()
-    await _until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
+    await until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
 
 
 async def test_user_code_fails_there_as_here(host):
@@ -154,7 +96,7 @@ async def test_a_connection_cut_in_mid_job_is_reported_and_the_next_job_reconnec
         await task
     assert "x" in (await answer(host, job("x = 1")))["names"]
     await host.close()
-    await _until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
+    await until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
 
 
 async def test_a_port_where_nobody_listens(sshd):
@@ -169,12 +111,3 @@ async def test_a_port_where_nobody_listens(sshd):
 def test_a_destination_cannot_be_an_option():
     with pytest.raises(ValueError, match="must name a machine"):
         SshHost("box", "-oProxyCommand=touch /tmp/owned")
-
-
-async def _until(condition, seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("the condition did not come true")

@@ -9,7 +9,7 @@ from warm_steps import WarmSteps
 
 pytestmark = pytest.mark.triton
 ROOT = Path(__file__).resolve().parents[2]
-STYLE = Path(__file__).parent / "triton_style"
+TUTORIALS = Path(__file__).parents[2] / "examples" / "tutorials"
 
 HEAD = """
 import torch
@@ -107,7 +107,7 @@ def test_softmax_counts_are_those_of_its_shape(warm):
     ],
 )
 def test_files_in_the_tutorials_style_profile_as_they_are(warm, name, kernels):
-    answer = warm.profile_path(STYLE / f"{name}.py", detail=False)
+    answer = warm.profile_path(TUTORIALS / f"{name}.py", detail=False)
     assert answer["error"] is None, answer["error"]
     assert [k["name"] for k in answer["result"]] == kernels
     for kernel in answer["result"]:
@@ -118,14 +118,14 @@ def test_files_in_the_tutorials_style_profile_as_they_are(warm, name, kernels):
 
 
 def test_layer_norm_reads_its_rows_three_times(warm):
-    answer = warm.profile_path(STYLE / "layer_norm.py", detail=False)
+    answer = warm.profile_path(TUTORIALS / "layer_norm.py", detail=False)
     forward = answer["result"][0]
     assert forward["quantities"]["load_bytes"]["value"] == 1151 * 1024 * 2 * 5  # three times X, once W and B
     assert sum("again" in line["text"] for line in forward["lines"]) == 2
 
 
 def test_autotuned_configurations_are_counted(warm):
-    answer = warm.profile_path(STYLE / "matmul.py", detail=False)
+    answer = warm.profile_path(TUTORIALS / "matmul.py", detail=False)
     assert answer["result"][0]["quantities"]["autotune_configurations"]["value"] == 4
 
 
@@ -173,7 +173,7 @@ def test_masked_lanes_are_a_finding(warm):
 
 
 def test_a_kernel_that_cannot_be_launched_says_so(warm):
-    text = (STYLE / "matmul.py").read_text().replace("(128, 128, 32, 4, 4)", "(256, 256, 128, 4, 8)")
+    text = (TUTORIALS / "matmul.py").read_text().replace("(128, 128, 32, 4, 4)", "(256, 256, 128, 4, 8)")
     answer = warm.profile(
         {"m.py": text}, "m.py", {"kind": "selfrun", "options": {"module": True}}, detail=False
     )

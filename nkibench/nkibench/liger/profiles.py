@@ -36,12 +36,9 @@ async def profile_operators(
         shutil.copy(package / "liger_kernel" / "ops" / f"{name}.py", path)
         path.with_name(f"liger_{name}_problem.py").write_text(problem_text(name))
         request = ProfileRequest(path, path.read_text(), {"triton": target}, detail=False)
-        last: FileMeasurement | None = None
         async with aclosing(profile(host, request)) as growing:
-            async for last in growing:
-                pass
-        assert last is not None
-        yield _outcome(name, last)
+            results = [found async for found in growing]
+        yield _outcome(name, results[-1])
 
 
 def _outcome(name: str, found: FileMeasurement) -> Outcome:

@@ -211,7 +211,7 @@ def _group_norm(c: dict[str, Any]) -> None:
 def _rope(c: dict[str, Any]) -> None:
     from liger_kernel.ops.rope import LigerRopeFunction
 
-    tokens, hidden = c.get("T", c.get("seq_len")), c.get("H", c.get("hidden_size"))
+    tokens, hidden = c["T" if "T" in c else "seq_len"], c["H" if "H" in c else "hidden_size"]
     head = hidden // c["num_q_heads"]
     q = _zeros(1, tokens, c["num_q_heads"], head, dtype=c["dtype"]).transpose(1, 2)
     k = _zeros(1, tokens, c["num_kv_heads"], head, dtype=c["dtype"]).transpose(1, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import tempfile
 import traceback
 from pathlib import Path
 from typing import Any, NoReturn
@@ -53,6 +54,7 @@ def run_step(
         environment = child_environment(folder, dict(os.environ))
         os.environ.clear()
         os.environ.update(environment)
+        tempfile.tempdir = None  # the warm parent may have looked for its own already
         apply_limits(limits, device)
         context = StepContext(
             folder, source, lambda value: send({"type": "partial", "value": to_plain(value)})
