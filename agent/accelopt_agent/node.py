@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,14 +13,31 @@ from accelopt_profiling.measurement import KernelMeasurement
 #: Relative difference between two latencies that may come from adding the same numbers in another order.
 ROUNDING = 1e-6
 
+#: What a version that ran to its end and gave a wrong result failed with.
+_NEAR = frozenset({"wrong-result", "uninitialised-read"})
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a version is of no use: a finding's or a gate's code, and one line."""
+
+    code: str
+    message: str
+
+    @property
+    def near(self) -> bool:
+        """It ran to its end: what it lacks may be little."""
+        return self.code in _NEAR
+
 
 @dataclass(eq=False)
 class Node:
     """``kernel`` is the kernel as it stands in ``text``; ``candidate`` is None for the original.
 
     ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``fingerprint`` names what
-    became of the original on the way. ``proof`` is what the gate said, None when it was not asked. ``asked`` holds
-    the proposers that were asked for rewrites of this node.
+    became of the original on the way. ``proof`` is what the gate said, None when it was not asked; ``failure`` why
+    it could not be run or was refused; ``repair`` tells that it repairs a parent that had failed. ``asked`` counts
+    how often each proposer was asked about this node.
     """
 
     text: str
@@ -31,7 +49,10 @@ class Node:
     fingerprint: str = ""
     clearly_faster: bool = False
     proof: Literal["accepted", "refused"] | None = None
-    asked: set[str] = field(default_factory=set)
+    failure: Failure | None = None
+    repair: bool = False
+    asked: dict[str, int] = field(default_factory=dict)
+    children: list[Node] = field(default_factory=list)
 
     @property
     def us(self) -> float:
@@ -44,6 +65,10 @@ class Node:
         return 0 if self.parent is None else self.parent.depth + 1
 
     @property
+    def root(self) -> Node:
+        return self if self.parent is None else self.parent.root
+
+    @property
     def gained(self) -> bool:
         """It is the original, or faster than the version it was made from (as far as that is known)."""
         return self.parent is None or self.faster_than(self.parent)
@@ -51,6 +76,12 @@ class Node:
     def faster_than(self, other: Node) -> bool:
         """By more than the rounding of a sum."""
         return self.us < other.us * (1 - ROUNDING)
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all that came of it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -68,7 +99,7 @@ class Node:
 
     @property
     def sound(self) -> bool:
-        """No version on the way here was refused by the gate, unless this one was accepted itself."""
+        """It ran, and no version on the way here was refused by the gate, unless this one was accepted itself."""
         if self.proof is not None:
             return self.proof == "accepted"
-        return self.parent is None or self.parent.sound
+        return self.failure is None and (self.parent is None or self.repair or self.parent.sound)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from accelopt_agent.budget import BudgetSpent, Meter
 from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText, SuggestionFound
 from accelopt_agent.from_memory import MemoryProposer
-from accelopt_agent.hybrid import Hybrid
 from accelopt_agent.model.propose import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.node import Node
@@ -19,6 +18,7 @@ from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.resume import Remembered, remembered
 from accelopt_agent.search import KernelSearch
+from accelopt_agent.strategies import strategy_named
 from accelopt_agent.tools import CostModel, CostUnknown, Gate, ToolLost
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus
@@ -73,7 +73,7 @@ async def drive(
     recorder, meter, end = Recorder(memory), Meter(request.budget), _End()
     kernels = _launched(request)
     first = kernels[0] if kernels else None
-    options = {"budget": request.budget, "depth": request.depth}
+    options = {"budget": request.budget, "depth": request.depth, "strategy": request.strategy}
     known = Remembered()
     if request.resume and first is not None:
         known = await remembered(recorder, first.content_hash, request.target, host)
@@ -144,7 +144,10 @@ async def _all_kernels(
             yield ProgressText(f"{kernel.name} is not optimized before it is right: {why}")
             continue
         root, sources = Node(request.text, kernel, measurement), list(proposers(meter))
-        strategy = Hybrid(root, [p.name for p in sources], target=request.target, depth=request.depth)
+        strategy = strategy_named(
+            request.strategy, root, [p.name for p in sources],
+            target=request.target, depth=request.depth, seed=request.seed, **request.strategy_options,
+        )  # fmt: skip
         search = KernelSearch(
             request, root, strategy, sources,
             cost=cost, gate=gate, recorder=recorder, meter=meter, run=run, host=host, remembered=known,

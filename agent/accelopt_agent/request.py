@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from accelopt_profiling.jobs import Limits
 
@@ -14,13 +15,15 @@ class Budget:
     """What a run may use at most, whichever ends first; None is no limit.
 
     ``candidates`` counts the rewrites whose cost is found out; ``tokens`` those a model reads and writes;
-    ``money`` is in the currency of the model's configured price.
+    ``money`` is in the currency of the model's configured price. A search ends early when a proved version reaches
+    ``percent_of_peak``.
     """
 
     candidates: int = 60
     seconds: float | None = 300.0
     tokens: int | None = 200_000
     money: float | None = None
+    percent_of_peak: float | None = None
 
 
 @dataclass(frozen=True)
@@ -44,4 +47,8 @@ class OptimizeRequest:
     depth: int = 6
     parallel: int = 2
     resume: bool = False
+    strategy: str = "hybrid"
+    strategy_options: Mapping[str, Any] = field(default_factory=dict)
+    calls: int = 2
+    seed: int = 0
     limits: Limits = Limits()

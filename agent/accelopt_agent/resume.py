@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from accelopt_agent.candidate import Candidate
 from accelopt_agent.recorder import Recorder
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunEvent
@@ -12,16 +13,23 @@ from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
 
 #: The kinds of events that hold what was paid for, and the start of the second one's keys.
-TRIED, JUDGED = "candidate tried", "candidate judged"
+TRIED, JUDGED, ANSWERED = "candidate tried", "candidate judged", "answered"
 JUDGED_KEY = "judged "
+
+
+def answer_key(fingerprint: str, proposer: str, count: int) -> str:
+    """The key of the ``count``-th answer of ``proposer`` about the rewrite ``fingerprint``."""
+    return f"answer {proposer} {count} {fingerprint}"
 
 
 @dataclass
 class Remembered:
-    """Costs and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``)."""
+    """Costs and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``), what was answered
+    to paid questions by ``answer_key``."""
 
     costs: dict[str, KernelMeasurement] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    answers: dict[str, list[Candidate]] = field(default_factory=dict)
 
 
 async def remembered(recorder: Recorder, kernel_hash: str, target: str, host: str) -> Remembered:
@@ -35,7 +43,9 @@ async def remembered(recorder: Recorder, kernel_hash: str, target: str, host: st
             elif event.kind == JUDGED and event.key:
                 verdict = from_plain(Verdict, event.data["verdict"])
                 found.verdicts[event.key.removeprefix(JUDGED_KEY)] = verdict
-        except (KeyError, ValueError):
+            elif event.kind == ANSWERED and event.key:
+                found.answers[event.key] = [from_plain(Candidate, c) for c in event.data["candidates"]]
+        except (KeyError, TypeError, ValueError):
             continue  # written by another version: found out again
     return found
 

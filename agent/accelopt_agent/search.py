@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any
 
 from accelopt_agent.budget import BudgetSpent, Meter
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.comparing import clearly_faster, speedup
-from accelopt_agent.costing import costs
 from accelopt_agent.events import (
     CandidateJudged,
     CandidateTried,
@@ -21,21 +19,20 @@ from accelopt_agent.events import (
     SuggestionFound,
 )
 from accelopt_agent.fingerprint import file_fingerprint, rewrite_fingerprint
-from accelopt_agent.node import Node
+from accelopt_agent.lanes import Lanes, Places
+from accelopt_agent.node import Failure, Node
 from accelopt_agent.proposer import Proposer, ProposerFailed
 from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.resume import JUDGED, JUDGED_KEY, TRIED, Remembered
-from accelopt_agent.strategy import Expand, Strategy
+from accelopt_agent.resume import ANSWERED, JUDGED, JUDGED_KEY, TRIED, Remembered, answer_key
+from accelopt_agent.strategy import PAID, Answered, Ask, Judge, Judged, Room, Step, Strategy, Tried, Try
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.tools import CostModel, CostUnknown, Gate
 from accelopt_agent.trial import Trial, unified_diff
 from accelopt_memory.records import Rejection, Trap, content_id
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import KernelMeasurement, Latency
-
-T = TypeVar("T")
+from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
 
 
 class KernelSearch:
@@ -63,27 +60,78 @@ class KernelSearch:
         self._seen = {file_fingerprint(root.text)}
         self._not_again: set[str] = set()
         self._failed_steps: set[tuple[str, str]] = set()
+        self._lanes = Lanes(Places(request.calls, max(1, request.parallel)))
 
     async def run(self) -> AsyncGenerator[Event, None]:
-        """Work until the strategy has nothing more to do or the budget is spent.
+        """Work until the strategy has nothing more to do, the budget is spent or the goal is reached. Calls, costs
+        and proofs run at the same time; what they come to is taken in one after another.
 
         Raises:
             BudgetSpent: the message says of what.
             ToolLost: the host is gone.
         """
         await self._load_refusals()
-        while (step := self.strategy.choose()) is not None:
-            spent = self._meter.spent()
-            if spent and (isinstance(step, Expand) or self._meter.seconds_left == 0.0):
-                raise BudgetSpent(
-                    spent
-                )  # what is tried already is still judged when only the candidates are spent
-            events = self._expand(step) if isinstance(step, Expand) else self._judge(step.node)
-            async with aclosing(events):
-                async for event in events:
+        try:
+            while True:
+                for event in self._begin():
                     yield event
-            if trouble := self._recorder.new_trouble():
-                yield ProgressText(trouble)
+                if not len(self._lanes):
+                    break
+                ended = await self._lanes.ended(self._meter.seconds_left)
+                if not ended:
+                    raise BudgetSpent(self._meter.spent() or "the time is used up")
+                for step, task in ended:
+                    for event in await self._take(step, task):
+                        yield event
+                if trouble := self._recorder.new_trouble():
+                    yield ProgressText(trouble)
+            if reached := self._goal_reached():
+                yield ProgressText(reached)
+            elif spent := self._meter.spent():
+                raise BudgetSpent(spent)
+        finally:
+            await self._lanes.end()
+
+    def _begin(self) -> Iterator[Event]:
+        """Begin all that has room and is worth doing. What is tried already is still judged when only the candidates
+        are spent."""
+        if self._meter.seconds_left == 0.0:
+            raise BudgetSpent(self._meter.spent() or "the time is used up")
+        while True:
+            room = self._lanes.room
+            left = self._meter.candidates_left - self._lanes.count(Try)
+            if left <= 0 or self._goal_reached():
+                room = Room(False, False, room.judges)
+            step = self.strategy.choose(room)
+            if step is None:
+                return
+            yield from self._start(step)
+
+    def _start(self, step: Step) -> Iterator[Event]:
+        if isinstance(step, Ask):
+            count = step.node.asked.get(step.proposer, 0)
+            self._lanes.begin(step, lambda: self._ask(step, count))
+        elif isinstance(step, Try):
+            self._lanes.begin(step, lambda: self._cost_of(step.trial))
+        else:
+            candidate = step.node.candidate
+            if step.node.fingerprint not in self._remembered.verdicts and candidate is not None:
+                yield ProgressText(f"{step.node.kernel.name}: proving that it is right: {candidate.summary}")
+            self._lanes.begin(step, lambda: self._verdict(step.node))
+
+    async def _take(self, step: Step, task: asyncio.Task[Any]) -> list[Event]:
+        """Take in what a step came to: first into the memory and the strategy, then told."""
+        if isinstance(step, Ask):
+            return await self._answered(step, task)
+        return await (self._tried(step, task) if isinstance(step, Try) else self._judged(step, task))
+
+    def _goal_reached(self) -> str | None:
+        """Why the search may stop early, as one line."""
+        goal, best = self.request.budget.percent_of_peak, self.strategy.best()
+        percent = best.measurement.percent_of_peak
+        if goal is None or percent is None or percent < goal:
+            return None
+        return f"{best.kernel.name} runs at {percent:.0f} % of peak, which is enough (goal {goal:g} %)."
 
     async def _load_refusals(self) -> None:
         kernel_hash, target = self.root.kernel.content_hash, self.request.target
@@ -95,31 +143,31 @@ class KernelSearch:
             r.candidate_id for r in rejected
         }
 
-    async def _expand(self, step: Expand) -> AsyncGenerator[Event, None]:
+    # Calls
+
+    async def _ask(self, step: Ask, count: int) -> list[Trial]:
+        """The rewrites an answer holds that are not known yet. Raises ProposerFailed."""
         node, proposer = step.node, self._proposers[step.proposer]
-        node.asked.add(proposer.name)
-        try:
-            candidates = await self._in_time(proposer.propose(node))
-        except ProposerFailed as error:
-            await self._recorder.event("proposer failed", {"proposer": proposer.name, "why": str(error)})
-            if error.final:
-                self.strategy.give_up(proposer.name)
-            yield ProgressText(str(error))
-            return
+        key = answer_key(node.fingerprint, proposer.name, count)
+        candidates = self._remembered.answers.get(key)
+        if candidates is None:
+            candidates = await proposer.propose(node)
+            if proposer.name in PAID:
+                await self._recorder.event(ANSWERED, {"candidates": candidates}, key=key)
         trials = await asyncio.to_thread(self._trials, candidates, node)
         self._meter.skipped += len(candidates) - len(trials)
-        for trial in [t for t in trials if t.fingerprint in self._remembered.costs]:
-            trials.remove(trial)
-            yield await self._tried(trial, self._remembered.costs[trial.fingerprint], paid_before=True)
-        trials = trials[: self._meter.candidates_left]
-        if trials:
-            yield ProgressText(
-                f"{node.kernel.name}: trying {_count(len(trials), 'rewrite')} from {proposer.name}"
-            )
-        results = costs(self._cost, trials, self.root.kernel.name, self.request.parallel, self._meter)
-        async with aclosing(results):
-            async for trial, found in results:
-                yield await self._tried(trial, found)
+        return trials
+
+    async def _answered(self, step: Ask, task: asyncio.Task[list[Trial]]) -> list[Event]:
+        try:
+            trials = task.result()
+        except ProposerFailed as error:
+            await self._recorder.event("proposer failed", {"proposer": step.proposer, "why": str(error)})
+            self.strategy.observe(Answered(step, (), silent=error.final))
+            return [ProgressText(str(error))]
+        self.strategy.observe(Answered(step, trials))
+        count = f"{len(trials)} rewrite{'' if len(trials) == 1 else 's'}"
+        return [ProgressText(f"{step.node.kernel.name}: {count} from {step.proposer}")] if trials else []
 
     def _trials(self, candidates: Sequence[Candidate], node: Node) -> list[Trial]:
         return [trial for c in candidates if (trial := self._trial(c, node)) is not None]
@@ -138,58 +186,81 @@ class KernelSearch:
         self._seen.add(fingerprint)
         return Trial(candidate, node, rewrite)
 
+    # Costs
+
+    async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnknown, bool]:
+        """What is known of the trial's cost, and whether it was paid for before."""
+        known = self._remembered.costs.get(trial.fingerprint)
+        if known is not None:
+            return known, True
+        try:
+            return await self._cost.cost(trial.candidate.text, self.root.kernel.name), False
+        except CostUnknown as error:
+            return error, False
+
     async def _tried(
-        self, trial: Trial, found: KernelMeasurement | CostUnknown, *, paid_before: bool = False
-    ) -> CandidateTried:
+        self, step: Try, task: asyncio.Task[tuple[KernelMeasurement | CostUnknown, bool]]
+    ) -> list[Event]:
+        trial, (found, paid_before) = step.trial, task.result()
         self._meter.remembered += paid_before
         self._meter.candidates += not paid_before
-        candidate, detail, latency = trial.candidate, "", Latency()
-        outcome: Outcome
-        if isinstance(found, CostUnknown):
-            outcome, detail = "failed", str(found)
-            if found.lasting:
-                self._failed_steps.add(trial.step)
-                await self._trap(trial, found.code, detail)
-        else:
-            latency = found.latency
-            node = await asyncio.to_thread(self._node, trial, found)
-            outcome = self._outcome(node)
-            detail = trial.moves(found)
-            if outcome == "slower":
-                await self._trap(trial, "slower", f"{latency.us:.4g} us instead of {self.root.us:.4g} us")
-            self.strategy.observe(node)
-        event = CandidateTried(
-            self._meter.candidates + self._meter.remembered, trial.composed, outcome, latency, detail
-        )
+        node = await asyncio.to_thread(self._node, trial, found)
+        if trial.step in self._failed_steps and node.failure is None:  # refused while this one was tried
+            node.proof, node.failure = "refused", Failure("refused", "The same step was refused elsewhere.")
+        outcome = self._outcome(node)
+        detail = str(found) if isinstance(found, CostUnknown) else trial.moves(found)
+        if isinstance(found, CostUnknown) and found.lasting:
+            self._failed_steps.add(trial.step)
+            await self._trap(trial, found.code, detail)
+        elif outcome == "slower":
+            await self._trap(trial, "slower", f"{node.us:.4g} us instead of {self.root.us:.4g} us")
+        composed = trial.composed
+        number = self._meter.candidates + self._meter.remembered
         data = {
-            "origin": candidate.origin, "steps": event.candidate.steps, "summary": candidate.summary,
-            "outcome": outcome, "latency": latency, "detail": detail, "number": event.number,
+            "origin": composed.origin, "steps": composed.steps, "summary": trial.candidate.summary,
+            "outcome": outcome, "latency": node.measurement.latency, "detail": detail, "number": number,
         }  # fmt: skip
         if not isinstance(found, CostUnknown):
             data["measurement"] = found
         await self._recorder.event(TRIED, data, key=trial.fingerprint)
-        return event
+        trial.parent.children.append(node)
+        self.strategy.observe(Tried(trial, node))
+        return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
 
-    def _node(self, trial: Trial, found: KernelMeasurement) -> Node:
-        candidate = trial.composed
+    def _node(self, trial: Trial, found: KernelMeasurement | CostUnknown) -> Node:
+        candidate, failure = trial.composed, None
         kernels = {k.name: k for k in find_kernels(candidate.text).kernels}
+        if isinstance(found, CostUnknown):
+            failure = Failure(found.code, str(found))
+            measurement = replace(
+                trial.parent.measurement,
+                latency=Latency(),
+                correctness=Correctness("failed", str(found)),
+                percent_of_peak=None,
+            )
+        else:
+            measurement = found
+            if found.correctness.status == "failed":
+                failure = Failure("wrong-result", found.correctness.detail or "its result is wrong")
         node = Node(
             candidate.text,
-            kernels[candidate.kernel],
-            found,
+            kernels.get(candidate.kernel, self.root.kernel),
+            measurement,
             candidate,
             trial.parent,
             trial.step,
             trial.fingerprint,
+            failure=failure,
+            repair=trial.repairs,
         )
+        node.proof = "refused" if failure is not None else None
         node.clearly_faster = clearly_faster(
-            self.root.measurement.latency, found.latency, self.request.target
+            self.root.measurement.latency, measurement.latency, self.request.target
         )
         return node
 
     def _outcome(self, node: Node) -> Outcome:
-        if node.measurement.correctness.status == "failed":
-            node.proof = "refused"
+        if node.failure is not None:
             return "failed"
         if node.clearly_faster:
             return "faster"
@@ -209,41 +280,52 @@ class KernelSearch:
             why,
         )
 
-    async def _judge(self, node: Node) -> AsyncGenerator[Event, None]:
+    # Proofs
+
+    async def _verdict(self, node: Node) -> Verdict:
+        """What the gate says about ``node``; its evidence is in the memory before anything is told."""
+        if (known := self._remembered.verdicts.get(node.fingerprint)) is not None:
+            return known
+        verdict, receipt = await self._gate.check(node.text, node.kernel.name)
+        self._meter.judged += 1
+        await self._recorder.receipt(receipt)
+        return replace(verdict, receipt=verdict.receipt or receipt.id)
+
+    async def _judged(self, step: Judge, task: asyncio.Task[Verdict]) -> list[Event]:
+        node = step.node
         candidate = node.candidate
         assert candidate is not None
-        verdict = self._remembered.verdicts.get(node.fingerprint)
-        if verdict is None:
-            yield ProgressText(f"{node.kernel.name}: proving that it is right: {candidate.summary}")
-            try:
-                verdict = await self._verdict(node)
-            except CostUnknown as error:
-                node.proof = "refused"
-                await self._recorder.event("gate failed", {"candidate": candidate.id, "why": str(error)})
-                yield ProgressText(f"The gate gave no verdict on a candidate, which is left out: {error}")
-                return
+        try:
+            verdict = task.result()
+        except CostUnknown as error:
+            node.proof = "refused"
+            self.strategy.observe(Judged(node))
+            await self._recorder.event("gate failed", {"candidate": candidate.id, "why": str(error)})
+            return [ProgressText(f"The gate gave no verdict on a candidate, which is left out: {error}")]
         node.proof = "accepted" if verdict.accepted else "refused"
         data = {"steps": candidate.steps, "summary": candidate.summary, "verdict": verdict}
         await self._recorder.event(JUDGED, data, key=f"{JUDGED_KEY}{node.fingerprint}")
         if not verdict.accepted:
             code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
+            node.failure = Failure(code, why)
             await self._trap(Trial(candidate, node, node.fingerprint), code, why)
             if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
-                self._failed_steps.add(node.step)
-        self.strategy.observe(node)
-        yield CandidateJudged(candidate, verdict)
-        if verdict.accepted:
+                self._refuse_step(node.step, node.failure)
+        self.strategy.observe(Judged(node))
+        told: list[Event] = [CandidateJudged(candidate, verdict)]
+        if verdict.accepted and node.clearly_faster:
             suggestion = await asyncio.to_thread(self._suggestion, node, candidate, verdict)
             await self._recorder.suggestion(suggestion)
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
-            yield SuggestionFound(suggestion)
+            told.append(SuggestionFound(suggestion))
+        return told
 
-    async def _verdict(self, node: Node) -> Verdict:
-        """What the gate says about ``node``; its evidence is in the memory before anything is told."""
-        verdict, receipt = await self._in_time(self._gate.check(node.text, node.kernel.name))
-        self._meter.judged += 1
-        await self._recorder.receipt(receipt)
-        return replace(verdict, receipt=verdict.receipt or receipt.id)
+    def _refuse_step(self, step: tuple[str, str], failure: Failure) -> None:
+        """A step that made a right version wrong is not taken again, and where it was taken, nothing is proved."""
+        self._failed_steps.add(step)
+        for node in self.root.walk():
+            if node.proof is None and node.step == step:
+                node.proof, node.failure = "refused", failure
 
     def _suggestion(self, node: Node, candidate: Candidate, verdict: Verdict) -> Suggestion:
         base, target = self.root, self.request.target
@@ -273,16 +355,3 @@ class KernelSearch:
             steps=candidate.steps,
             bound=base.measurement.bound,
         )
-
-    async def _in_time(self, work: Awaitable[T]) -> T:
-        """The result of ``work``, which is cancelled when the run's time is up."""
-        try:
-            return await asyncio.wait_for(work, self._meter.seconds_left)
-        except asyncio.TimeoutError:
-            if spent := self._meter.spent():
-                raise BudgetSpent(spent) from None
-            raise
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

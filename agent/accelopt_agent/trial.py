@@ -24,6 +24,11 @@ class Trial:
         return self.candidate.origin, self.candidate.summary
 
     @property
+    def repairs(self) -> bool:
+        """It was written to repair a version that had failed; a rule repairs nothing."""
+        return self.parent.failure is not None and not self.candidate.origin.startswith("rule:")
+
+    @property
     def composed(self) -> Candidate:
         """The candidate with the steps of its parent before its own.
 

@@ -74,16 +74,17 @@ async def test_rules_are_composed_and_the_best_is_offered_with_its_evidence() ->
     assert finished.usage.skipped == 1  # the same two rewrites in the other order
 
 
-async def test_a_candidate_that_fails_the_gate_is_never_offered_nor_built_upon() -> None:
+async def test_a_candidate_that_fails_the_gate_is_never_offered_nor_what_was_built_upon_it() -> None:
     gate = ToyGate()
     events = await play([ToyProposer({**WRONG, **WIDE})], gate=gate)
     suggestions = [e.suggestion for e in of(SuggestionFound, events)]
     assert [us_of(s.text) for s in suggestions] == [70]
     assert all("wrong" not in s.text for s in suggestions)
-    assert not [e for e in of(CandidateTried, events) if e.candidate.steps == ("rule:wrong", "rule:wide")]
     judged = of(CandidateJudged, events)
     assert [e.verdict.accepted for e in judged] == [False, True]
-    assert len(gate.seen) == 2
+    assert (
+        len([text for text in gate.seen if "wrong" in text]) == 1
+    )  # what was built upon it meanwhile is left
 
 
 async def test_only_what_is_clearly_faster_goes_through_the_gate() -> None:
@@ -181,7 +182,7 @@ async def test_closing_between_two_events_is_a_cancelled_run(memory: Memory) -> 
 
 
 async def test_everything_is_in_the_memory_when_it_is_told(memory: Memory) -> None:
-    async for event in start([ToyProposer({**WIDE, **WRONG, **SLOW})], memory):
+    async for event in start([ToyProposer({**SLOW, **WIDE, **WRONG})], memory):
         run = memory.runs()[0].id
         kinds = [e.kind for e in memory.events(run)]
         if isinstance(event, CandidateTried):
@@ -198,7 +199,7 @@ async def test_everything_is_in_the_memory_when_it_is_told(memory: Memory) -> No
 
 
 async def test_a_trap_is_not_tried_again(memory: Memory) -> None:
-    rules = [ToyProposer({**WIDE, **WRONG, **SLOW, **RAISES})]
+    rules = [ToyProposer({**RAISES, **SLOW, **WIDE, **WRONG})]
     await play(rules, memory)
     cost, gate = ToyCost(TEXT + "\nMORE = 1\n"), ToyGate()
     events = await play(rules, memory, asked=request(TEXT + "\nMORE = 1\n"), cost=cost, gate=gate)
@@ -265,8 +266,8 @@ async def test_an_interrupted_run_goes_on_without_paying_twice(memory: Memory) -
     events = await play(rules, memory, asked=asked, cost=cost, gate=gate)
     assert [e.suggestion.text for e in of(SuggestionFound, events)] == whole
     usage = events[-1].usage  # type: ignore[union-attr]
-    assert usage.remembered == 2
-    assert usage.candidates == len(cost.seen) == 1
+    assert usage.remembered >= 2
+    assert usage.candidates == len(cost.seen) == 3 - usage.remembered
     assert len(gate.seen) == len(whole) - 1
     again = await play(rules, memory, asked=asked, cost=cost)
     assert again[-1].usage.remembered == 0  # type: ignore[union-attr]  # the last run came to its end

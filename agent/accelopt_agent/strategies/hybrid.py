@@ -1,0 +1,126 @@
+"""The default strategy: memory and rules first, one at a time and deep, then the model where they stall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from accelopt_agent.node import Node
+from accelopt_agent.strategies.experience import Experience
+from accelopt_agent.strategies.frontier import Frontier
+from accelopt_agent.strategy import ONCE, PAID, Answered, Ask, Judge, Seen, Tried, Try
+from accelopt_agent.trial import Trial
+
+
+class Hybrid(Frontier):
+    """A rewrite is tried while what is to be expected of it beats the fastest version: what its step did to
+    other versions of this kernel (``Experience``), times the time of the version it would change. So a step that
+    gained is built upon at once, and what is left of older versions is forgotten.
+
+    A paid proposer is asked when nothing else promises anything, about the fastest version, or about the repair of
+    its own last failure. It is asked again while the expected gain of a call, as a share of the time, is above
+    ``least_gain``. That expectation starts at ``first_gain`` and moves halfway to what each call brought.
+    """
+
+    def __init__(
+        self,
+        root: Node,
+        sources: Sequence[str],
+        *,
+        target: str,
+        depth: int = 6,
+        random: Random | None = None,
+        first_gain: float = 0.06,
+        least_gain: float = 0.02,
+        repairs: int = 1,
+    ) -> None:
+        super().__init__(root, sources, target=target, depth=depth, random=random)
+        self.least_gain, self.repairs = least_gain, repairs
+        self.experience = Experience()
+        self._expected = dict.fromkeys(PAID, first_gain)
+        self._us_at_ask: dict[str, float] = {}
+
+    def observe(self, seen: Seen) -> None:
+        super().observe(seen)
+        if isinstance(seen, Answered):
+            self.experience.proposed(seen.trials)
+        elif isinstance(seen, Tried):
+            self.experience.tried(seen.trial, seen.node)
+
+    @property
+    def fastest(self) -> Node:
+        """The fastest version that may be built upon."""
+        return min((n for n in self.nodes if n.may_be_built_upon), key=lambda n: n.us, default=self.root)
+
+    def next_idea(self) -> Trial | None:
+        fastest = self.fastest
+        written = [i for i in self.ideas if not _by_rule(i)]
+        if written:
+            return written[0]
+        open_ideas = [i for i in self.ideas if i.parent.may_be_built_upon]
+        promises = [(i.parent.us * self.experience.ratio(i), k) for k, i in enumerate(open_ideas)]
+        promise, k = min(promises, default=(float("inf"), -1))
+        return open_ideas[k] if promise < fastest.us else None
+
+    def next_ask(self) -> Ask | None:
+        for name in self.sources:
+            if not self.usable(name):
+                continue
+            if name in PAID:
+                if self.begun:  # what has begun may change what is worth asking
+                    return None
+                if (node := self._worth_paying_for(name)) is not None:
+                    return Ask(node, name)
+            elif (node := self._unasked(name)) is not None:
+                return Ask(node, name)
+            elif name in ONCE and self.begun:
+                return None  # a remembered change is worth waiting for
+        return None
+
+    def _unasked(self, name: str) -> Node | None:
+        if name in ONCE:
+            return None if name in self.root.asked else self.root
+        fastest = self.fastest
+        nodes = [
+            n for n in self.nodes
+            if name not in n.asked and n.may_be_built_upon and n.gained and n.depth < self.depth
+            and n.us * self.experience.best_hope < fastest.us
+        ]  # fmt: skip
+        return min(nodes, key=lambda n: (n.us, n.depth), default=None)
+
+    def _worth_paying_for(self, name: str) -> Node | None:
+        fastest = self.fastest
+        if name in self._us_at_ask:
+            gain = 1 - fastest.us / self._us_at_ask[name]
+            self._expected[name] = (self._expected[name] + gain) / 2
+            del self._us_at_ask[name]
+        if self._expected[name] <= self.least_gain or fastest.depth >= self.depth:
+            return None
+        self._us_at_ask[name] = fastest.us
+        for child in reversed(fastest.children):
+            if child.failure is not None and not _made_by_rule(child):
+                if child.asked.get(name, 0) < self.repairs:
+                    return child
+                break
+        return fastest
+
+    def wants_proof(self) -> Node | None:
+        """A model's version that is faster than what may be built upon, though not clearly."""
+        at_the_gate = [step.node for step in self.begun if isinstance(step, Judge)]
+        fastest = self.fastest
+        if self.has_begun(Ask) or self.has_begun(Try):
+            return None
+        nodes = [
+            n for n in self.nodes
+            if n.proof is None and n.sound and not n.may_be_built_upon and n.faster_than(fastest)
+            and n not in at_the_gate
+        ]  # fmt: skip
+        return min(nodes, key=lambda n: n.us, default=None)
+
+
+def _by_rule(trial: Trial) -> bool:
+    return trial.candidate.origin.startswith("rule:")
+
+
+def _made_by_rule(node: Node) -> bool:
+    return node.step is not None and node.step[0].startswith("rule:")
