@@ -22,6 +22,7 @@ COMMANDS = {
     "accept": "decide:accept",
     "reject": "decide:reject",
     "memory": "memory:memory",
+    "model": "model:model",
     "replay": "replay:replay",
     "watch": "watch:watch",
     "report": "report:report",

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from accelopt_lsp.asking import model_of as model_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.opening import memory_path, open_host, read_source, settings_for, targets_for
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
-from accelopt_lsp.cli.terminal import out, print_json, say
+from accelopt_lsp.cli.terminal import err, out, print_json, say
 
 if TYPE_CHECKING:
-    from accelopt_agent.events import Event
+    from accelopt_agent.events import Event, ModelCall
     from accelopt_agent.model.settings import ModelSettings
     from accelopt_agent.request import Budget, OptimizeRequest
     from accelopt_agent.suggestion import Suggestion
@@ -66,7 +68,8 @@ def optimize(
     settings = settings_for(file, {"problem": problem, "host": host})
     limits = budget_of(settings, budget)
     request = _request(file, settings, kernel, target, limits)
-    search = asyncio.run(_search(settings, request, ask_model=not no_model))
+    model = None if no_model else _model(settings, file, may_ask=not as_json and sys.stdin.isatty())
+    search = asyncio.run(_search(settings, request, model))
     if search.run is None:
         raise CommandFailed(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")
     best_first = sorted(search.suggestions, key=lambda s: -s.speedup.value)
@@ -74,7 +77,9 @@ def optimize(
         from accelopt_lsp.cli.shapes import search_object
 
         print_json(
-            search_object(str(file), search.run, search.baseline, best_first, search.tried, search.usage)
+            search_object(
+                str(file), search.run, search.baseline, best_first, search.tried, search.usage, search.calls
+            )
         )
     else:
         from accelopt_lsp.cli.tables import print_suggestion
@@ -85,6 +90,10 @@ def optimize(
         if best_first:
             console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {best_first[0].id}`.")
     say(f"{search.tried} candidates tried; {search.reason}")
+    if search.calls:
+        from accelopt_lsp.cli.tables import print_ledger
+
+        print_ledger(err(), search.calls)
     if not search.measured:
         return Exit.WRONG_INPUT
     return Exit.DONE if best_first else Exit.NO
@@ -102,6 +111,7 @@ class _Search:
         self.suggestions: list[Suggestion] = []
         self.tried = 0
         self.usage: Any = {}
+        self.calls: tuple[ModelCall, ...] = ()
         self.measured = False
 
     def take(self, event: Event) -> None:
@@ -124,9 +134,10 @@ class _Search:
             say(event.text)
         elif isinstance(event, events.Finished):
             self.run, self.reason, self.usage = event.run, event.reason, event.usage
+            self.calls = event.calls
 
 
-async def _search(settings: Settings, request: OptimizeRequest, *, ask_model: bool) -> _Search:
+async def _search(settings: Settings, request: OptimizeRequest, model: ModelSettings | None) -> _Search:
     from accelopt_agent.optimize import optimize as run_search
 
     host = open_host(settings)
@@ -134,7 +145,7 @@ async def _search(settings: Settings, request: OptimizeRequest, *, ask_model: bo
     search = _Search()
     try:
         await host.facts()  # a host that cannot be reached ends the command before the search begins
-        events = run_search(request, host, memory, model=model_of(settings) if ask_model else None)
+        events = run_search(request, host, memory, model=model)
         async with aclosing(events) as told:
             async for event in told:
                 search.take(event)
@@ -157,17 +168,30 @@ def _memory(settings: Settings) -> Memory | None:
         return None
 
 
-def model_of(settings: Settings) -> ModelSettings | None:
-    """The model to ask, None where none is configured."""
-    if not settings.model.configured:
-        return None
-    from accelopt_agent.model.settings import ModelSettings
+def _model(settings: Settings, file: Path, *, may_ask: bool) -> ModelSettings | None:
+    """The model to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a person is there."""
+    from accelopt_lsp.asking import model_to_ask, workspace_of
 
-    return ModelSettings(
-        base_url=settings.model.base_url,
-        model=settings.model.model,
-        key_variable=settings.model.api_key_env,
-    )
+    found, why_not = model_to_ask(settings, file)
+    if found is not None or not why_not:
+        return found
+    wanted = model_of(settings)
+    if not may_ask or wanted is None:
+        say(why_not)
+        return None
+    from accelopt_agent.model.consent import Consents, asked_for
+    from accelopt_lsp.cli.model import print_disclosure
+
+    workspace = workspace_of(settings, file)
+    print_disclosure(wanted, workspace)
+    if not click.confirm("Send this from now on?", default=False, err=True):
+        say("The search goes on without the model.")
+        return None
+    try:
+        Consents().give(asked_for(wanted, workspace))
+    except OSError as error:
+        say(f"This is not remembered: {error.strerror}.")
+    return wanted
 
 
 def budget_of(settings: Settings, text: str | None) -> Budget:

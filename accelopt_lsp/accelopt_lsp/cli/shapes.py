@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from accelopt_profiling.plain import to_plain
 
 if TYPE_CHECKING:
+    from accelopt_agent.events import ModelCall
     from accelopt_agent.suggestion import Suggestion
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement, Latency
@@ -92,13 +93,16 @@ def search_object(
     suggestions: Iterable[Suggestion],
     tried: int,
     usage: Any,
+    calls: Sequence[ModelCall] = (),
 ) -> dict[str, Any]:
-    """What ``optimize --json`` prints."""
+    """What ``optimize --json`` prints. ``usage`` ends with the ledger: the sums of ``calls`` per role and model."""
+    from accelopt_agent.model.ledger import accounts
+
     return {
         "file": file,
         "run": run,
         "baseline": latency_object(baseline),
         "suggestions": [suggestion_object(suggestion) for suggestion in suggestions],
         "tried": tried,
-        "usage": to_plain(usage),
+        "usage": {**to_plain(usage), "ledger": to_plain(accounts(calls))},
     }

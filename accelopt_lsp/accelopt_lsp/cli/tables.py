@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from accelopt_agent.events import ModelCall
     from accelopt_agent.suggestion import Suggestion
     from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 
@@ -79,3 +80,32 @@ def print_suggestion(console: Console, suggestion: Suggestion) -> None:
     console.print(printable(f"  {suggestion.summary}"))
     console.print(printable(f"  {duration(suggestion.slow)} -> {duration(suggestion.fast)}"))
     console.print(printable(suggestion.diff), style="dim")
+
+
+def print_ledger(console: Console, calls: Sequence[ModelCall]) -> None:
+    """What the calls of models came to, per role and model, then in all. "~" marks tokens that were estimated."""
+    from rich.table import Table
+
+    from accelopt_agent.model.ledger import accounts, total
+
+    columns = (
+        "role",
+        "model",
+        "calls",
+        "failed",
+        "tokens in",
+        "of them cached",
+        "tokens out",
+        "time",
+        "cost",
+    )
+    table = Table(*columns, box=None, pad_edge=False)
+    for account in [*accounts(calls), total(calls)]:
+        about = "~" if account.estimated else ""
+        cost = "no price set" if account.money is None else f"{account.money:.4f}"
+        table.add_row(
+            account.role, printable(account.model), str(account.calls), str(account.faults),
+            f"{about}{account.tokens_in}", str(account.tokens_cached), f"{about}{account.tokens_out}",
+            f"{account.seconds:.1f} s", cost,
+        )  # fmt: skip
+    console.print(table)

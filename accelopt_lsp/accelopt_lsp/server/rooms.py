@@ -23,6 +23,7 @@ from accelopt_agent.events import (
     SuggestionFound,
 )
 from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.asking import model_to_ask
 from accelopt_lsp.cli.opening import host_named
 from accelopt_lsp.server.backend import (
     BackendProblem,
@@ -99,7 +100,6 @@ class Rooms:
 
     async def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
         await self._search_loaded()
-        from accelopt_agent.model.settings import ModelSettings
         from accelopt_agent.optimize import optimize
         from accelopt_agent.request import Budget, OptimizeRequest
 
@@ -115,16 +115,13 @@ class Rooms:
             kernel=kernel,
             budget=budget,
         )
-        model = None
-        if settings.model.configured:
-            asked = settings.model
-            model = ModelSettings(asked.base_url, asked.model, key_variable=asked.api_key_env)
+        model, not_asked = await asyncio.to_thread(model_to_ask, settings, Path(file.path))
         try:
             memory: Memory | None = await self._memory.opened(settings)
         except BackendProblem as problem:
             self._note_memory(str(problem))
             memory = None
-        told = _Told(kernel, budget.candidates)
+        told = _Told(kernel, budget.candidates, not_asked)
         try:
             host = self._host(settings)
             await self._connected(host)
@@ -244,8 +241,8 @@ class Rooms:
 class _Told:
     """The events of a search in the server's words."""
 
-    def __init__(self, kernel: str, budget: int) -> None:
-        self._kernel, self._budget = kernel, budget
+    def __init__(self, kernel: str, budget: int, remark: str = "") -> None:
+        self._kernel, self._budget, self._remark = kernel, budget, remark
         self._tried = self._found = 0
 
     def of(self, event: Event) -> list[SearchEvent]:
@@ -261,7 +258,11 @@ class _Told:
         if isinstance(event, ProgressText):
             return [self._going_on(event.text)]
         if isinstance(event, Finished):
-            return [Ended(self._tried, f"{self._kernel}: {event.reason}; {self._tried} candidates tried.")]
+            from accelopt_agent.model.ledger import ledger_line
+
+            said = [f"{self._kernel}: {event.reason}; {self._tried} candidates tried."]
+            said += [part for part in (ledger_line(event.calls), self._remark) if part]
+            return [Ended(self._tried, " ".join(said))]
         return []
 
     def _going_on(self, message: str) -> Tried:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from accelopt_lsp.settings.layers import (
     Complaint,
@@ -42,6 +42,12 @@ class ModelSettings:
     base_url: str
     model: str
     api_key_env: str
+    share: Literal["file", "kernel"]
+    seconds: float
+    answer_tokens: int
+    price_in: float
+    price_out: float
+    price_cached: float
 
     @property
     def configured(self) -> bool:

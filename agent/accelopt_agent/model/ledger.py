@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from accelopt_agent.events import ModelCall
@@ -49,6 +49,20 @@ def accounts(calls: Iterable[ModelCall]) -> list[Account]:
 def total(calls: Iterable[ModelCall]) -> Account:
     """The sum of all calls."""
     return _account("all", "", list(calls))
+
+
+def ledger_line(calls: Sequence[ModelCall]) -> str:
+    """What the calls came to, as one sentence; "" without calls."""
+    if not calls:
+        return ""
+    sums = total(calls)
+    about = "about " if sums.estimated else ""
+    cached = f" ({sums.tokens_cached} of them cached)" if sums.tokens_cached else ""
+    cost = "" if sums.money is None else f", cost {sums.money:.4f}"
+    return (
+        f"{sums.calls} model call{'' if sums.calls == 1 else 's'}: {about}{sums.tokens_in} tokens in{cached}, "
+        f"{sums.tokens_out} out, {sums.seconds:.0f} s{cost}."
+    )
 
 
 def _account(role: str, model: str, calls: list[ModelCall]) -> Account:

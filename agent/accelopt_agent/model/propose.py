@@ -12,6 +12,7 @@ from accelopt_agent.model.edits import BadAnswer, apply_edits, read_edits
 from accelopt_agent.model.ledger import entry
 from accelopt_agent.model.prompt import fenced, render
 from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.model.shown import shown
 from accelopt_agent.model.territory import outside_changes
 from accelopt_agent.node import Node
 from accelopt_agent.proposer import ProposerFailed
@@ -51,7 +52,12 @@ class ModelProposer:
         if spent := self._meter.model_spent():
             raise ModelFault(f"The model is not asked any more: {spent}.", final=True)
         system = render(f"{role}_system", dialect=DIALECTS[node.kernel.dialect], target=self._target)
-        user = render(f"{role}_user", kernel=node.kernel.name, file=fenced(node.text), **parts)
+        user = render(
+            f"{role}_user",
+            kernel=node.kernel.name,
+            file=fenced(shown(node.text, node.kernel, self._settings.share)),
+            **parts,
+        )
         started = time.monotonic()
         try:
             answer = await ask(self._settings, system, user, backoff_seconds=self._backoff)

@@ -1,0 +1,119 @@
+"""``accelopt model``: which model is asked, what is sent to it, and whether that is agreed to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accelopt_lsp.asking import model_of, workspace_of
+from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.opening import settings_for
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import print_json, printable, say
+
+if TYPE_CHECKING:
+    from accelopt_agent.model.settings import ModelSettings
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def model(context: click.Context, as_json: bool) -> int:
+    """Which model is asked about the kernels of the working folder, and what is sent to it.
+
+    Exit code 1: no model is configured, or nobody agreed that it is asked.
+    """
+    if context.invoked_subcommand is not None:
+        return Exit.DONE
+    from accelopt_agent.model.consent import Consents, stays_here, what_is_sent
+
+    found, workspace = _configured()
+    missing = Consents().missing(found, workspace)
+    sent = what_is_sent(found.share)
+    if as_json:
+        print_json(
+            {
+                "model": found.model, "address": found.base_url, "workspace": str(workspace), "sent": sent,
+                "agreed": missing is None, "stays_here": stays_here(found.base_url),
+            }
+        )  # fmt: skip
+        return Exit.DONE if missing is None else Exit.NO
+    print_disclosure(found, workspace)
+    if missing is not None:
+        say("Not agreed to: the model is not asked. `accelopt model agree` agrees.")
+        return Exit.NO
+    here = stays_here(found.base_url)
+    click.echo("The address is this machine: nothing leaves it." if here else "Agreed to.")
+    return Exit.DONE
+
+
+@model.command()
+def agree() -> None:
+    """Agree that kernels of the working folder's project are sent to the configured address."""
+    from accelopt_agent.model.consent import Consents, asked_for
+
+    found, workspace = _configured()
+    print_disclosure(found, workspace)
+    consents = Consents()
+    try:
+        consents.give(asked_for(found, workspace))
+    except OSError as error:
+        raise CommandFailed(
+            Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."
+        ) from None
+    click.echo(f"Agreed, and kept in {consents.path}.")
+
+
+@model.command()
+def withdraw() -> int:
+    """Take the agreement back."""
+    from accelopt_agent.model.consent import Consents, asked_for
+
+    found, workspace = _configured()
+    consents = Consents()
+    try:
+        withdrawn = consents.withdraw(asked_for(found, workspace))
+    except OSError as error:
+        raise CommandFailed(
+            Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."
+        ) from None
+    say("Withdrawn." if withdrawn else "There was no agreement.")
+    return Exit.DONE if withdrawn else Exit.NO
+
+
+@model.command()
+def key() -> None:
+    """Keep the key for the configured address in the system keyring. It is typed, not given as an argument."""
+    from accelopt_agent.model.keys import keep_key
+
+    found, _ = _configured()
+    typed = click.prompt(f"Key for {found.base_url}", hide_input=True, err=True).strip()
+    if not typed:
+        raise wrong_input("The key is empty; nothing was kept.")
+    if not keep_key(found.base_url, typed):
+        why = f"This system has no keyring that can be used; set {found.key_variable} in the environment instead."
+        raise CommandFailed(Exit.UNAVAILABLE, why)
+    click.echo("Kept in the system keyring.")
+
+
+def print_disclosure(found: ModelSettings, workspace: Path) -> None:
+    """Say what is sent where, on standard error."""
+    from accelopt_agent.model.consent import what_is_sent
+
+    say(f"The model {found.model} at {found.base_url} is sent, for kernels below {workspace}:")
+    for part in what_is_sent(found.share):
+        say(f"  - {part}")
+    if found.share == "file":
+        say('`model.share = "kernel"` in your settings limits this to the kernel and the digest.')
+
+
+def _configured() -> tuple[ModelSettings, Path]:
+    here = Path.cwd()
+    settings = settings_for(here)
+    found = model_of(settings)
+    if found is None:
+        why = "No model is configured; set model.base_url and model.model in your settings."
+        raise CommandFailed(Exit.NO, printable(why))
+    return found, workspace_of(settings, here / "kernel.py")

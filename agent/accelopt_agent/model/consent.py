@@ -1,0 +1,134 @@
+"""What leaves this machine when a model is asked, and who agreed to that: per workspace and address."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from accelopt_agent.model.settings import ModelSettings, Share
+
+_SENT = {
+    "file": ["the whole file that holds the kernel"],
+    "kernel": ["the kernel's own lines, without the rest of the file"],
+}
+_ALWAYS = [
+    "a digest of its measured and estimated cost, and the error of a rewrite that failed",
+    "one-line summaries of rewrites that were tried, and rewrites of this kernel made on the way",
+]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Kernels below the folder ``workspace`` may be sent to ``address``, as much of their files as ``share`` says."""
+
+    workspace: str
+    address: str
+    share: Share
+
+    def covers(self, other: Agreement) -> bool:
+        same = (self.workspace, self.address) == (other.workspace, other.address)
+        return same and (self.share == "file" or other.share == "kernel")
+
+
+def asked_for(settings: ModelSettings, workspace: Path) -> Agreement:
+    """The agreement that asking this model about the files of ``workspace`` needs."""
+    return Agreement(str(workspace.resolve()), address_of(settings.base_url), settings.share)
+
+
+def address_of(base_url: str) -> str:
+    """Scheme, host and port of an API's address, without user, password and path."""
+    parts = urlsplit(base_url)
+    port = f":{parts.port}" if parts.port else ""
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
+
+
+def stays_here(base_url: str) -> bool:
+    """Whether the address is this machine's loopback: nothing leaves the machine then."""
+    host = urlsplit(base_url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def what_is_sent(share: Share) -> list[str]:
+    """What a request to a model holds, as lines for a person."""
+    return [*_SENT[share], *_ALWAYS]
+
+
+def default_path(environ: Mapping[str, str] | None = None) -> Path:
+    """The file of agreements: in the user's data folder, or where ``ACCELOPT_CONSENTS`` says. No project's setting
+    can name another."""
+    named = (os.environ if environ is None else environ).get("ACCELOPT_CONSENTS", "").strip()
+    if named:
+        return Path(named).expanduser().absolute()
+    import platformdirs
+
+    return platformdirs.user_data_path("accelopt", appauthor=False) / "model_consents.json"
+
+
+class Consents:
+    """The agreements in the file ``path``. A file that cannot be read holds none."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or default_path()
+
+    def all(self) -> list[Agreement]:
+        try:
+            entries: Any = json.loads(self.path.read_text("utf-8"))["agreed"]
+            return [Agreement(str(e["workspace"]), str(e["address"]), _share(e["share"])) for e in entries]
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+
+    def missing(self, settings: ModelSettings, workspace: Path) -> str | None:
+        """Why this model may not be asked about the files of ``workspace``, as one line; None if it may."""
+        if stays_here(settings.base_url):
+            return None
+        wanted = asked_for(settings, workspace)
+        if any(given.covers(wanted) for given in self.all()):
+            return None
+        return (
+            f"The model {settings.model} is not asked: nobody agreed that code below {wanted.workspace} is sent to "
+            f"{wanted.address}. `accelopt model` shows what would be sent, `accelopt model agree` agrees."
+        )
+
+    def give(self, agreement: Agreement) -> None:
+        """Keep the agreement, in place of another for the same workspace and address. Raises OSError."""
+        self._write([*self._others(agreement), agreement])
+
+    def withdraw(self, agreement: Agreement) -> bool:
+        """Forget what was agreed for this workspace and address; False when there was nothing. Raises OSError."""
+        others = self._others(agreement)
+        if len(others) == len(self.all()):
+            return False
+        self._write(others)
+        return True
+
+    def _others(self, agreement: Agreement) -> list[Agreement]:
+        same = (agreement.workspace, agreement.address)
+        return [given for given in self.all() if (given.workspace, given.address) != same]
+
+    def _write(self, agreements: list[Agreement]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".consents")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"agreed": [asdict(a) for a in agreements]}, file, indent=2)
+        os.replace(temporary, self.path)
+
+
+def _share(said: Any) -> Share:
+    if said == "file":
+        return "file"
+    if said == "kernel":
+        return "kernel"
+    raise ValueError(f"{said!r} is no way to share")
