@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import socket
+import sys
 from pathlib import Path
 
 import pytest

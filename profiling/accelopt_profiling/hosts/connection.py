@@ -8,7 +8,7 @@ import itertools
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from accelopt_profiling.hosts.host import HostFacts, HostUnreachable, JobFailed, Progress
+from accelopt_profiling.hosts.host import HostFacts, HostUnreachable, JobFailed, JobInterrupted, Progress
 from accelopt_profiling.jobs import Job, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.worker.cell import Isolation
@@ -16,12 +16,13 @@ from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import PROTOCOL
 
 _KEPT_ERRORS = 4000
+_SHOWN = 200
 
 
 class WorkerConnection:
     """Starts a worker with ``command``, sends it ``preamble`` (a remote one's archive) and speaks frames with it.
 
-    One connection serves any number of jobs at a time. When the worker ends, jobs in flight raise HostUnreachable.
+    One connection serves any number of jobs at a time. When the worker ends, jobs in flight raise JobInterrupted.
     """
 
     def __init__(self, name: str, command: Sequence[str], preamble: bytes = b"", patience: float = 30.0,
@@ -94,11 +95,13 @@ class WorkerConnection:
             raise HostUnreachable(
                 f"{self._name} speaks protocol {message.get('protocol')}, this is {PROTOCOL}."
             )
-        self._facts = HostFacts(
-            name=self._name, python=str(message.get("python", "")), versions=dict(message.get("versions", {})),
-            devices=list(message.get("devices", [])), memory_bytes=int(message.get("memory_bytes", 0)),
-            memory_free_bytes=int(message.get("memory_free_bytes", 0)), isolation=_isolation(message.get("isolation")),
-        )  # fmt: skip
+        try:
+            self._facts = _facts(self._name, message)
+        except (ValueError, TypeError) as error:
+            await self.close()
+            raise HostUnreachable(
+                f"{self._name} introduced itself in a way that cannot be read: {error}."
+            ) from None
         return self._facts
 
     async def warm(self, runtime: Runtime) -> None:
@@ -117,7 +120,7 @@ class WorkerConnection:
                 message = await queue.get()
                 if message is None:
                     finished = True
-                    raise HostUnreachable(f"The connection to {self._name} was lost.{self._evidence()}")
+                    raise JobInterrupted(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
                 if message["type"] == "failed":
                     finished = True
                     raise JobFailed(str(message.get("step", "")), _step_error(message.get("error")))
@@ -152,7 +155,7 @@ class WorkerConnection:
     def _write_soon(self, data: bytes) -> None:
         process = self._process
         if process is None or process.stdin is None or self._lost:
-            raise HostUnreachable(f"The connection to {self._name} was lost.{self._evidence()}")
+            raise JobInterrupted(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
         process.stdin.write(data)
 
     async def _write(self, data: bytes) -> None:
@@ -162,7 +165,8 @@ class WorkerConnection:
         try:
             await self._process.stdin.drain()
         except ConnectionError:
-            raise HostUnreachable(f"The connection to {self._name} was lost.{self._evidence()}") from None
+            self._lost = True
+            raise JobInterrupted(f"The connection to {self._name} was lost.{self._evidence()}", 0.0) from None
 
     async def _read_messages(self, first: asyncio.Future[dict[str, Any]]) -> None:
         assert self._process is not None
@@ -195,7 +199,20 @@ class WorkerConnection:
             self._errors.decode(errors="replace").strip()
             or self._decoder.noise.decode(errors="replace").strip()
         )
-        return f" It said: {' / '.join(said.splitlines()[-3:])}" if said else ""
+        lines = ["".join(c if c.isprintable() else " " for c in line).strip() for line in said.splitlines()]
+        shown = [line[:_SHOWN] for line in lines if line][-3:]
+        return f" It said: {' / '.join(shown)}" if shown else ""
+
+
+def _facts(name: str, hello: dict[str, Any]) -> HostFacts:
+    """Raises ValueError, TypeError: the worker's first message does not fit."""
+    if not all(isinstance(device, dict) for device in hello.get("devices", [])):
+        raise ValueError("its devices are no list of objects")
+    return HostFacts(
+        name=name, python=str(hello.get("python", "")), versions=dict(hello.get("versions", {})),
+        devices=list(hello.get("devices", [])), memory_bytes=int(hello.get("memory_bytes", 0)),
+        memory_free_bytes=int(hello.get("memory_free_bytes", 0)), isolation=_isolation(hello.get("isolation")),
+    )  # fmt: skip
 
 
 def _isolation(data: Any) -> Isolation:

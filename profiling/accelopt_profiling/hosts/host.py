@@ -11,7 +11,18 @@ from accelopt_profiling.worker.cell import Isolation
 
 
 class HostUnreachable(Exception):
-    """The host cannot be used: which one, what happened, what to do next."""
+    """The host cannot be used: which one, what happened, what to do next.
+
+    ``again_in`` is after how many seconds another try makes sense; None when it does not.
+    """
+
+    def __init__(self, message: str, again_in: float | None = None) -> None:
+        super().__init__(message)
+        self.again_in = again_in
+
+
+class JobInterrupted(HostUnreachable):
+    """The connection or the worker was lost while a job ran; it gave no answer and will give none."""
 
 
 class JobFailed(Exception):
@@ -37,11 +48,15 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class Progress:
-    """One message of a running job: a partial result of a step, or with ``final`` its result."""
+    """One message of a running job: a partial result of a step, or with ``final`` its result.
+
+    ``attempt`` counts from 1; what a later attempt says takes the place of what an earlier one said.
+    """
 
     step: str
     value: Any
     final: bool = False
+    attempt: int = 1
 
 
 class Host(Protocol):
@@ -57,7 +72,8 @@ class Host(Protocol):
         """Run a job and yield its messages. Closing the iterator early kills the job on the host.
 
         Raises:
-            HostUnreachable: the connection could not be made or was lost.
+            HostUnreachable: the connection could not be made.
+            JobInterrupted: it was lost while the job ran.
             JobFailed: a step failed; the steps after it were not run.
         """
 

@@ -32,6 +32,8 @@ class LocalHost:
     async def _connected(self) -> WorkerConnection:
         async with self._starting:
             if self._connection is None or not self._connection.alive:
+                if self._connection is not None:
+                    await self._connection.close()
                 package = Path(accelopt_profiling.__file__).parent.parent
                 bootstrap = f"import sys; sys.path.insert(0, {str(package)!r})"
                 command = [

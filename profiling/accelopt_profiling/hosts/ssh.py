@@ -21,7 +21,7 @@ _OPTIONS = (
     "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10",
     "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
 )  # fmt: skip
-_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
+_LONGEST_PAUSE = 60.0
 
 #: What ssh or the shell says, and what to do about it.
 _ADVICE = (
@@ -38,7 +38,8 @@ _ADVICE = (
 
 class SshHost:
     """Runs jobs on ``destination`` (what one would type after ``ssh``). One connection, opened when first needed and
-    again after it was lost, with a growing pause between failed tries.
+    again after it was lost, with a pause between failed tries that grows from ``first_pause`` to 60 seconds.
+    ``patience`` is how many seconds a worker may take for its first words: a slow link carries the archive before.
 
     Raises:
         ValueError: the destination looks like an option.
@@ -53,6 +54,8 @@ class SshHost:
         python: str = "python3",
         options: Sequence[str] = (),
         ssh: str = "ssh",
+        patience: float = 60.0,
+        first_pause: float = 2.0,
     ) -> None:
         if not destination or destination.startswith("-"):
             raise ValueError(f"hosts.{name}.ssh must name a machine, not {destination!r}")
@@ -61,6 +64,7 @@ class SshHost:
         self._command = [ssh, *_OPTIONS, *options, "--", destination, remote]
         self._connection: WorkerConnection | None = None
         self._starting = asyncio.Lock()
+        self._patience, self._first_pause = patience, first_pause
         self._pause = 0.0
         self._next_try = 0.0
         self._failure = ""
@@ -69,17 +73,20 @@ class SshHost:
         async with self._starting:
             if self._connection is not None and self._connection.alive:
                 return self._connection
+            if self._connection is not None:
+                await self._connection.close()
+                self._connection = None
             wait = self._next_try - time.monotonic()
             if wait > 0:
-                raise HostUnreachable(f"{self._failure} (next try in {wait:.0f} s)")
-            connection = WorkerConnection(self.name, self._command, preamble())
+                raise HostUnreachable(f"{self._failure} (next try in {wait:.0f} s)", wait)
+            connection = WorkerConnection(self.name, self._command, preamble(), self._patience)
             try:
                 await connection.start()
             except HostUnreachable as error:
-                self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, 2 * self._pause))
+                self._pause = min(_LONGEST_PAUSE, max(self._first_pause, 2 * self._pause))
                 self._next_try = time.monotonic() + self._pause
                 self._failure = self._advised(str(error))
-                raise HostUnreachable(self._failure) from None
+                raise HostUnreachable(self._failure, self._pause) from None
             self._pause = self._next_try = 0.0
             self._connection = connection
             return connection

@@ -1,4 +1,4 @@
-"""Framed JSON on a byte stream: ``@accelopt/1 LENGTH`` on a line of its own, then LENGTH bytes of JSON and a newline.
+"""Framed JSON on a byte stream: ``@accelopt/1 LENGTH`` and a newline, then LENGTH bytes of JSON and a newline.
 
 Anything between frames (a login banner, a chatty shell profile, a stray print) is noise: it is skipped, and its first
 bytes are kept so that an error message can show them.
@@ -13,7 +13,7 @@ from typing import Any
 MAGIC = b"@accelopt/1 "
 LARGEST_FRAME = 256 << 20
 _KEPT_NOISE = 2000
-_HEADER = re.compile(rb"(?:^|\n)@accelopt/1 (\d{1,12})\n")
+_HEADER = re.compile(rb"@accelopt/1 (\d{1,12})\n")
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -52,7 +52,7 @@ class Decoder:
     def _read_header(self) -> bool:
         header = _HEADER.search(self._buffer)
         if header is None:
-            keep = max(self._buffer.rfind(b"\n"), len(self._buffer) - 64) if len(self._buffer) > 64 else 0
+            keep = max(0, len(self._buffer) - 64)  # longer than any header, which may be cut here
             self._drop(bytes(self._buffer[:keep]))
             del self._buffer[:keep]
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -27,8 +28,9 @@ def write_sources(root: Path, files: Mapping[str, str]) -> None:
 
 
 def remove_stale_folders() -> None:
-    """Remove folders ``accelopt-PID-...`` of this user whose worker is gone."""
+    """Remove what workers of this user that are gone left behind: ``accelopt-PID-...``, ``accelopt-worker-PID-...``."""
     for folder in Path(tempfile.gettempdir()).glob("accelopt-*-*"):
-        match = re.match(r"accelopt-(\d+)-", folder.name)
-        if match and not Path(f"/proc/{match.group(1)}").exists() and folder.stat().st_uid == os.getuid():
-            shutil.rmtree(folder, ignore_errors=True)
+        match = re.match(r"accelopt-(?:worker-)?(\d+)-", folder.name)
+        with contextlib.suppress(OSError):  # another worker removes the same
+            if match and not Path(f"/proc/{match.group(1)}").exists() and folder.stat().st_uid == os.getuid():
+                shutil.rmtree(folder, ignore_errors=True)

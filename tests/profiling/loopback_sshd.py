@@ -1,0 +1,101 @@
+"""A real sshd on the loopback for tests, and jobs to send to it."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.hosts.ssh import SshHost
+from accelopt_profiling.jobs import Job, Limits, Source, Step
+
+
+class Sshd:
+    """An sshd of our own: fresh host key, one authorised key, a port nobody uses."""
+
+    def __init__(self, folder: Path, more_settings: str = "") -> None:
+        self.folder = folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        for name in ("host_key", "user_key", "wrong_key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+        shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
+        host_key = (folder / "host_key.pub").read_text().split()[:2]
+        (folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {' '.join(host_key)}\n")
+        (folder / "nobody_known").write_text("")
+        (folder / "sshd_config").write_text(
+            f"ListenAddress 127.0.0.1\nPort {self.port}\nHostKey {folder}/host_key\nPidFile {folder}/pid\n"
+            f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nPasswordAuthentication no\n"
+            f"UsePAM no\nPermitRootLogin yes\nPrintMotd no\n{more_settings}"
+        )
+        os.makedirs("/run/sshd", exist_ok=True)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"]
+        self.process = subprocess.Popen(command, stderr=(self.folder / "log").open("wb"))
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+        raise AssertionError((self.folder / "log").read_text())
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def reboot(self) -> None:
+        """Kill the server, its sessions and every worker they started, without a goodbye."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)  # nobody logs in meanwhile
+        for pid in descendants(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.stop()
+
+    def host(
+        self, key: str = "user_key", known: str = "known_hosts", options: Sequence[str] = (), **more: Any
+    ) -> SshHost:
+        options = [
+            *options, "-F", "/dev/null", "-p", str(self.port), "-i", str(self.folder / key), "-o", "IdentitiesOnly=yes",
+            "-o", f"UserKnownHostsFile={self.folder / known}", "-o", "StrictHostKeyChecking=yes",
+        ]  # fmt: skip
+        return SshHost("box", "root@127.0.0.1", options=options, **{"python": sys.executable, **more})
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below ``pid``, its own children first."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, task.read_text().split()):
+                found += [child, *descendants(child)]
+    return found
+
+
+def job(text: str, seconds: float = 20.0) -> Job:
+    return Job(Source("k.py", {"k.py": text}, name="k.py"), [Step("load", "numpy", limits=Limits(seconds))])
+
+
+async def answer(host: Host, work: Job):
+    async with contextlib.aclosing(host.run(work)) as messages:
+        return [message async for message in messages][-1].value
+
+
+async def until(condition, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("the condition did not come true")
