@@ -120,12 +120,19 @@ def neuron_sdk() -> Check:
 
 
 def neuron_tools() -> Check:
-    found = [name for name in ("neuron-explorer", "neuron-profile", "neuron-ls") if shutil.which(name)]
-    if found:
-        return Check(
-            "Neuron tools", "ok", f"{', '.join(found)} (AccelOpt has not yet been run on this hardware)"
-        )
-    return Check("Neuron tools", "absent", "none: times on Trainium are estimated, not measured")
+    """Whether kernels can be timed on this machine's Trainium; nothing is started."""
+    from accelopt_profiling.trainium.failure import DeviceFailure
+    from accelopt_profiling.trainium.toolchain import NOT_YET_RUN, find_toolchain, open_device
+
+    found = find_toolchain(os.environ)
+    tools = ", ".join(found.tools) or "no tools"
+    try:
+        device = open_device(found)
+    except DeviceFailure as failure:
+        said = f"{tools}: {failure.message}; times are estimated (adapters for devices: {NOT_YET_RUN})"
+        return Check("Trainium", "absent", said, failure.fix if found.tools or found.devices else "")
+    said = f"{len(found.devices)} devices, {tools}; adapter for the {device.generation} tools, {NOT_YET_RUN}"
+    return Check("Trainium", "ok", said, "Tell us whether it ran: `accelopt doctor --bundle report.zip`.")
 
 
 def nvidia() -> Check:

@@ -1,0 +1,89 @@
+"""What a report about a device needs, in one archive, without secrets: versions, tools, devices, relevant settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from accelopt_profiling import __version__
+from accelopt_profiling.trainium.failure import DeviceFailure
+from accelopt_profiling.trainium.tool import run_tool
+from accelopt_profiling.trainium.toolchain import NOT_YET_RUN, Toolchain
+
+#: Variables whose names start so are about Neuron or us; no other variable is read.
+_OURS = ("NEURON_", "NKI_", "ACCELOPT_", "XLA_", "TORCH_NEURONX_")
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|URL|URI|ENDPOINT", re.IGNORECASE)
+_COMMANDS = {
+    "neuron-ls": ["--json-output"],
+    "neuron-explorer": ["--version"],
+    "neuron-profile": ["--version"],
+}
+_OUTPUT = 200_000
+
+
+def write_bundle(path: Path, found: Toolchain, checks: Any, folder: Path) -> list[str]:
+    """Write the archive and name its files. ``checks`` is what ``accelopt doctor`` found, as plain data.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    files = {
+        "about.json": _json(about(found)),
+        "doctor.json": _json(checks),
+        "environment.json": _json(environment(found.environment)),
+    }
+    for name, arguments in _COMMANDS.items():
+        if name in found.tools:
+            files[f"{name}.txt"] = _said([found.tools[name], *arguments], found.environment, folder)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, without_home(text))
+    return list(files)
+
+
+def about(found: Toolchain) -> dict[str, Any]:
+    """Versions and tools; nothing of kernels, of the memory or of people's files."""
+    return {
+        "accelopt": __version__,
+        "adapters": NOT_YET_RUN,
+        "python": sys.version,
+        "system": platform.platform(),
+        "sdk": found.sdk,
+        "packages": found.versions,
+        "tools": found.tools,
+        "devices": found.devices,
+        "nrtpy": found.nrtpy_python is not None,
+    }
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables about Neuron and AccelOpt, those that may hold a secret with their value left out."""
+    return {
+        name: "(left out)" if _SECRET.search(name) else value
+        for name, value in sorted(variables.items())
+        if name.startswith(_OURS)
+    }
+
+
+def without_home(text: str) -> str:
+    """The text with the home folder, and with it the user's name, as ``~``."""
+    home = os.path.expanduser("~")
+    return text.replace(home, "~") if len(home) > 1 else text
+
+
+def _said(command: list[str], variables: Mapping[str, str], folder: Path) -> str:
+    try:
+        return run_tool(command, seconds=20, environment=variables, folder=folder)[:_OUTPUT]
+    except DeviceFailure as failure:
+        return f"{failure}\n{failure.detail}\n"
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

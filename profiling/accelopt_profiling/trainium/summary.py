@@ -1,0 +1,121 @@
+"""Read the summary of a device profile; its schema may change, so what is missing is left out and said."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from accelopt_profiling.quantity import Quantity, measured
+from accelopt_profiling.trainium.failure import DeviceFailure
+
+_UPDATE = "The profiler's schema may have changed; send `accelopt doctor --bundle` to us."
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One profiled execution: every field as the profiler printed it. ``seconds`` is ``total_time``."""
+
+    fields: dict[str, Any]
+    seconds: float
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = resources.files(__package__).joinpath("profile_fields.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def read_summary(text: str, tool: str) -> Summary:
+    """The summary that ``view --output-format summary-json`` printed: ``{"<name>": {fields}}``, or the fields alone.
+
+    Lines before the JSON, such as warnings, are passed over.
+
+    Raises:
+        DeviceFailure: it is empty, no JSON, or without a usable latency.
+    """
+    if not text.strip():
+        raise DeviceFailure("bad-profile", f"{tool} printed an empty profile", "Capture the profile again.")
+    start = next(iter(_starts(text)), None)
+    try:
+        if start is None:
+            raise ValueError("it has no JSON object")
+        data, _ = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError) as error:
+        raise DeviceFailure(
+            "bad-profile", f"{tool} printed no valid JSON: {error}", _UPDATE, text[:500]
+        ) from None
+    latency = _table()["latency"]
+    fields = _with(data, latency)
+    if fields is None:
+        known = ", ".join(list(data)[:8]) if isinstance(data, dict) else type(data).__name__
+        raise DeviceFailure(
+            "bad-profile", f"The profile of {tool} has no {latency!r} (it has {known})", _UPDATE, text[:500]
+        )
+    seconds = fields[latency]
+    if not _number(seconds) or seconds <= 0:
+        message = f"The profile of {tool} gives {seconds!r} as {latency}, which is no time"
+        raise DeviceFailure("bad-profile", message, "Capture the profile again.")
+    return Summary(fields, float(seconds))
+
+
+def _starts(text: str) -> list[int]:
+    """Where a JSON object may start: braces at the beginning of a line."""
+    found, at = [], 0
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("{"):
+            found.append(at + len(line) - len(line.lstrip()))
+        at += len(line)
+    return found
+
+
+def _with(data: Any, name: str, depth: int = 3) -> dict[str, Any] | None:
+    """The object that has the key ``name``: the data itself, one of its values, or the first of a list in it."""
+    if isinstance(data, dict):
+        if name in data:
+            return data
+        for value in data.values():
+            if depth and (found := _with(value, name, depth - 1)) is not None:
+                return found
+    if isinstance(data, list) and data and depth:
+        return _with(data[0], name, depth - 1)
+    return None
+
+
+def quantities(summary: Summary) -> dict[str, Quantity]:
+    """The quantities that a summary holds, all measured; what it does not hold is left out."""
+    table, fields = _table(), summary.fields
+    found: dict[str, Quantity] = {}
+    for field, meaning in table["fields"].items():
+        if _number(fields.get(field)):
+            found[meaning["quantity"]] = measured(float(fields[field]), unit=meaning["unit"])
+    for engine, keys in table["engines"].items():
+        share = busy_fraction(summary, engine)
+        if share is not None:
+            found[f"{engine} busy"] = measured(share * summary.seconds * 1e6, unit="us")
+        elif _number(fields.get(keys["time"])):
+            found[f"{engine} busy"] = measured(fields[keys["time"]] * 1e6, unit="us")
+    return found
+
+
+def busy_fraction(summary: Summary, engine: str) -> float | None:
+    """The share of the time (0..1) in which an engine was busy."""
+    value: Any = summary.fields.get(_table()["engines"][engine]["fraction"])
+    return float(value) if _number(value) and 0 <= value <= 1.001 else None
+
+
+def bound(summary: Summary) -> str | None:
+    """What limits the kernel: the engine that was busy longest, "memory" for DMA."""
+    found = {e: s for e in _table()["engines"] if (s := busy_fraction(summary, e)) is not None}
+    if not found:
+        return None
+    engine = max(found, key=lambda e: found[e])
+    return "memory" if engine == "DMA" else engine
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
