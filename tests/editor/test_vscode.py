@@ -31,7 +31,7 @@ def test_save_profile_optimize_accept(tmp_path):
     before = (workspace / "nki_silu.py").read_text()
     workbench.start()
     try:
-        seen = drive(workbench.url)
+        seen = drive(workbench.url, "drive.mjs")
     finally:
         workbench.stop()
     assert "est." in seen["lens"]
@@ -44,9 +44,31 @@ def test_save_profile_optimize_accept(tmp_path):
     assert seen["outside"] == [], "the workbench asked for something outside this machine"
 
 
-def drive(url: str) -> dict[str, object]:
+def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    ran = tmp_path / "ran"
+    text = (ROOT / "examples/nki_silu.py").read_text()
+    (workspace / "nki_silu.py").write_text(f"{text}\n\nopen({str(ran)!r}, 'w').close()\n")
+    (workspace / "accelopt.toml").write_text('python = "/bin/false"\n')
+    workbench = Workbench(
+        tmp_path / "data", workspace, trust_everything=False,
+        environment={"ACCELOPT_DB": str(tmp_path / "memory.db"), "ACCELOPT_NAMESPACES": "0"},
+    )  # fmt: skip
+    workbench.install_extension()
+    workbench.start()
+    try:
+        seen = drive(workbench.url, "restricted.mjs")
+    finally:
+        workbench.stop()
+    assert "not trusted" in seen["lens"]
+    assert seen["afterSave"] == seen["lens"]
+    assert not ran.exists()
+
+
+def drive(url: str, steps: str) -> dict[str, object]:
     environment = {**os.environ, "PLAYWRIGHT": str(ROOT / ".tools/playwright")}
-    command = [str(NODE), str(Path(__file__).parent / "vscode/drive.mjs"), url, str(OUT)]
+    command = [str(NODE), str(Path(__file__).parent / "vscode" / steps), url, str(OUT)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, env=environment)
     print(done.stderr)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\nscreenshots: {OUT}"

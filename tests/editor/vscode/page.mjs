@@ -1,0 +1,71 @@
+// A VS Code workbench in headless Chromium, and what a person does in it.
+// PLAYWRIGHT: folder of playwright-core, CHROMIUM: the browser.
+import fs from 'node:fs';
+import path from 'node:path';
+import { createRequire } from 'node:module';
+
+const require = createRequire(path.join(process.env.PLAYWRIGHT, 'package.json'));
+const { chromium } = require('playwright-core');
+const QUIET = ['--disable-gpu', '--disable-quic', '--no-first-run', '--no-sandbox', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync'];
+
+/** Run `steps` on the workbench at `url`, print what they saw as one JSON object, and exit: 1 when a step failed. */
+export async function drive(url, shots, steps) {
+  const seen = { times: {}, outside: [] };
+  const started = Date.now();
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args: QUIET });
+  const context = await browser.newContext({ viewport: { width: 1500, height: 950 } });
+  const page = await context.newPage();
+  page.on('request', (request) => {
+    const to = new URL(request.url());
+    if (to.protocol.startsWith('http') && !['127.0.0.1', 'localhost'].includes(to.hostname)) seen.outside.push(to.host);
+  });
+  const mark = (step) => {
+    seen.times[step] = (Date.now() - started) / 1000;
+    console.error(`${seen.times[step].toFixed(1)} s  ${step}`);
+  };
+  const shot = (name) => page.screenshot({ path: path.join(shots, `${name}.png`) });
+  let failure;
+  try {
+    await page.goto(url);
+    await steps({ page, seen, mark, shot, ...hands(page) });
+  } catch (error) {
+    failure = error;
+    seen.error = String(error);
+    await shot('failure').catch(() => {});
+  }
+  await browser.close();
+  fs.writeSync(1, JSON.stringify(seen));
+  process.exit(failure ? 1 : 0);
+}
+
+export const textOf = async (locator) => (await locator.textContent())?.replaceAll('\u00a0', ' ') ?? '';
+
+function hands(page) {
+  return {
+    lens: (text) => page.locator('.codelens-decoration a, .codelens-decoration span', { hasText: text }).first(),
+
+    async openFile(name) {
+      await page.dblclick(`.explorer-folders-view .monaco-list-row >> text=${name}`);
+      await page.waitForSelector(`.tabs-container .tab.active >> text=${name}`);
+      await page.waitForSelector('.monaco-editor .view-lines');
+    },
+
+    async command(title) {
+      await page.keyboard.press('F1');
+      await page.waitForSelector('.quick-input-widget input');
+      await page.keyboard.type(title, { delay: 5 });
+      await page.waitForSelector(`.quick-input-list .monaco-list-row >> text=${title}`);
+      await page.keyboard.press('Enter');
+    },
+
+    /** Repeat `attempt` until `arrived` shows up: a view re-rendered under the pointer swallows a click. */
+    async until(attempt, arrived, tries = 6) {
+      for (let i = 0; i < tries; i++) {
+        await attempt().catch(() => {});
+        if (await page.waitForSelector(arrived, { timeout: 6000 }).then(() => true, () => false)) return;
+      }
+      throw new Error(`nothing led to ${arrived}`);
+    },
+  };
+}
