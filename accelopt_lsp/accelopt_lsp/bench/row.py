@@ -9,12 +9,17 @@ from dataclasses import dataclass
 class Row:
     """``what`` was measured, in words the goal it has, the result, and whether it meets the goal.
 
-    ``value`` is in ``unit``; ``detail`` says how it was measured or why it falls short.
+    ``value`` is in ``unit``; it and ``met`` are None where nothing was measured. ``detail`` says how it was measured,
+    why it falls short, or what is needed to measure it.
     """
 
     what: str
     goal: str
-    value: float
+    value: float | None
     unit: str
-    met: bool
+    met: bool | None
     detail: str = ""
+
+
+def not_measured(what: str, goal: str, why: str) -> Row:
+    return Row(what, goal, None, "", None, why)
