@@ -135,7 +135,7 @@ def test_triton(checker: Checker, name: str, tmp_path: Path) -> None:
     (tmp_path / "scale_problem.py").write_text(TRITON_PROBLEM)
     if "CACHE" in candidate:
         candidate = candidate.replace("\n@triton.jit", "\nCACHE = {}\n\n@triton.jit", 1)
-    options = CaseOptions(distributions=["original", "small"])
+    options = CaseOptions(distributions=["original", "small"], reading=False)
     verdict, _ = checker.file(path, candidate, "h100", options)
     assert verdict.accepted is (not expected), verdict.reasons
     assert not expected or set(codes(verdict)) & expected, verdict.reasons

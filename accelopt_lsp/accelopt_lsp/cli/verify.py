@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
     from accelopt_profiling.gate.verdict import Verdict
-    from accelopt_profiling.kernels import Kernel
+    from accelopt_profiling.measurement import Dialect
     from accelopt_profiling.profiler import ProfileRequest, Subject
     from accelopt_profiling.receipt import Receipt
 
@@ -42,9 +43,13 @@ def verify(
     settings = settings_for(original or candidate, {"problem": problem, "host": host})
     text = read_source(candidate)
     base = read_source(original) if original else text
-    request = request_for(original or candidate, base, settings, target)
-    subject = _subject(request, original or candidate)
-    verdict = asyncio.run(_check(settings, request, subject, text))
+    refused = _no_kernel(text) if original is None else None
+    if refused is None:
+        request = request_for(original or candidate, base, settings, target)
+        subject = _subject(request, original or candidate)
+        verdict = asyncio.run(_check(settings, request, subject, text))
+    else:
+        verdict = refused
     if as_json:
         from accelopt_lsp.cli.shapes import verdict_object
 
@@ -54,12 +59,35 @@ def verify(
     return Exit.DONE if verdict.accepted else Exit.NO
 
 
+def _no_kernel(text: str) -> Verdict | None:
+    """The refusal of a candidate that has nothing to check; None when it has a kernel."""
+    from accelopt_profiling.gate.verdict import Reason, Verdict
+    from accelopt_profiling.kernels import find_kernels
+
+    discovery = find_kernels(text)
+    if any(not kernel.device_function for kernel in discovery.kernels):
+        return None
+    broken = [f for f in discovery.findings if f.code == "syntax-error"]
+    if broken:
+        return Verdict(False, [Reason("does-not-parse", f"{broken[0].message} (line {broken[0].line})")])
+    return Verdict(
+        False, [Reason("no-kernel", "The candidate has no Triton or NKI kernel that host code launches.")]
+    )
+
+
 def _subject(request: ProfileRequest, file: Path) -> Subject:
-    """The kernels and the problem. Raises CommandFailed: there is no kernel, or the problem cannot be
-    used."""
+    """The kernels and the problem that was asked for, wherever it lies and whatever a comment in the file names.
+
+    Raises CommandFailed: there is no kernel, or the problem cannot be used."""
     from accelopt_profiling.profiler import examine
 
-    subject = examine(request)
+    problem = Path(str(request.problem))
+    root = request.project_root
+    inside = root is not None and problem.resolve().is_relative_to(root.resolve())
+    asked = dataclasses.replace(
+        request, text=request.text.replace("accelopt:", "accelopt "), project_root=root if inside else None
+    )
+    subject = examine(asked)
     errors = [f"{file}:{f.line}: {f.message}" for f in subject.findings if f.severity == "error"]
     if errors or subject.found.ref is None or not subject.kernels:
         raise wrong_input("\n".join(errors) or f"{file} has no kernel, or the problem gives it no inputs.")
@@ -67,7 +95,7 @@ def _subject(request: ProfileRequest, file: Path) -> Subject:
 
 
 async def _check(settings: Settings, request: ProfileRequest, subject: Subject, text: str) -> Verdict:
-    """The gate's verdict on every kernel that the candidate changed; the first refusal ends it."""
+    """The gate's verdict, once for each dialect of the file's kernels; the first refusal ends it."""
     from accelopt_profiling.gate.gate import GateRequest, check
     from accelopt_profiling.problems.found import source_for
 
@@ -77,17 +105,17 @@ async def _check(settings: Settings, request: ProfileRequest, subject: Subject, 
         before = source_for(request.path, request.text, subject.found, ship_imports=host.remote)
         after = source_for(request.path, text, subject.found, ship_imports=host.remote)
         verdicts: list[Verdict] = []
-        for kernel in _changed(subject, text):
+        for dialect in dict.fromkeys(kernel.dialect for kernel in subject.kernels):
             asked = GateRequest(
                 candidate=after,
                 original=before,
                 problem=subject.found.ref,
-                kernel=kernel.name,
-                dialect=kernel.dialect,
-                target=request.targets[kernel.dialect],
+                kernel=_changed(subject, dialect, text),
+                dialect=dialect,
+                target=request.targets[dialect],
                 limits=request.limits,
             )
-            with err().status(f"checking {printable(kernel.name)} on {host.name} ..."):
+            with err().status(f"checking {printable(request.path.name)} on {host.name} ..."):
                 verdict, receipt = await check(host, asked)
             _keep(settings, receipt)
             verdicts.append(verdict)
@@ -98,19 +126,17 @@ async def _check(settings: Settings, request: ProfileRequest, subject: Subject, 
     return _together(verdicts)
 
 
-def _changed(subject: Subject, text: str) -> list[Kernel]:
-    """The launched kernels that differ in the candidate; all of them where none does."""
+def _changed(subject: Subject, dialect: Dialect, text: str) -> str:
+    """The one kernel that differs in the candidate; "" where several do, or none."""
     from accelopt_profiling.kernels import find_kernels
 
     now = {kernel.name: kernel.content_hash for kernel in find_kernels(text).kernels}
-    changed = [kernel for kernel in subject.kernels if now.get(kernel.name) != kernel.content_hash]
-    return changed or subject.kernels
+    changed = [k.name for k in subject.kernels if k.dialect == dialect and now.get(k.name) != k.content_hash]
+    return changed[0] if len(changed) == 1 else ""
 
 
 def _together(verdicts: list[Verdict]) -> Verdict:
-    """One verdict for several accepted kernels: all that is worth knowing, the evidence of the last."""
-    import dataclasses
-
+    """One verdict for several dialects: all that is worth knowing, the evidence of the last."""
     reasons = [reason for verdict in verdicts for reason in verdict.reasons]
     checks = [check for verdict in verdicts for check in verdict.checks]
     return dataclasses.replace(verdicts[-1], reasons=reasons, checks=checks)

@@ -26,6 +26,7 @@ class Leaf:
     shape: tuple[int, ...]
     values: Array
     type_name: str = ""  # the class of a torch tensor
+    contiguous: bool = True
 
     @property
     def floating(self) -> bool:
@@ -60,7 +61,9 @@ def _collect(spec: Any, where: str, folder: Path, found: list[Leaf]) -> None:
         found.append(Leaf(where, "number", dtype, (), np.asarray(number)))
     elif kind == "array":
         library, dtype, kind = (str(spec.get(key, "")) for key in ("library", "dtype", "type"))
-        found.append(Leaf(where, library, dtype, _shape(spec), _values(spec, folder), kind))
+        found.append(
+            Leaf(where, library, dtype, _shape(spec), _values(spec, folder), kind, _contiguous(spec))
+        )
     else:
         raise ValueError(f"{where} is not an array or a number")
 
@@ -70,6 +73,19 @@ def _shape(spec: dict[str, Any]) -> tuple[int, ...]:
     if not isinstance(shape, list) or not all(isinstance(n, int) and n >= 0 for n in shape):
         raise ValueError(f"a saved array has the shape {shape!r}")
     return tuple(shape)
+
+
+def _contiguous(spec: dict[str, Any]) -> bool:
+    """Whether a torch tensor lies in memory in the order of its elements; NumPy arrays are saved so."""
+    strides = spec.get("strides")
+    if not isinstance(strides, list):
+        return True
+    expected = 1
+    for size, stride in reversed(list(zip(_shape(spec), strides, strict=False))):
+        if size > 1 and stride != expected:
+            return False
+        expected *= max(size, 1)
+    return True
 
 
 def _values(spec: dict[str, Any], folder: Path) -> Array:

@@ -20,7 +20,7 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
     "large" is three times the original, "small" a hundredth, "negated" its negative, "rows" gives each row of
     the last axis one constant value and one row in seven zeros, "integers" draws from -2..2 (0..2 where
     nothing is negative), on which sums and products are exact in every format, "shuffled" moves the elements
-    about.
+    about, and so does "moved", except for the first and last quarter.
     """
     generator = np.random.default_rng(seed)
     state = _State(distribution, generator)
@@ -81,7 +81,40 @@ class _State:
         if self.distribution == "shuffled":
             shuffled: Array = self.generator.permutation(array.reshape(-1)).reshape(array.shape)
             return shuffled
+        if self.distribution == "moved":
+            moved: Array = array.reshape(-1).copy()
+            inner = slice(moved.size // 4, moved.size - moved.size // 4)
+            moved[inner] = self.generator.permutation(moved[inner])
+            again: Array = moved.reshape(array.shape)
+            return again
         return array
+
+
+def altered(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
+    """``inputs`` with the elements of all but the first float array moved about ("same sums"; of the only one where
+    there is but one), or of the first alone ("same rest"), and whether anything changed.
+    """
+    floats = [n for n, value in enumerate(inputs) if _is_float_array(value)]
+    first, rest = floats[:1], floats[1:]
+    if distribution == "same rest" and not rest:
+        return inputs, False
+    chosen = first if distribution == "same rest" or not rest else rest
+    found = list(inputs)
+    for n in chosen:
+        [found[n]], _ = change("moved", [inputs[n]], seed + n)
+    return found, bool(chosen)
+
+
+def _is_float_array(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return _is_float(str(value.dtype)) and value.size > 1
+    torch = sys.modules.get("torch")
+    return (
+        torch is not None
+        and isinstance(value, torch.Tensor)
+        and value.is_floating_point()
+        and value.numel() > 1
+    )
 
 
 def _is_float(dtype: str) -> bool:

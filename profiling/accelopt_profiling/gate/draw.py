@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.gate.cases import Case
-from accelopt_profiling.gate.distributions import change
+from accelopt_profiling.gate.cases import ALTERED, Case
+from accelopt_profiling.gate.distributions import altered, change
 from accelopt_profiling.gate.emulation import GateDialect, emulation
 from accelopt_profiling.gate.files import case_folder, forget_requests, problem_errors, problem_files
 from accelopt_profiling.gate.memory import arrays_of, byte_count
+from accelopt_profiling.gate.shapes import derive_shapes
 from accelopt_profiling.gate.values import NotCarried, digest, save_values
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import to_plain
@@ -39,7 +40,8 @@ class DrawParams:
 @dataclass(frozen=True)
 class DrawnCase:
     """A case as drawn. ``digests`` are of its saved files; ``left_out`` says why a case was not drawn. ``shapes`` and
-    ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs.
+    ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs,
+    further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself.
     """
 
     index: int
@@ -52,7 +54,17 @@ class DrawnCase:
     dtypes: list[str] = field(default_factory=list)
     shape: dict[str, Any] | None = None
     twice: bool = False
+    derived: bool = False
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a case is to be run: saved beside its arguments."""
+
+    call: Call
+    twice: bool = False
+    derived: bool = False
 
 
 def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
@@ -71,14 +83,18 @@ class _Drawing:
     def __init__(self, context: StepContext, problem: Problem, params: DrawParams) -> None:
         self.context, self.problem, self.params = context, problem, params
         self.shapes = list(problem.shapes)
+        self.derived = [] if self.shapes else derive_shapes(getattr(problem, "axes", {}))
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
         self.first: list[Any] | None = None
+        self.integers: list[Any] | None = None
         self.used = 0
         self.doubled = False
 
     def case(self, index: int) -> DrawnCase | None:
         """Draw and save one case; None when the problem has no such shape."""
         case = self.params.cases[index]
+        if case.derived is not None:
+            return self._derived(index, case) if case.derived < len(self.derived) else None
         at = case.shape_index
         if at is not None and at >= len(self.shapes):
             return None
@@ -87,24 +103,45 @@ class _Drawing:
         drawn = DrawnCase(index, case.name, case.distribution, shape=self._shape(at))
         if index and self.used + self.sizes.get(at, 0) > self.params.input_bytes:
             return replace(drawn, left_out="the inputs of the cases before it are large")
-        inputs = self.problem.inputs(case.seed, self._shape(at))
-        self.sizes.setdefault(at, byte_count(inputs))
+        if case.distribution in ALTERED:
+            inputs, changed = altered(case.distribution, self.integers or [], case.seed)
+        else:
+            inputs, changed = self.problem.inputs(case.seed, self._shape(at)), True
+            self.sizes.setdefault(at, byte_count(inputs))
         notes: list[str] = []
-        if case.distribution != "original":
+        if case.distribution not in ("original", *ALTERED):
             inputs, changed = change(case.distribution, inputs, case.seed ^ 0x5DEECE66D)
-            if not changed:
-                return replace(drawn, left_out="it does not change these inputs")
-        elif self.first is None or at is None or case.movable:
+            self.integers = inputs if changed and case.distribution == "integers" else self.integers
+        elif case.distribution == "original" and (self.first is None or at is None or case.movable):
             inputs, notes = self._fresh(inputs, case, at)
+        if not changed:
+            return replace(drawn, left_out="it does not change these inputs")
         twice = not self.doubled and (case.movable or len(self.params.cases) == 1)
         self.doubled = self.doubled or twice
-        call, arguments = self.problem.call(inputs)
-        digests = self._save(index, inputs, arguments, call, twice)
-        self.used += self.sizes[at]
+        return self._keep(replace(drawn, twice=twice, notes=notes), inputs, *self.problem.call(inputs))
+
+    def _derived(self, index: int, case: Case) -> DrawnCase:
+        """A case at a shape that the problem did not list: it need not be able to draw it."""
+        shape = dict(self.derived[case.derived or 0])
+        drawn = DrawnCase(index, case.name, case.distribution, shape=shape, derived=True)
+        if 4 * self.sizes[None] > self.params.large_bytes:
+            return replace(drawn, left_out="the inputs are large enough at the main shape")
+        try:
+            inputs = self.problem.inputs(case.seed, shape)
+            call, arguments = self.problem.call(inputs)
+        except Exception as error:  # the problem's own code, asked for what it never promised
+            return replace(drawn, left_out=f"the problem does not draw it ({type(error).__name__})")
+        if byte_count(inputs) > self.params.large_bytes:
+            return replace(drawn, left_out="its inputs are large")
+        return self._keep(drawn, inputs, call, arguments)
+
+    def _keep(self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any]) -> DrawnCase:
+        digests = self._save(drawn.index, inputs, arguments, Asked(call, drawn.twice, drawn.derived))
+        self.used += byte_count(inputs)
         arrays = [a for _, a in arrays_of(inputs)]
-        self.context.emit({"drawn": case.name})
+        self.context.emit({"drawn": drawn.name})
         return replace(
-            drawn, digests=digests, call=asdict(call), twice=twice, notes=notes,
+            drawn, digests=digests, call=asdict(call),
             shapes=[list(a.shape) for a in arrays], dtypes=[str(a.dtype).removeprefix("torch.") for a in arrays],
         )  # fmt: skip
 
@@ -133,15 +170,13 @@ class _Drawing:
         chosen: Mapping[str, Any] | None = None if at is None else self.shapes[at]
         return None if chosen is None else dict(chosen)
 
-    def _save(
-        self, index: int, inputs: list[Any], arguments: list[Any], call: Call, twice: bool
-    ) -> list[str]:
+    def _save(self, index: int, inputs: list[Any], arguments: list[Any], asked: Asked) -> list[str]:
         folder = case_folder(self.context, index)
         try:
             save_values(folder / "inputs", inputs)
             if arguments is not inputs:
                 save_values(folder / "arguments", arguments)
-            save_values(folder / "call", [to_plain(call), twice])
+            save_values(folder / "call", [to_plain(asked)])
         except NotCarried as error:
             message = f"An input cannot be checked: {error}."
             raise StepFailed(StepError("problem-invalid", message, self.params.problem.path)) from error

@@ -6,18 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+from accelopt_profiling.gate.movement import Movement
+
 #: "numpy" is plain Python on NumPy arrays, as references are; nothing is emulated for it.
 GateDialect = Literal["triton", "nki", "numpy"]
+
+#: Programs of a launch that are interpreted when there is no time for all of them.
+SAMPLE = 16
 
 
 class Seen:
     """What an emulation saw of the code that ran in it. This one saw nothing: the code ran as it is."""
 
+    #: Whether each launch left only values that it was given; None where nobody looked.
+    movement: Movement | None = None
+
     def raise_faults(self) -> None:
         """Raise what went wrong inside a kernel and did not reach the code that launched it."""
 
     def launched(self) -> list[str] | None:
-        """Names of the kernels that ran; None where nothing tells."""
+        """Names of the kernels in the order of their launches; None where nothing tells."""
         return None
 
     def complete(self) -> bool:
@@ -30,16 +38,16 @@ class Seen:
 
 
 class _NkiSeen(Seen):
-    def __init__(self, emulator: Any) -> None:
-        self._emulator = emulator
+    def __init__(self, emulator: Any, movement: Movement | None) -> None:
+        self._emulator, self.movement = emulator, movement
 
     def launched(self) -> list[str] | None:
-        return None if self._emulator.real else sorted({m.trace.kernel for m in self._emulator.machines})
+        return None if self._emulator.real else [m.trace.kernel for m in self._emulator.machines]
 
 
 class _TritonSeen(Seen):
-    def __init__(self, session: Any) -> None:
-        self._session = session
+    def __init__(self, session: Any, movement: Movement | None) -> None:
+        self._session, self.movement = session, movement
 
     def raise_faults(self) -> None:
         from accelopt_profiling.triton.session import OutOfBoundsError
@@ -51,7 +59,7 @@ class _TritonSeen(Seen):
                 raise OutOfBoundsError(execution.faults[0])
 
     def launched(self) -> list[str] | None:
-        return sorted({launch.name for launch in self._session.launches})
+        return [launch.name for launch in self._session.launches]
 
     def complete(self) -> bool:
         return not self._session.coverage.sampled
@@ -73,17 +81,23 @@ class _TritonSeen(Seen):
 
 
 @contextmanager
-def emulation(dialect: GateDialect, target: str, seconds: float | None = None) -> Iterator[Seen]:
+def emulation(
+    dialect: GateDialect, target: str, seconds: float | None = None, movement: bool = False
+) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
     With ``seconds`` a Triton launch that cannot be interpreted whole in that time is interpreted in part; without, it
-    is interpreted whole. Kernels of a module that was loaded in one such context run in another as well.
+    is interpreted whole. Kernels of a module that was loaded in one such context run in another as well. With
+    ``movement`` the values that launches read and leave are compared.
     """
+    watched = Movement() if movement else None
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
 
         with emulated_nki(mode="full", record=False) as emulator:
-            yield _NkiSeen(emulator)
+            if watched is not None and not emulator.real:
+                _watch_machines(emulator, watched)
+            yield _NkiSeen(emulator, watched)
     elif dialect == "triton":
         from accelopt_profiling.triton.session import emulated as emulated_triton
 
@@ -91,10 +105,66 @@ def emulation(dialect: GateDialect, target: str, seconds: float | None = None) -
         with emulated_triton(
             target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False
         ) as session:
-            yield _TritonSeen(session)
+            if watched is not None:
+                session.driver.record = watched.around(session.driver.record)
+            yield _TritonSeen(session, watched)
     else:
         yield Seen()
 
 
-#: Programs of a launch that are interpreted when there is no time for all of them.
-SAMPLE = 16
+@contextmanager
+def neutralised(dialect: GateDialect, target: str) -> Iterator[Seen]:
+    """As ``emulation``, but kernels do nothing when they are launched: what they would have written stays
+    uninitialised, which is NaN here.
+    """
+    if dialect == "nki":
+        from accelopt_profiling.nki.install import emulated as emulated_nki
+
+        with emulated_nki(mode="trace", record=False) as emulator:
+            if not emulator.real:
+                _empty_outputs(emulator)
+            yield _NkiSeen(emulator, None)
+    elif dialect == "triton":
+        from accelopt_profiling.triton.session import emulated as emulated_triton
+
+        with emulated_triton(target, mode="execute", count=False) as session:
+            session.driver.record = lambda *_: None
+            yield Seen()
+    else:
+        yield Seen()
+
+
+def _watch_machines(emulator: Any, movement: Movement) -> None:
+    launch = emulator.launch
+
+    def watched(kernel: str) -> Any:
+        machine = launch(kernel)
+        argument, output = machine.argument, machine.output
+
+        def took(array: Any) -> Any:
+            movement.read(array)
+            return argument(array)
+
+        def gave(tile: Any) -> Any:
+            array = output(tile)
+            movement.left(array)
+            return array
+
+        machine.argument, machine.output = took, gave
+        return machine
+
+    emulator.launch = watched
+
+
+def _empty_outputs(emulator: Any) -> None:
+    launch = emulator.launch
+
+    def emptied(kernel: str) -> Any:
+        from accelopt_profiling.gate.memory import poisoned
+
+        machine = launch(kernel)
+        output = machine.output
+        machine.output = lambda tile: poisoned(output(tile))
+        return machine
+
+    emulator.launch = emptied

@@ -15,6 +15,10 @@ from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import enter_sources, user_errors
 
+#: Folders of the candidate's outputs, and where they lie once the problem has brought them into its layout.
+RAW = ("outputs", "again", "late", "idle", "original")
+FINISHED = {raw: "finished" if raw == "outputs" else f"finished {raw}" for raw in RAW}
+
 
 def case_folder(context: StepContext, index: int) -> Path:
     """The folder of one case; below it ``inputs``, ``arguments``, ``outputs``, ``again``, ``expected``, ..."""
@@ -29,6 +33,7 @@ def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]
     folder is gone before the next step starts, so that a candidate cannot read its reference there.
     """
     forget_candidate(context)
+    forget_writings(context)
     root = Path(tempfile.mkdtemp(prefix="problem-", dir=context.folder))
     try:
         for name, text in source.files.items():
@@ -42,6 +47,16 @@ def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]
         yield own
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def forget_writings(context: StepContext) -> None:
+    """Remove what the candidate wrote where it may: none of it shall be imported or read by what comes later."""
+    for part in ("home", "tmp", "work"):
+        for item in (context.folder / part).glob("*"):
+            if item.is_dir() and not item.is_symlink():
+                shutil.rmtree(item, ignore_errors=True)
+            else:
+                item.unlink(missing_ok=True)
 
 
 def forget_requests(context: StepContext) -> None:

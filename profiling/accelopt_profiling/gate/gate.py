@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import math
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,10 +15,12 @@ from accelopt_profiling.gate.draw import DrawnCase, DrawParams
 from accelopt_profiling.gate.emulation import GateDialect
 from accelopt_profiling.gate.evidence import receipt_of
 from accelopt_profiling.gate.judge import JudgedCase, JudgeParams
-from accelopt_profiling.gate.outcome import Evidence, decide, failed_step
+from accelopt_profiling.gate.original import OriginalParams, OriginalResult
+from accelopt_profiling.gate.outcome import Evidence, Subject, decide, failed_step
 from accelopt_profiling.gate.reach import hidden_modules, neutralised_names, runtime_of, without_problem
+from accelopt_profiling.gate.reading.read import read
 from accelopt_profiling.gate.reference import ReferenceParams, ReferenceResult
-from accelopt_profiling.gate.run import RunCase, RunParams
+from accelopt_profiling.gate.run import RunParams, RunResult
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailed
 from accelopt_profiling.jobs import Job, Limits, Source, Step
@@ -32,7 +37,8 @@ PROBLEM_SECONDS = 60.0
 class GateRequest:
     """``candidate`` and ``original`` are whole sources (see ``problems.found.source_for``) with the same kernel path;
     the problem's functions come from ``original`` alone. ``kernel`` is the kernel that was rewritten. ``limits`` hold
-    for each step; the candidate's are ``limits``, the problem's own steps get at least a minute.
+    for each step; the candidate's are ``limits``, the problem's own steps get at least a minute. ``kernel`` may be "":
+    then any kernel of the candidate will do. ``cases`` are those of an earlier check that is to be repeated.
     """
 
     candidate: Source
@@ -43,6 +49,7 @@ class GateRequest:
     target: str
     limits: Limits = Limits()
     options: CaseOptions = field(default_factory=CaseOptions)
+    cases: list[Case] = field(default_factory=list)
 
 
 async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
@@ -54,26 +61,59 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     Raises:
         HostUnreachable: the host could not be reached, or was lost; nothing is known about the candidate.
     """
-    cases = plan_cases(request.options)
+    cases = request.cases or plan_cases(request.options)
+    text = request.candidate.files[request.candidate.kernel]
+    before = request.original.files[request.original.kernel]
+    evidence = Evidence(findings=await asyncio.to_thread(read, text, before))
+    evidence.reasons += _refusals(request, evidence)
     facts = await host.facts()
-    kernels = {k.name for k in find_kernels(request.candidate.files[request.candidate.kernel]).kernels}
-    if request.dialect != "numpy" and request.kernel not in kernels:
-        reason = Reason(
-            "no-kernel", f"The candidate has no kernel {request.kernel}; it must rewrite it, not remove it."
-        )
-        return _conclude(request, facts, cases, Evidence(reasons=[reason]))
-    evidence = Evidence()
+    if evidence.reasons:
+        return _conclude(request, facts, cases, evidence)
+    job = await asyncio.to_thread(_job, request, cases)
     try:
-        async for progress in host.run(_job(request, cases)):
-            if progress.final:
-                _keep(evidence, progress.step, progress.value)
-            elif progress.step == "gate.run" and isinstance(progress.value, dict):
-                evidence.running = progress.value.get("running")
+        started = time.perf_counter()
+        async with contextlib.aclosing(host.run(job)) as messages:
+            async for progress in messages:
+                if progress.final:
+                    evidence.steps[progress.step] = time.perf_counter() - started
+                    started = time.perf_counter()
+                    _keep(evidence, progress.step, progress.value)
+                elif progress.step == "gate.run" and isinstance(progress.value, dict):
+                    _hear(evidence, progress.value)
     except JobFailed as failed:
-        evidence.reasons.append(failed_step(failed.step, failed.error, _case_name(cases, evidence.running)))
+        if not evidence.reasons:
+            evidence.reasons.append(
+                failed_step(failed.step, failed.error, _case_name(cases, evidence.running))
+            )
     except ValueError as error:
         evidence.reasons.append(Reason("bad-answer", f"The host's answer cannot be read: {error}."))
     return _conclude(request, facts, cases, evidence)
+
+
+def _refusals(request: GateRequest, evidence: Evidence) -> list[Reason]:
+    """What refuses a candidate before it is run."""
+    discovery = find_kernels(request.candidate.files[request.candidate.kernel])
+    broken = [f for f in discovery.findings if f.code == "syntax-error"]
+    if broken:
+        return [Reason("does-not-parse", f"{broken[0].message} (line {broken[0].line})")]
+    if request.dialect != "numpy" and not _launchable(request):
+        name = f" {request.kernel}" if request.kernel else ""
+        said = f"The candidate has no {request.dialect} kernel{name}; it must rewrite it, not remove it."
+        return [Reason("no-kernel", said)]
+    certain = [f for f in evidence.findings if f.certain and request.options.reading]
+    return [Reason(f.code, f"{f.message} (line {f.line})") for f in certain]
+
+
+def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
+    """A message of the candidate's process: where it is, what it saved, or what it did that it may not."""
+    if "running" in value:
+        evidence.running = value["running"]
+    saved, violation = value.get("saved"), value.get("violation")
+    if isinstance(saved, list) and len(saved) == 3:
+        evidence.saved.setdefault((int(saved[0]), str(saved[1])), str(saved[2]))
+    if isinstance(violation, dict):
+        said = f"{violation.get('message')} It was ended there."
+        evidence.reasons.append(Reason(str(violation.get("code")), said))
 
 
 def _job(request: GateRequest, cases: list[Case]) -> Job:
@@ -87,7 +127,11 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
     )  # fmt: skip
     running = RunParams(
         request.dialect, request.target, len(cases), options.interpret_seconds,
-        hidden_modules(request), neutralised_names(request)
+        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_seconds
+    )  # fmt: skip
+    comparing = OriginalParams(
+        request.original, request.dialect, request.target, len(cases), options.interpret_seconds,
+        not _rewritten(request)
     )  # fmt: skip
     answering = ReferenceParams(
         request.problem, request.original, request.dialect, request.target, len(cases)
@@ -96,10 +140,20 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),
         Step("gate.run", runtime, to_plain(running), request.limits),
+        *([Step("gate.original", runtime, to_plain(comparing), own)] if _rewritten(request) else []),
         Step("gate.reference", runtime, to_plain(answering), own),
         Step("gate.judge", "numpy", to_plain(judging), own),
     ]
     return Job(candidate, steps)
+
+
+def _rewritten(request: GateRequest) -> bool:
+    """Whether there is an original besides the candidate, with a kernel that can be run."""
+    if request.problem.kind == "selfrun":
+        return False
+    return (
+        request.candidate.files[request.candidate.kernel] != request.original.files[request.original.kernel]
+    )
 
 
 def _keep(evidence: Evidence, step: str, value: Any) -> None:
@@ -111,7 +165,9 @@ def _keep(evidence: Evidence, step: str, value: Any) -> None:
     if step == "gate.draw":
         evidence.drawn = from_plain(_Listed, {"drawn": value}).drawn
     elif step == "gate.run":
-        evidence.ran = from_plain(_Listed, {"ran": value}).ran
+        evidence.ran = from_plain(RunResult, value)
+    elif step == "gate.original":
+        evidence.original = from_plain(OriginalResult, value)
     elif step == "gate.reference":
         evidence.answered = from_plain(ReferenceResult, value)
     elif step == "gate.judge":
@@ -122,7 +178,6 @@ def _keep(evidence: Evidence, step: str, value: Any) -> None:
 @dataclass(frozen=True)
 class _Listed:
     drawn: list[DrawnCase] = field(default_factory=list)
-    ran: list[RunCase] = field(default_factory=list)
     judged: list[JudgedCase] = field(default_factory=list)
 
 
@@ -133,7 +188,7 @@ def _infinities(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             k: math.inf
-            if v is None and k in ("relative", "whole", "row", "element", "max_abs")
+            if v is None and k in ("relative", "whole", "row", "element", "max_abs", "own_ratio")
             else _infinities(v)
             for k, v in value.items()
         }
@@ -147,19 +202,22 @@ def _case_name(cases: list[Case], index: Any) -> str:
 def _conclude(
     request: GateRequest, facts: HostFacts, cases: list[Case], evidence: Evidence
 ) -> tuple[Verdict, Receipt]:
-    accepted, reasons, checks = decide(evidence, _launched_name(request))
-    receipt = receipt_of(
-        request.problem, _hash(request.candidate), _hash(request.original), request.kernel, request.dialect,
-        request.target, facts, cases, evidence, accepted, reasons, checks,
-    )  # fmt: skip
+    kernel = next((n for n in _launchable(request) if n == _plain(request.kernel)), "")
+    subject = Subject(_launchable(request), kernel, _rewritten(request))
+    accepted, reasons, checks = decide(evidence, subject)
+    hashes = (_hash(request.candidate), _hash(request.original))
+    receipt = receipt_of(request, hashes, facts, cases, evidence, accepted, reasons, checks)
     return Verdict(accepted, reasons, checks, receipt.id), receipt
 
 
-def _launched_name(request: GateRequest) -> str | None:
-    """The kernel's own name, when it is one that host code launches."""
-    found = {k.name: k for k in find_kernels(request.original.files[request.original.kernel]).kernels}
-    kernel = found.get(request.kernel)
-    return None if kernel is None or kernel.device_function else kernel.name.split("#")[0].split(".")[-1]
+def _launchable(request: GateRequest) -> list[str]:
+    """The plain names of the candidate's kernels that host code launches."""
+    found = find_kernels(request.candidate.files[request.candidate.kernel]).kernels
+    return sorted({_plain(k.name) for k in found if not k.device_function and k.dialect == request.dialect})
+
+
+def _plain(name: str) -> str:
+    return name.split("#")[0].split(".")[-1]
 
 
 def _hash(source: Source) -> str:

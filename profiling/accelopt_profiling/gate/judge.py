@@ -11,8 +11,9 @@ import numpy as np
 from accelopt_profiling.gate.compare import Array, Comparison, compare, compare_exact
 from accelopt_profiling.gate.decode import Leaf, read_leaves
 from accelopt_profiling.gate.emulation import GateDialect
-from accelopt_profiling.gate.files import case_folder, forget_candidate
+from accelopt_profiling.gate.files import FINISHED, RAW, case_folder, forget_candidate
 from accelopt_profiling.gate.tolerance import Allowed, allowed
+from accelopt_profiling.gate.values import digest
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
@@ -31,17 +32,25 @@ class JudgeParams:
 
 @dataclass(frozen=True)
 class JudgedOutput:
+    """``own_ratio`` is the worst error over what the gate's own rule allows, whatever the problem says."""
+
     where: str
     dtype: str
     shape: list[int]
     relative: float
     absolute: float
     comparison: Comparison
+    own_ratio: float = 0.0
 
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """``reasons`` are why the case fails; ``notes`` do not. ``skipped`` says why it decides nothing."""
+    """``reasons`` are why the case fails; ``notes`` do not. ``skipped`` says why it decides nothing. ``digests`` are of
+    the candidate's outputs by folder, as they were found here. ``idle`` is the share of the elements that matter which
+    were right without any kernel; None where that was not tried. ``original_right`` tells whether the original kernel
+    is right at a shape that the gate chose; None where there is no other original. ``given`` tells that all expected
+    values occur among the inputs, so that moving data about is enough; None where nobody looked.
+    """
 
     index: int
     reasons: list[Reason] = field(default_factory=list)
@@ -50,6 +59,10 @@ class JudgedCase:
     skipped: str = ""
     bitwise_repeatable: bool | None = None
     checked: float = 1.0
+    digests: dict[str, str] = field(default_factory=dict)
+    idle: float | None = None
+    original_right: bool | None = None
+    given: bool | None = None
 
 
 def judge(context: StepContext, params: JudgeParams) -> list[JudgedCase]:
@@ -71,12 +84,23 @@ def judge(context: StepContext, params: JudgeParams) -> list[JudgedCase]:
         if not finite and ordinary_is_finite and distribution != "original":
             judged.append(JudgedCase(index, skipped="the reference itself is not finite on these inputs"))
             continue
-        judged.append(_Case(folder, index, params, stated, expected, native).judge())
+        case = _Case(folder, index, params, stated, expected, native)
+        if index == 0 and case.loose():
+            stated = Tolerance()  # what the problem allows tells nothing apart: the gate's own rule holds
+        judged.append(case.judge())
     return judged
 
 
 def _finite(leaf: Leaf) -> bool:
     return not leaf.floating or bool(np.isfinite(leaf.values).all())
+
+
+def _equal(one: Array, other: Array, *known: Array | None) -> bool:
+    """Whether two outputs agree bit for bit where both are known."""
+    for mask in known:
+        if mask is not None and mask.shape == one.shape:
+            one, other = np.where(mask, one, 0), np.where(mask, other, 0)
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
 
 
 def _passes(values: Array, expected: Array, native: Array, limit: Allowed) -> bool:
@@ -107,7 +131,7 @@ class _Case:
         self.known: dict[int, Array] = {}
 
     def judge(self) -> JudgedCase:
-        actual = self._read("finished" if (self.folder / "finished").is_dir() else "outputs")
+        actual = self._read("outputs")
         self.known = self._masks("outputs")
         outputs: list[JudgedOutput] = []
         repeatable: bool | None = None
@@ -116,16 +140,20 @@ class _Case:
             parts = zip(actual, self.expected, self.native, known, strict=True)
             outputs = [self._output(*part) for part in parts]
             if (self.folder / "again").is_dir():
-                repeatable = self._repeat(actual)
-            if self.index == 0:
-                self._looseness()
+                repeatable = self._repeat(actual, "again")
+            if (self.folder / "late").is_dir():
+                repeatable = self._repeat(actual, "late") and bool(repeatable)
+        digests = {raw: digest(self.folder / raw) for raw in RAW if (self.folder / raw).is_dir()}
         return JudgedCase(
-            self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual)
-        )
+            self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
+            None if actual is None or self.reasons else self._idle(actual), self._original_right(),
+            self._given() if (self.folder / "again").is_dir() else None,
+        )  # fmt: skip
 
     def _read(self, name: str) -> list[Leaf] | None:
+        finished = self.folder / FINISHED[name]
         try:
-            return read_leaves(self.folder / name)
+            return read_leaves(finished if finished.is_dir() else self.folder / name)
         except (
             ValueError,
             KeyError,
@@ -155,6 +183,11 @@ class _Case:
                 self._fail(
                     "wrong-dtype", f"{mine.where} has the dtype {mine.dtype}, the reference {theirs.dtype}."
                 )
+            elif theirs.contiguous and not mine.contiguous:
+                self._fail(
+                    "wrong-layout",
+                    f"{mine.where} is a view that skips about in memory; the reference's is not.",
+                )
         return not self.reasons
 
     def _dtypes(self, theirs: Leaf) -> set[str]:
@@ -176,13 +209,17 @@ class _Case:
                     "missed-not-finite": "a number where there should be NaN or infinity"}  # fmt: skip
             said = f"{what[comparison.fault]}: " if comparison.fault in what else ""
             self._fail(comparison.fault, f"{mine.where}: {said}{comparison.detail}.")
+        own = comparison
+        if limit.stated:
+            own = self._compare(mine.values, theirs, native, self._allowed(mine, Tolerance()), known)
+        ratio = max(own.whole, own.row, own.element)
         return JudgedOutput(
-            mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison
+            mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, ratio
         )
 
-    def _allowed(self, mine: Leaf) -> Allowed:
+    def _allowed(self, mine: Leaf, stated: Tolerance | None = None) -> Allowed:
         dtypes = [leaf.dtype for leaf in self.inputs if leaf.floating and leaf.library != "number"]
-        return allowed([*dtypes, mine.dtype], self.stated)
+        return allowed([*dtypes, mine.dtype], self.stated if stated is None else stated)
 
     def _compare(
         self, values: Array, theirs: Leaf, native: Leaf, limit: Allowed, known: Array | None = None
@@ -195,28 +232,27 @@ class _Case:
             return compare(values, expected, own, limit)
         return compare_exact(values, own)
 
-    def _repeat(self, actual: list[Leaf]) -> bool:
-        """Whether a second run on the same data gave the same bits; if not, it must be right as well."""
-        name = "finished again" if (self.folder / "finished again").is_dir() else "again"
+    def _repeat(self, actual: list[Leaf], name: str) -> bool:
+        """Whether a further run on the same data gave the same bits; if not, it must be right as well."""
         again = self._read(name)
         if again is None:
             return False
         if len(again) != len(actual) or any(a.shape != b.shape for a, b in zip(again, actual, strict=True)):
             self._fail(
-                "nondeterministic", "A second run on the same inputs returned outputs of other shapes."
+                "nondeterministic", "A further run on the same inputs returned outputs of other shapes."
             )
             return False
+        masks = self._masks(name)
         equal = all(
-            np.array_equal(a.values, b.values, equal_nan=a.values.dtype.kind == "f")
-            for a, b in zip(again, actual, strict=True)
+            _equal(a.values, b.values, masks.get(n), self.known.get(n))
+            for n, (a, b) in enumerate(zip(again, actual, strict=True))
         )
         if not equal:
-            masks = self._masks("again")
             for n, (second, theirs, native) in enumerate(zip(again, self.expected, self.native, strict=True)):
                 comparison = self._compare(second.values, theirs, native, self._allowed(second), masks.get(n))
                 if comparison.fault:
                     self._fail(
-                        "nondeterministic", f"A second run on the same inputs is wrong: {comparison.detail}."
+                        "nondeterministic", f"A further run on the same inputs is wrong: {comparison.detail}."
                     )
             self._note(
                 "not-repeatable", "Two runs on the same inputs differ in some bits, within the tolerance."
@@ -246,8 +282,89 @@ class _Case:
         )
         return 1.0 - unknown / total if total else 1.0
 
-    def _looseness(self) -> None:
-        """Say so when the tolerance would let zeros, a constant or a copy of an input pass."""
+    def _idle(self, actual: list[Leaf]) -> float | None:
+        """The share of elements that were right while kernels did nothing. Elements that are zero, or those of an
+        input, need no kernel; None where no others are left.
+        """
+        if not (self.folder / "idle").is_dir():
+            return None
+        idle = self._read_quietly("idle")
+        if idle is None or len(idle) != len(actual):
+            return None
+        same = total = 0
+        for mine, full, theirs, native in zip(idle, actual, self.expected, self.native, strict=True):
+            if mine.shape != full.shape or mine.values.dtype != full.values.dtype:
+                continue
+            if theirs.floating and not self._compare(mine.values, theirs, native, self._allowed(mine)).fault:
+                close = np.ones(full.shape, bool)
+            else:
+                close = mine.values == full.values
+            matters = full.values != 0
+            for leaf in self.inputs:
+                if leaf.shape == full.shape and leaf.library != "number":
+                    matters = matters & (full.values != leaf.values)
+            total += int(np.count_nonzero(matters))
+            same += int(np.count_nonzero(matters & close))
+        return same / total if total else None
+
+    def _given(self) -> bool:
+        """Whether every expected value occurs among the inputs."""
+        pools = [
+            leaf.values.reshape(-1).astype(np.float64)
+            for leaf in self.inputs
+            if leaf.values.dtype.kind in "fiu"
+        ]
+        if not pools:
+            return False
+        pool = np.concatenate(pools)
+        return all(
+            bool(np.isin(native.values.reshape(-1).astype(np.float64), pool).all())
+            for native in self.native
+            if native.values.dtype.kind in "fiu"
+        )
+
+    def _read_quietly(self, name: str) -> list[Leaf] | None:
+        before = len(self.reasons)
+        leaves = self._read(name)
+        del self.reasons[before:]
+        return leaves
+
+    def _original_right(self) -> bool | None:
+        """Whether the original kernel is right on this case."""
+        if not (self.folder / "original").is_dir():
+            return None
+        leaves = self._read_quietly("original")
+        if leaves is None or len(leaves) != len(self.expected):
+            return False
+        for mine, theirs, native in zip(leaves, self.expected, self.native, strict=True):
+            if (
+                mine.shape != theirs.shape
+                or self._compare(mine.values, theirs, native, self._allowed(mine)).fault
+            ):
+                return False
+        return True
+
+    def loose(self) -> bool:
+        """Whether the problem states a tolerance under which zeros, a constant or a copy of an input pass. From then on
+        the gate's own rule holds for this case. Says so, and says so too where that rule cannot tell either.
+        """
+        fakes = self._fakes_that_pass()
+        stated = self.stated.relative is not None or self.stated.absolute is not None
+        replaced = bool(fakes) and stated
+        if replaced:
+            said = f"Under the problem's tolerance {fakes[0]} would pass; the gate's own rule for the dtype was used."
+            self._note("loose-problem", said)
+            self.stated = Tolerance()
+            fakes = self._fakes_that_pass()
+        for fake in fakes:
+            message = (
+                f"{fake} would pass too: the problem's inputs cannot tell a wrong kernel from a right one."
+            )
+            self._note("loose-problem", message)
+        return replaced
+
+    def _fakes_that_pass(self) -> list[str]:
+        found: list[str] = []
         for theirs, native in zip(self.expected, self.native, strict=True):
             if not theirs.floating or not theirs.values.size or not _finite(theirs):
                 continue
@@ -264,11 +381,8 @@ class _Case:
             ]
             for name, values in fakes:
                 if _passes(values, theirs.values, native.values, limit):
-                    message = (
-                        f"{theirs.where} filled with {name} would pass too: the inputs or the tolerance of the problem "
-                        "are too weak to tell a wrong kernel from a right one."
-                    )
-                    self._note("loose-problem", message)
+                    found.append(f"{theirs.where} filled with {name}")
+        return found
 
     def _fail(self, code: str, message: str) -> None:
         self.reasons.append(Reason(code, message))

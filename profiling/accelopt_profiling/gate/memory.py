@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,13 @@ def arrays_of(values: Any, where: str = "") -> list[tuple[str, Any]]:
     if isinstance(values, np.ndarray) or (torch is not None and isinstance(values, torch.Tensor)):
         return [(where, values)]
     return []
+
+
+def is_plain(array: Any) -> bool:
+    """Whether an array is of exactly the kind that a library makes: a subclass may compute when it is looked at."""
+    torch = sys.modules.get("torch")
+    kinds = (np.ndarray, *((torch.Tensor, torch.nn.Parameter) if torch is not None else ()))
+    return type(array) in kinds
 
 
 def span(array: Any) -> tuple[int, int]:
@@ -82,3 +92,59 @@ def fill_in_place(target: list[Any], source: list[Any]) -> None:
             old.copy_(new)
         else:
             target[n] = new
+
+
+def poisoned(array: Any) -> Any:
+    """A NumPy array of the same form in which a value nobody wrote shows: NaN, or a large number."""
+    return poison(np.array(array))
+
+
+def poison(array: Any) -> Any:
+    """Fill a NumPy array with NaN, or with the largest value of an integer type."""
+    if array.dtype.kind in "fcV":  # "V": bfloat16 and float8 of ml_dtypes
+        array.fill(np.nan)
+    elif array.dtype.kind in "iu":
+        array.fill(np.iinfo(array.dtype).max)
+    return array
+
+
+@contextmanager
+def poisoned_memory() -> Iterator[None]:
+    """Fill memory that NumPy hands out uninitialised, so that reading it shows. (torch's: ``triton.torch_device``.)"""
+    empty, empty_like = np.empty, np.empty_like
+
+    def poisoned_empty(*args: Any, **kwargs: Any) -> Any:
+        return poison(empty(*args, **kwargs))
+
+    def poisoned_empty_like(*args: Any, **kwargs: Any) -> Any:
+        return poison(empty_like(*args, **kwargs))
+
+    numpy: Any = np
+    numpy.empty, numpy.empty_like = poisoned_empty, poisoned_empty_like
+    try:
+        yield
+    finally:
+        numpy.empty, numpy.empty_like = empty, empty_like
+
+
+def fingerprint(value: Any) -> bytes:
+    """A hash of an argument's type, shape and bits."""
+    state = hashlib.sha256()
+    _feed(value, state.update)
+    return state.digest()
+
+
+def _feed(value: Any, update: Callable[[Any], None]) -> None:
+    torch = sys.modules.get("torch")
+    if type(value) in (list, tuple):
+        for item in value:
+            _feed(item, update)
+    elif torch is not None and isinstance(value, torch.Tensor):
+        update(f"{value.dtype}{tuple(value.shape)}".encode())
+        flat = value.detach().cpu().contiguous().reshape(-1)
+        update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
+    elif isinstance(value, np.ndarray):
+        update(f"{value.dtype}{value.shape}".encode())
+        update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data if value.size else b"")
+    else:
+        update(repr(value).encode())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from accelopt_profiling.gate.conduct import conduct, conduct_of_run
 from accelopt_profiling.gate.draw import DrawnCase
 from accelopt_profiling.gate.judge import JudgedCase
+from accelopt_profiling.gate.original import OriginalResult
+from accelopt_profiling.gate.reading.finding import StaticFinding
 from accelopt_profiling.gate.reference import ReferenceResult
-from accelopt_profiling.gate.run import RunCase
+from accelopt_profiling.gate.run import RunCase, RunResult
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
@@ -27,17 +32,33 @@ _CANDIDATE_CODES = {
 
 @dataclass
 class Evidence:
-    """What the four steps returned. ``running`` is the case the candidate was last seen in; ``complete`` tells that
-    the judge, the last, has answered.
+    """What was read and what the steps returned. ``running`` is the case the candidate was last seen in, ``saved`` the
+    digests of its outputs as they were told when they were written; ``complete`` tells that the judge, the last, has
+    answered.
     """
 
     reasons: list[Reason] = field(default_factory=list)
+    findings: list[StaticFinding] = field(default_factory=list)
     drawn: list[DrawnCase] = field(default_factory=list)
-    ran: list[RunCase] = field(default_factory=list)
+    ran: RunResult | None = None
+    original: OriginalResult | None = None
     answered: ReferenceResult | None = None
     judged: list[JudgedCase] = field(default_factory=list)
     running: Any = None
+    saved: dict[tuple[int, str], str] = field(default_factory=dict)
     complete: bool = False
+    steps: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """``kernels`` are the candidate's kernels that host code launches; ``kernel`` the one that was rewritten, "" where
+    any will do. ``rewritten`` tells that there is another original to compare with.
+    """
+
+    kernels: Collection[str]
+    kernel: str = ""
+    rewritten: bool = False
 
 
 def failed_step(step: str, error: StepError, case: str) -> Reason:
@@ -49,93 +70,142 @@ def failed_step(step: str, error: StepError, case: str) -> Reason:
         return Reason(code, f"The candidate failed{when}: {error.message}{place}")
     if error.code == "tampered":
         return Reason("tampered", error.message)
-    if step in ("gate.draw", "gate.reference"):
+    if step in ("gate.draw", "gate.reference", "gate.original"):
         code = error.code if error.code.startswith(("problem-", "missing-")) else f"problem-{error.code}"
         return Reason(code, f"The problem cannot be used: {error.message}{place}")
     return Reason("gate-failed", f"The gate could not finish ({step}): {error.message}")
 
 
-def decide(evidence: Evidence, kernel: str | None) -> tuple[bool, list[Reason], list[dict[str, Any]]]:
-    """Accept only when every drawn case was run, answered and judged, and nothing speaks against it.
-
-    ``kernel`` is the name that has to be among the launched kernels; None where none is (a device function).
-    """
-    refusals = list(evidence.reasons)
-    notes: list[Reason] = []
-    checks: list[dict[str, Any]] = []
-    judged = {case.index: case for case in evidence.judged}
-    ran = {case.index: case for case in evidence.ran}
-    answered = {case.index: case for case in evidence.answered.cases} if evidence.answered else {}
-    compared = 0
+def decide(evidence: Evidence, subject: Subject) -> tuple[bool, list[Reason], list[dict[str, Any]]]:
+    """Accept only when every drawn case was run, answered and judged, and nothing speaks against it."""
+    decision = _Decision(evidence, subject)
     for drawn in evidence.drawn:
+        decision.case(drawn)
+    return decision.end()
+
+
+class _Decision:
+    def __init__(self, evidence: Evidence, subject: Subject) -> None:
+        self.evidence, self.subject = evidence, subject
+        self.refusals = list(evidence.reasons)
+        self.notes: list[Reason] = []
+        self.checks: list[dict[str, Any]] = []
+        self.judged = {case.index: case for case in evidence.judged}
+        self.ran = {case.index: case for case in evidence.ran.cases} if evidence.ran else {}
+        self.answered = {case.index: case for case in evidence.answered.cases} if evidence.answered else {}
+        self.compared = 0
+
+    def case(self, drawn: DrawnCase) -> None:
         check: dict[str, Any] = {
-            "case": drawn.name,
-            "distribution": drawn.distribution,
-            "shapes": drawn.shapes,
-        }
-        checks.append(check)
+            "case": drawn.name, "distribution": drawn.distribution, "shapes": drawn.shapes,
+        }  # fmt: skip
+        self.checks.append(check)
         if drawn.left_out:
             check["outcome"] = f"left out: {drawn.left_out}"
-            if "large" in drawn.left_out:
-                notes.append(
-                    Reason("case-left-out", f"The case {drawn.name!r} was not run: {drawn.left_out}.")
-                )
-            continue
-        notes += [Reason("fixed-inputs", f"In the case {drawn.name!r} {note}.") for note in drawn.notes[:1]]
-        if not evidence.complete:
+            if "large" in drawn.left_out and not drawn.derived:
+                said = f"The case {drawn.name!r} was not run: {drawn.left_out}."
+                self.notes.append(Reason("case-left-out", said))
+            return
+        self.notes += [Reason("fixed-inputs", f"In the case {drawn.name!r} {n}.") for n in drawn.notes[:1]]
+        if not self.evidence.complete:
             check["outcome"] = "not judged"
-            continue
-        if drawn.index not in judged or drawn.index not in ran or drawn.index not in answered:
+            return
+        if drawn.derived:
+            self._derived(drawn, check)
+            return
+        if drawn.index not in self.judged or drawn.index not in self.ran or drawn.index not in self.answered:
             check["outcome"] = "missing"
-            refusals.append(Reason("incomplete", f"The case {drawn.name!r} was drawn but not answered."))
-            continue
-        found = [*_conduct(ran[drawn.index], kernel), *judged[drawn.index].reasons]
-        if drawn.twice and judged[drawn.index].bitwise_repeatable is None and not judged[drawn.index].reasons:
+            self.refusals.append(Reason("incomplete", f"The case {drawn.name!r} was drawn but not answered."))
+            return
+        at = drawn.index
+        judged, ran, answered = self.judged[at], self.ran[at], self.answered[at]
+        found = [
+            *conduct(ran, judged, self.subject.kernels),
+            *judged.reasons,
+            *self._tampering(drawn, judged),
+        ]
+        if drawn.twice and judged.bitwise_repeatable is None and not judged.reasons:
             found.append(Reason("incomplete", "The second run on the same inputs is missing."))
-        if answered[drawn.index].digests != drawn.digests:
-            found.append(Reason("tampered", "The saved inputs changed while the candidate ran."))
-        if answered[drawn.index].layout_fault:
-            fault = answered[drawn.index].layout_fault
+        if answered.layout_fault:
+            fault = answered.layout_fault
             found.insert(0, Reason("wrong-shape", f"The outputs do not fit the reference's layout: {fault}."))
-        refusals += [Reason(r.code, f"In the case {drawn.name!r}: {r.message}") for r in found]
-        notes += judged[drawn.index].notes
-        if answered[drawn.index].note and not compared:
-            notes.append(Reason("not-float64", f"The expected values are {answered[drawn.index].note}."))
-        compared += not judged[drawn.index].skipped and judged[drawn.index].checked > 0
-        if judged[drawn.index].checked < 1 and not judged[drawn.index].skipped:
-            share = 100 * judged[drawn.index].checked
-            said = f"In the case {drawn.name!r} {share:.3g} % of the output was checked."
-            notes.append(Reason("partly-checked", said))
-        check.update(
-            _described(ran[drawn.index], answered[drawn.index].precision, judged[drawn.index], found)
-        )
-    if evidence.complete and not compared:
-        refusals.append(
-            Reason("nothing-compared", "No case could be compared, so nothing is known of the candidate.")
-        )
-    if not evidence.complete and not refusals:
-        refusals.append(Reason("incomplete", "The host ended the check without an answer."))
-    accepted = evidence.complete and not refusals
-    return accepted, _unique(refusals or notes), checks
+        self.refusals += [Reason(r.code, f"In the case {drawn.name!r}: {r.message}") for r in found]
+        self.notes += judged.notes
+        if answered.note and not self.compared:
+            self.notes.append(Reason("not-float64", f"The expected values are {answered.note}."))
+        self.compared += not judged.skipped and judged.checked > 0
+        if judged.checked < 1 and not judged.skipped:
+            said = f"In the case {drawn.name!r} {100 * judged.checked:.3g} % of the output was checked."
+            self.notes.append(Reason("partly-checked", said))
+        check.update(_described(ran, answered.precision, judged, found))
 
+    def _tampering(self, drawn: DrawnCase, judged: JudgedCase) -> list[Reason]:
+        found: list[Reason] = []
+        if self.answered[drawn.index].digests != drawn.digests:
+            found.append(Reason("tampered", "The saved inputs changed while the candidate ran."))
+        for name, digest in judged.digests.items():
+            if name != "original" and self.evidence.saved.get((drawn.index, name)) != digest:
+                found.append(Reason("tampered", "Saved outputs changed after they had been written."))
+                break
+        return found
 
-def _conduct(ran: RunCase, kernel: str | None) -> list[Reason]:
-    found: list[Reason] = []
-    if kernel and ran.launched is not None and kernel not in ran.launched:
-        others = f" (only {', '.join(ran.launched)})" if ran.launched else ""
-        found.append(Reason("never-launched", f"The kernel {kernel} was not launched{others}."))
-    if ran.inputs_changed:
-        listed = ", ".join(str(n) for n in ran.inputs_changed)
-        found.append(Reason("inputs-changed", f"It wrote to its inputs (argument {listed})."))
-    if ran.aliases:
-        found.append(Reason("aliases-input", f"It returned memory of an input: {'; '.join(ran.aliases)}."))
-    if ran.reused:
-        found.append(
-            Reason(
-                "output-reused", "Two calls returned the same memory, so a result is lost by the next call."
+    def _derived(self, drawn: DrawnCase, check: dict[str, Any]) -> None:
+        """A shape that the gate chose itself: the candidate has to do there what the original does."""
+        at = drawn.index
+        judged, ran, answered = self.judged.get(at), self.ran.get(at), self.answered.get(at)
+        where = f"At the shape {_named(drawn)}"
+        if ran is None or answered is None or answered.unusable:
+            check["outcome"] = "left out: the reference has no answer there"
+            return
+        right = judged.original_right if judged is not None else None
+        if ran.raised:
+            check["outcome"] = f"refused by the kernel: {ran.raised}"
+            if right:
+                self.refusals.append(
+                    Reason("kernel-raised", f"{where}, which the original computes, it failed: {ran.raised}")
+                )
+            return
+        if judged is None:
+            check["outcome"] = "missing"
+            return
+        found = [r for r in judged.reasons if not judged.skipped]
+        check.update(_described(ran, answered.precision, judged, found))
+        special = next((f for f in self.evidence.findings if f.code == "special-shape"), None)
+        if found and (right or special):
+            why = (
+                "the original is right there"
+                if right
+                else f"it singles shapes out on line {special.line if special else 0}"
             )
-        )
-    return found
+            self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in found]
+        elif found:
+            self.notes.append(
+                Reason("not-general", f"{where} it is wrong without saying so: {found[0].message}")
+            )
+
+    def end(self) -> tuple[bool, list[Reason], list[dict[str, Any]]]:
+        evidence = self.evidence
+        if evidence.complete:
+            if not self.compared:
+                said = "No case could be compared, so nothing is known of the candidate."
+                self.refusals.append(Reason("nothing-compared", said))
+            refused, told = conduct_of_run(evidence, self.subject, self.judged)
+            self.refusals += refused
+            self.notes += told
+        elif not self.refusals:
+            self.refusals.append(Reason("incomplete", "The host ended the check without an answer."))
+        accepted = evidence.complete and not self.refusals
+        told = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
+        self.notes += [n for n in told if n.code in TOLD]
+        return accepted, _unique(self.refusals or self.notes), self.checks
+
+
+#: Static findings that are worth telling about an accepted candidate; all of them are in the receipt.
+TOLD = ("fallback", "background-work", "mode-branch", "reads-files", "low-precision")
+
+
+def _named(drawn: DrawnCase) -> str:
+    return ", ".join(f"{k}={v}" for k, v in (drawn.shape or {}).items())
 
 
 def _described(ran: RunCase, precision: str, judged: JudgedCase, found: list[Reason]) -> dict[str, Any]:
@@ -145,10 +215,12 @@ def _described(ran: RunCase, precision: str, judged: JudgedCase, found: list[Rea
         "reasons": [r.code for r in found],
         "reference_precision": precision,
         "seconds": round(ran.seconds, 6),
-        "launched": ran.launched,
+        "launched": sorted(set(ran.launched)) if ran.launched is not None else None,
+        "launches": len(ran.launched) if ran.launched is not None else None,
         "complete": ran.complete,
         "checked": judged.checked,
         "bitwise_repeatable": judged.bitwise_repeatable,
+        "right_without_kernels": None if judged.idle is None or math.isnan(judged.idle) else judged.idle,
         "outputs": to_plain(judged.outputs),
     }
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from accelopt_profiling.jobs import Runtime, Source
 from accelopt_profiling.parsing import parse_python
-from accelopt_profiling.problems.imports import imported_names
+from accelopt_profiling.problems.imports import imported_names, project_imports
 
 if TYPE_CHECKING:
     from accelopt_profiling.gate.gate import GateRequest
@@ -23,10 +22,28 @@ _ANSWERS = {
 
 
 def without_problem(request: GateRequest) -> Source:
-    """The candidate's source without the problem's files, unless the original kernel file imports them as well."""
+    """The candidate's source as its process gets it: its own file and what it imports of the project, copied. The
+    problem's files are left out unless the original kernel file imports them as well, and so are the folders of this
+    machine, so that no path leads to the project.
+    """
     hidden = _hidden_paths(request)
     candidate = request.candidate
-    return replace(candidate, files={n: t for n, t in candidate.files.items() if n not in hidden})
+    files = {n: t for n, t in candidate.files.items() if n not in hidden}
+    root = _root_of(candidate)
+    if root is not None:
+        folders = [Path(p) for p in candidate.import_paths]
+        imported = project_imports({root / n: t for n, t in files.items()}, folders, root)
+        shipped = {p.relative_to(root).as_posix(): t for p, t in imported.items()}
+        files |= {n: t for n, t in shipped.items() if n not in hidden}
+    return Source(candidate.kernel, files)
+
+
+def _root_of(source: Source) -> Path | None:
+    """The folder that the source's paths are relative to, where it lies on this machine."""
+    parts = len(PurePosixPath(source.kernel).parts)
+    if not source.import_paths or not source.name or len(Path(source.name).parts) <= parts:
+        return None
+    return Path(source.name).parents[parts - 1]
 
 
 def hidden_modules(request: GateRequest) -> list[str]:

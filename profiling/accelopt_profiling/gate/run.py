@@ -1,14 +1,16 @@
-"""The second step: run the candidate on the drawn inputs. No seed, no reference and no expected value exists
-here.
+"""The second step: run the candidate on the drawn inputs. No seed, no reference and no expected value exists here.
+
+What this process says of itself is not trusted: outputs are judged from files whose digests were told when they were
+written, and what a candidate may not do ends the process at once (see ``watch``).
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -16,13 +18,25 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.gate.emulation import GateDialect, emulation
+from accelopt_profiling.gate.draw import Asked
+from accelopt_profiling.gate.emulation import GateDialect, Seen, emulation, neutralised
 from accelopt_profiling.gate.files import case_folder, forget_requests
-from accelopt_profiling.gate.memory import fill_in_place, overlapping, same_layout
-from accelopt_profiling.gate.values import NotCarried, load_values, save_values
+from accelopt_profiling.gate.hostwork import HostWork
+from accelopt_profiling.gate.identity import Identity
+from accelopt_profiling.gate.memory import (
+    arrays_of,
+    fill_in_place,
+    fingerprint,
+    is_plain,
+    overlapping,
+    poisoned_memory,
+    same_layout,
+)
+from accelopt_profiling.gate.values import NotCarried, digest, load_values, save_values
+from accelopt_profiling.gate.watch import Watch
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.problems.call import Call, perform
+from accelopt_profiling.problems.call import perform
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
@@ -31,6 +45,7 @@ from accelopt_profiling.worker.usercode import load_module, user_errors
 class RunParams:
     """``cases`` is the number of cases that may have been drawn. ``hidden`` are module names that the candidate may
     not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
+    ``repeats`` and ``repeat_seconds`` bound the further calls on data seen before.
     """
 
     dialect: GateDialect
@@ -39,13 +54,16 @@ class RunParams:
     interpret_seconds: float
     hidden: list[str] = field(default_factory=list)
     neutralised: list[str] = field(default_factory=list)
+    repeats: int = 24
+    repeat_seconds: float = 0.3
 
 
 @dataclass(frozen=True)
 class RunCase:
     """``inputs_changed`` and ``aliases`` tell what the candidate did to its inputs, ``reused`` that it gave the same
-    memory out twice. ``launched`` names the kernels that ran; None where nothing tells. ``complete`` is False when
-    only a sample of some launch's programs was run.
+    memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
+    on the same data; None where nothing tells. ``complete`` is False when only a sample of some launch's programs was
+    run. ``raised`` is how a call at a derived shape failed.
     """
 
     index: int
@@ -54,49 +72,104 @@ class RunCase:
     aliases: list[str] = field(default_factory=list)
     reused: bool = False
     launched: list[str] | None = None
+    again: list[str] | None = None
     complete: bool = True
+    raised: str = ""
 
 
-def run(context: StepContext, params: RunParams) -> list[RunCase]:
+@dataclass(frozen=True)
+class RunResult:
+    """``patched`` names shared functions that were replaced, ``threads`` and ``processes`` count what still ran at the
+    end, ``calls`` all calls. ``host_work`` is what host code computed around kernels that did nothing, in elements by
+    kind; ``moved_only`` tells that no kernel left a value that it had not been given; ``late`` that outputs changed
+    after they had been returned; ``attributes`` that outputs carried methods of their own.
+    """
+
+    cases: list[RunCase] = field(default_factory=list)
+    patched: list[str] = field(default_factory=list)
+    threads: int = 0
+    processes: int = 0
+    calls: int = 0
+    host_work: dict[str, int] = field(default_factory=dict)
+    moved_only: bool = False
+    late: bool = False
+    attributes: list[str] = field(default_factory=list)
+
+
+def run(context: StepContext, params: RunParams) -> RunResult:
     """Load the candidate, call it once per case with poisoned fresh outputs, and save what it returns."""
     forget_requests(context)
     for name in set(params.hidden) - set(sys.modules) - set(sys.stdlib_module_names):
         sys.modules[name] = None  # type: ignore[assignment]  # importing it now raises ModuleNotFoundError
+    with emulation(params.dialect, params.target), poisoned_memory():
+        pass  # imports what it needs: the candidate shall be the only one to import from here on
+    Watch(
+        context.folder, lambda code, said: context.emit({"violation": {"code": code, "message": said}})
+    ).start()
     with emulation(params.dialect, params.target):
+        before = Identity()
         module = load_module(context)
+        patched = before.changes()
     for name in params.neutralised:
         if hasattr(module, name):
             setattr(module, name, _refuse(name))
-    return _Run(context, params, module).all()
+    return _Run(context, params, module, patched).all()
 
 
 class _Run:
-    def __init__(self, context: StepContext, params: RunParams, module: ModuleType) -> None:
+    def __init__(
+        self, context: StepContext, params: RunParams, module: ModuleType, patched: list[str]
+    ) -> None:
         self.context, self.params, self.module = context, params, module
+        self.patched = patched
+        self.attributes: list[str] = []
         self.earlier: list[Any] | None = None
+        self.calls = 0
+        self.moved_only = False
+        self.kept: list[tuple[list[Any], list[bytes]]] = []
 
-    def all(self) -> list[RunCase]:
-        return [
-            self._case(n)
-            for n in range(self.params.cases)
-            if (case_folder(self.context, n) / "call").is_dir()
-        ]
+    def all(self) -> RunResult:
+        indices = [n for n in range(self.params.cases) if (case_folder(self.context, n) / "call").is_dir()]
+        cases = [self._case(n) for n in indices]
+        repeated = [n for n in indices if self._asked(n).twice]
+        if repeated:
+            self._repeat(repeated[0])
+        late = any([fingerprint(o) for o in outputs] != prints for outputs, prints in self.kept)
+        work = HostWork()
+        for n in [
+            *repeated,
+            *[i for i in indices if i and i not in repeated and not self._asked(i).derived][:1],
+        ]:
+            self._without_kernels(n, work)
+        return RunResult(
+            cases, sorted(set(self.patched)), len(sys._current_frames()) - 1, _processes(), self.calls,
+            work.elements, self.moved_only, late, sorted(set(self.attributes)),
+        )  # fmt: skip
+
+    def _asked(self, index: int) -> Asked:
+        return from_plain(Asked, load_values(case_folder(self.context, index) / "call")[0])
 
     def _case(self, index: int) -> RunCase:
         folder = case_folder(self.context, index)
         self.context.emit({"running": index})
-        plain_call, twice = load_values(folder / "call")
-        call = from_plain(Call, plain_call)
+        asked = self._asked(index)
         arguments = self._reused_memory(self._arguments(folder))
-        outputs, result = self._call(call, arguments, folder / "outputs", index)
-        if twice:
-            again, second = self._call(call, self._arguments(folder), folder / "again", index)
+        try:
+            outputs, result = self._call(asked, arguments, index, "outputs")
+        except StepFailed as failed:
+            if not asked.derived or failed.error.code not in ("user-error", "wrong-output"):
+                raise
+            return RunCase(index, 0.0, raised=failed.error.message[:300])
+        if asked.twice:
+            again, second = self._call(asked, self._arguments(folder), index, "again")
             result = replace(
                 result,
                 inputs_changed=sorted({*result.inputs_changed, *second.inputs_changed}),
                 aliases=result.aliases or second.aliases,
                 reused=bool(overlapping(outputs, again)),
+                again=second.launched,
             )
+            self.kept.append((outputs, [fingerprint(o) for o in outputs]))
         return result
 
     def _arguments(self, folder: Path) -> list[Any]:
@@ -111,17 +184,22 @@ class _Run:
         self.earlier = arguments
         return arguments
 
-    def _call(self, call: Call, arguments: list[Any], folder: Path, index: int) -> tuple[list[Any], RunCase]:
+    def _call(self, asked: Asked, arguments: list[Any], index: int, name: str) -> tuple[list[Any], RunCase]:
         before = [fingerprint(a) for a in arguments]
         params = self.params
-        with emulation(params.dialect, params.target, params.interpret_seconds) as seen, poisoned_memory():
+        movement = name == "again"
+        with (
+            emulation(params.dialect, params.target, params.interpret_seconds, movement) as seen,
+            poisoned_memory(),
+        ):
+            shared = Identity()
             started = time.perf_counter()
-            with user_errors(self.context):
-                outputs = perform(self.module, call, arguments, self.context.source.kernel)
-                seen.raise_faults()
+            outputs = self._perform(asked, arguments, seen)
             seconds = time.perf_counter() - started
-            _save(folder, outputs)
-            _save_known(folder, seen.known(outputs))
+            self.patched += shared.changes()
+            self._save(index, name, outputs, seen)
+            if movement and seen.movement is not None:
+                self.moved_only = seen.movement.only
         changed = [
             n for n, (a, old) in enumerate(zip(arguments, before, strict=True)) if fingerprint(a) != old
         ]
@@ -130,41 +208,89 @@ class _Run:
             index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete()
         )
 
+    def _perform(self, asked: Asked, arguments: list[Any], seen: Seen) -> list[Any]:
+        self.calls += 1
+        with user_errors(self.context):
+            outputs = perform(self.module, asked.call, arguments, self.context.source.kernel)
+            seen.raise_faults()
+        return outputs
 
-def _save(folder: Path, outputs: list[Any]) -> None:
+    def _save(self, index: int, name: str, outputs: list[Any], seen: Seen) -> None:
+        """Write outputs down and tell their digest before the candidate gets another turn."""
+        self.attributes += [
+            f"{type(o).__name__}.{key}" for o in outputs for key in getattr(o, "__dict__", {})
+        ]
+        folder = case_folder(self.context, index) / name
+        for place, output in arrays_of(outputs):
+            if not is_plain(output):
+                said = f"Output {place} is a {type(output).__qualname__}, a kind of array of its own."
+                raise StepFailed(StepError("wrong-type", said))
+        try:
+            save_values(folder, outputs)
+        except NotCarried as error:
+            raise StepFailed(StepError("wrong-output", f"An output cannot be compared: {error}.")) from error
+        for output, mask in seen.known(outputs).items():
+            np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
+        self.context.emit({"saved": [index, name, digest(folder)]})
+
+    def _repeat(self, index: int) -> None:
+        """Further calls on data seen before; the last one's outputs are judged as well."""
+        folder = case_folder(self.context, index)
+        asked, params = self._asked(index), self.params
+        ends = time.perf_counter() + params.repeat_seconds
+        for number in range(params.repeats):
+            last = number + 1 == params.repeats or time.perf_counter() > ends
+            arguments = self._arguments(folder)
+            with (
+                emulation(params.dialect, params.target, params.interpret_seconds) as seen,
+                poisoned_memory(),
+            ):
+                outputs = self._perform(asked, arguments, seen)
+                if last:
+                    self._save(index, "late", outputs, seen)
+                    return
+
+    def _without_kernels(self, index: int, work: HostWork) -> None:
+        """Call once while kernels do nothing. What it raises does not matter: it then needs its kernels."""
+        params = self.params
+        if params.dialect == "numpy":
+            return
+        folder = case_folder(self.context, index)
+        arguments = self._arguments(folder)
+        outputs: list[Any] | None = None
+        for marked in (work.marked(arguments), arguments):
+            with neutralised(params.dialect, params.target) as seen, poisoned_memory(), work.counting():
+                try:
+                    outputs = self._perform(self._asked(index), marked, seen)
+                    break
+                except StepFailed:
+                    continue
+        if outputs is not None:
+            with _quiet(), emulation(params.dialect, params.target):
+                self._save(index, "idle", _unmarked(outputs), Seen())
+
+
+def _quiet() -> AbstractContextManager[None]:
+    import contextlib
+
+    return contextlib.suppress(StepFailed)
+
+
+def _unmarked(values: Any) -> Any:
+    if type(values) in (list, tuple):
+        return type(values)(_unmarked(v) for v in values)
+    return values.view(np.ndarray) if isinstance(values, np.ndarray) else values
+
+
+def _processes() -> int:
+    """Child processes of this one that are alive (Linux; 0 where nothing tells)."""
     try:
-        save_values(folder, outputs)
-    except NotCarried as error:
-        raise StepFailed(StepError("wrong-output", f"An output cannot be compared: {error}.")) from error
-
-
-def _save_known(folder: Path, known: dict[int, Any]) -> None:
-    """Which elements of which output are known, where only a sample of the programs was run."""
-    for output, mask in known.items():
-        np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
-
-
-def fingerprint(value: Any) -> bytes:
-    """A hash of an argument's type, shape and bits."""
-    state = hashlib.sha256()
-    _feed(value, state.update)
-    return state.digest()
-
-
-def _feed(value: Any, update: Callable[[Any], None]) -> None:
-    torch = sys.modules.get("torch")
-    if type(value) in (list, tuple):
-        for item in value:
-            _feed(item, update)
-    elif torch is not None and isinstance(value, torch.Tensor):
-        update(f"{value.dtype}{tuple(value.shape)}".encode())
-        flat = value.detach().cpu().contiguous().reshape(-1)
-        update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
-    elif isinstance(value, np.ndarray):
-        update(f"{value.dtype}{value.shape}".encode())
-        update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data if value.size else b"")
-    else:
-        update(repr(value).encode())
+        return sum(
+            len((task / "children").read_text().split())
+            for task in Path(f"/proc/{os.getpid()}/task").iterdir()
+        )
+    except OSError:
+        return 0
 
 
 def _refuse(name: str) -> Callable[..., Any]:
@@ -174,32 +300,3 @@ def _refuse(name: str) -> Callable[..., Any]:
         )
 
     return refused
-
-
-@contextmanager
-def poisoned_memory() -> Iterator[None]:
-    """Fill memory that is handed out uninitialised with NaN (floats) or a large number, so that reading it
-    shows.
-    """
-    empty, empty_like = np.empty, np.empty_like
-
-    def poisoned_empty(*args: Any, **kwargs: Any) -> Any:
-        return _poison(empty(*args, **kwargs))
-
-    def poisoned_empty_like(*args: Any, **kwargs: Any) -> Any:
-        return _poison(empty_like(*args, **kwargs))
-
-    numpy: Any = np
-    numpy.empty, numpy.empty_like = poisoned_empty, poisoned_empty_like
-    try:
-        yield
-    finally:
-        numpy.empty, numpy.empty_like = empty, empty_like
-
-
-def _poison(array: Any) -> Any:
-    if array.dtype.kind in "fc":
-        array.fill(np.nan)
-    elif array.dtype.kind in "iu":
-        array.fill(np.iinfo(array.dtype).max)
-    return array

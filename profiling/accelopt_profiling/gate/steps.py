@@ -7,12 +7,14 @@ from typing import Any
 
 from accelopt_profiling.gate.draw import DrawParams, draw
 from accelopt_profiling.gate.judge import JudgeParams, judge
+from accelopt_profiling.gate.original import OriginalParams, original
 from accelopt_profiling.gate.reference import ReferenceParams, reference
 from accelopt_profiling.gate.run import RunParams, run
 
 STEPS: dict[str, tuple[Callable[..., Any], type[Any]]] = {
     "gate.draw": (draw, DrawParams),
     "gate.run": (run, RunParams),
+    "gate.original": (original, OriginalParams),
     "gate.reference": (reference, ReferenceParams),
     "gate.judge": (judge, JudgeParams),
 }

@@ -46,6 +46,11 @@ def _table() -> dict[str, float]:
     return {name: float(entry["value"]) for name, entry in json.loads(text)["relative"].items()}
 
 
+def rule() -> dict[str, float]:
+    """The gate's own relative tolerance by dtype, for a receipt."""
+    return dict(_table())
+
+
 def allowed(dtypes: list[str], stated: Tolerance) -> Allowed:
     """The tolerance for an output, given the float dtypes of the inputs and of the output.
 

@@ -90,7 +90,7 @@ def _describe(value: Any, folder: Path, arrays: list[str]) -> dict[str, Any]:
         return _describe_tensor(torch, value, folder, arrays)
     if torch is not None and isinstance(value, torch.dtype):
         return {"kind": "torch.dtype", "value": str(value).removeprefix("torch.")}
-    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+    if isinstance(value, (np.ndarray, np.generic)):
         return _describe_array(np.asarray(value), isinstance(value, np.generic), folder, arrays)
     raise NotCarried(
         f"a {type(value).__module__}.{type(value).__qualname__} cannot be passed between processes"
@@ -135,7 +135,8 @@ def _describe_tensor(torch: Any, tensor: Any, folder: Path, arrays: list[str]) -
     return {
         "kind": "array", "library": "torch", "dtype": dtype, "shape": list(tensor.shape), "strides": strides,
         "packed": packed, "device": device, "requires_grad": bool(tensor.requires_grad), "scalar": False,
-        "file": _store(bits, folder, arrays), "type": type(tensor).__name__,
+        "file": _store(bits, folder, arrays),
+        "type": type(tensor).__name__ if type(tensor) in (torch.Tensor, torch.nn.Parameter) else "subclass",
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.axes import integer_axes
 from accelopt_profiling.problems.call import Call, perform, to_device
 from accelopt_profiling.problems.module import as_list, parse_shapes, parse_tolerance
 from accelopt_profiling.problems.problem import Problem, ProblemError
@@ -31,6 +32,7 @@ class KernelBenchProblem:
                 raise ProblemError("problem-invalid", f"{file} has no `{name}` (KernelBench's layout).", file)
         self.tolerance = parse_tolerance(getattr(module, "tolerance", None), file)
         self.shapes: Sequence[Mapping[str, Any]] = parse_shapes(getattr(module, "shapes", []), file)
+        self.axes = integer_axes(module.get_inputs)
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         seed_everything(seed)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.axes import integer_axes
 from accelopt_profiling.problems.call import Call, perform
 from accelopt_profiling.problems.entry import find_entry
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
@@ -64,6 +65,7 @@ class ModuleProblem:
         self._entry = named if isinstance(named, str) else getattr(named, "__name__", None)
         self.tolerance = parse_tolerance(getattr(module, "tolerance", None), file)
         self.shapes: Sequence[Mapping[str, Any]] = parse_shapes(getattr(module, "shapes", []), file)
+        self.axes = integer_axes(module.get_inputs)
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         seed_everything(seed)

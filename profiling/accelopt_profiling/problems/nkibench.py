@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.axes import integer_axes
 from accelopt_profiling.problems.call import Call, perform
 from accelopt_profiling.problems.entry import find_entry
 from accelopt_profiling.problems.module import as_list, parse_shapes, parse_tolerance
@@ -38,6 +39,7 @@ class NkiBenchProblem:
         stated = getattr(module, "tolerance", None)
         self.tolerance = Tolerance(RELATIVE_TOLERANCE) if stated is None else parse_tolerance(stated, file)
         self.shapes: Sequence[Mapping[str, Any]] = parse_shapes(getattr(module, "shapes", []), file)
+        self.axes = integer_axes(module.get_inputs)
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         seed_everything(seed)

@@ -1,0 +1,148 @@
+"""What host code computes with NumPy or torch around its kernels, by kinds of work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+#: Kind of work by the name of an operation of torch (aten) or NumPy. What is not here moves or makes data.
+_KINDS = {
+    "matmul": "mm bmm addmm baddbmm addbmm addmv mv dot vdot matmul linear einsum tensordot inner outer addr",
+    "convolution": "convolution conv1d conv2d conv3d convolve correlate _convolution mkldnn_convolution",
+    "attention": "scaled_dot_product_attention _scaled_dot_product_flash_attention _scaled_dot_product_attention_math "
+                 "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_efficient_attention "
+                 "_scaled_dot_product_fused_attention_overrideable",
+    "softmax": "_softmax softmax _log_softmax log_softmax logsumexp _safe_softmax",
+    "norm": "native_layer_norm layer_norm native_group_norm native_batch_norm _native_batch_norm_legit batch_norm "
+            "rms_norm _fused_rms_norm linalg_vector_norm norm instance_norm",
+    "activation": "gelu silu relu elu selu leaky_relu softplus mish hardswish hardsigmoid prelu glu threshold celu",
+    "loss": "nll_loss_forward cross_entropy mse_loss kl_div smooth_l1_loss binary_cross_entropy l1_loss huber_loss",
+    "pooling": "max_pool2d_with_indices avg_pool2d avg_pool1d _adaptive_avg_pool2d max_pool2d avg_pool3d",
+    "scan": "cumsum cumprod logcumsumexp cummax cummin",
+    "order": "sort topk argsort kthvalue median unique searchsorted",
+    "exp": "exp exp2 expm1", "log": "log log2 log10 log1p", "erf": "erf erfc", "tanh": "tanh", "sigmoid": "sigmoid",
+    "sqrt": "sqrt rsqrt", "power": "pow square power float_power reciprocal",
+    "trigonometric": "sin cos tan atan arctan",
+    "sum": "sum mean nansum nanmean", "variance": "var var_mean std std_mean", "product": "prod",
+    "extreme": "amax amin max min maximum minimum aminmax clamp clamp_min clamp_max clip fmax fmin",
+    "index of extreme": "argmax argmin", "choice": "where",
+    "add": "add sub subtract rsub", "multiply": "mul div multiply divide true_divide addcmul addcdiv lerp",
+}  # fmt: skip
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+#: Work that is never mere preparation or the end of a reduction.
+HEAVY = frozenset(
+    ["matmul", "convolution", "attention", "softmax", "norm", "activation", "loss", "pooling", "scan", "order", "exp",
+     "erf", "tanh", "sigmoid", "log", "variance"]
+)  # fmt: skip
+#: The simpler work that a composite stands for.
+_CONTAINS = {
+    "softmax": {"exp", "extreme", "add", "sum", "multiply", "log"},
+    "norm": {"sum", "variance", "add", "multiply", "sqrt", "power"},
+    "attention": {"matmul", "softmax", "exp", "extreme", "add", "sum", "multiply", "choice"},
+    "activation": {"exp", "erf", "tanh", "sigmoid", "multiply", "add", "power", "extreme", "choice", "log"},
+    "loss": {"softmax", "exp", "log", "sum", "extreme", "add", "multiply", "power"},
+    "variance": {"sum", "add", "power", "multiply"},
+    "sigmoid": {"exp", "add", "multiply"}, "tanh": {"exp", "add", "multiply"},
+    "exp": {"power"}, "power": {"multiply"}, "multiply": {"power"}, "sqrt": {"power"},
+}  # fmt: skip
+
+
+class HostWork:
+    """Counts elements per kind of work. Use as a context manager around the host code."""
+
+    def __init__(self) -> None:
+        self.elements: dict[str, int] = {}
+
+    def add(self, name: str, size: int) -> None:
+        kind = _KIND_OF.get(name.rstrip("_")) or _KIND_OF.get(name)
+        if kind is not None:
+            self.elements[kind] = max(self.elements.get(kind, 0), size)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count what torch computes in the body; NumPy's work is counted on ``marked`` arrays."""
+        if "torch" not in sys.modules:
+            yield
+            return
+        with _torch_mode(self):
+            yield
+
+    def marked(self, value: Any) -> Any:
+        """NumPy arrays as arrays that count what is computed with them; anything else as it is."""
+        if type(value) in (list, tuple):
+            return type(value)(self.marked(v) for v in value)
+        if type(value) is np.ndarray:
+            counted = value.view(_Counted)
+            counted.work = self
+            return counted
+        return value
+
+
+class _Counted(np.ndarray[Any, Any]):
+    work: HostWork | None = None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.work = getattr(source, "work", None)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        sizes = [v.size for v in inputs if isinstance(v, np.ndarray)]
+        name = "sum" if method == "reduce" and ufunc.__name__ == "add" else ufunc.__name__
+        self._tell(name, max(sizes, default=1))
+        plain = [_plain(v) for v in inputs]
+        if options.get("out") is not None:
+            options["out"] = tuple(_plain(v) for v in options["out"])
+        return self._mark(getattr(ufunc, method)(*plain, **options))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        sizes = [v.size for v in args if isinstance(v, np.ndarray)]
+        self._tell(getattr(function, "__name__", ""), max(sizes, default=self.size))
+        plain = {k: _plain(v) for k, v in options.items()}
+        return self._mark(function(*[_plain(v) for v in args], **plain))
+
+    def _tell(self, name: str, size: int) -> None:
+        if self.work is not None:
+            self.work.add(name, size)
+
+    def _mark(self, value: Any) -> Any:
+        return self.work.marked(value) if self.work is not None else value
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_plain(v) for v in value)
+    return value.view(np.ndarray) if isinstance(value, _Counted) else value
+
+
+def _torch_mode(work: HostWork) -> Any:
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counting(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            flat = [*args, result] if not isinstance(result, (list, tuple)) else [*args, *result]
+            sizes = [t.numel() for t in flat if isinstance(t, torch.Tensor)]
+            work.add(func.overloadpacket.__name__, max(sizes, default=0))
+            return result
+
+    return Counting()
+
+
+def covers(done: dict[str, int], asked: dict[str, int]) -> bool:
+    """Whether the work ``done`` holds every kind of work that was ``asked`` for, on as many elements (a half at
+    least).
+    """
+    whole: dict[str, int] = {}
+    waiting = list(done.items())
+    while waiting:
+        kind, size = waiting.pop()
+        if whole.get(kind, -1) < size:
+            whole[kind] = size
+            waiting += [(part, size) for part in _CONTAINS.get(kind, ())]
+    return bool(asked) and all(2 * whole.get(kind, -1) >= size for kind, size in asked.items())

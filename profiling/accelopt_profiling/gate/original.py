@@ -1,0 +1,88 @@
+"""After the candidate has ended: what the original kernel returns where the gate chose the shape itself.
+
+A candidate has to do there what the original does, and no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+
+from accelopt_profiling.gate.draw import Asked
+from accelopt_profiling.gate.emulation import GateDialect, emulation, neutralised
+from accelopt_profiling.gate.files import case_folder, problem_errors, problem_files
+from accelopt_profiling.gate.hostwork import HostWork
+from accelopt_profiling.gate.memory import poisoned_memory
+from accelopt_profiling.gate.values import NotCarried, load_values, save_values
+from accelopt_profiling.jobs import Source, StepError
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.problems.call import perform
+from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.usercode import load_module, user_errors
+
+
+@dataclass(frozen=True)
+class OriginalParams:
+    """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original."""
+
+    source: Source
+    dialect: GateDialect
+    target: str
+    cases: int
+    interpret_seconds: float
+    same: bool = False
+
+
+@dataclass(frozen=True)
+class OriginalResult:
+    """``host_work`` is what the original's host code computes around its kernels, in elements by kind."""
+
+    host_work: dict[str, int] = field(default_factory=dict)
+
+
+def original(context: StepContext, params: OriginalParams) -> OriginalResult:
+    """Run the original at derived shapes, and once without its kernels to see what its host code computes.
+
+    Raises:
+        StepFailed: the original cannot even be loaded.
+    """
+    if params.same:
+        return OriginalResult()
+    work = HostWork()
+    with problem_files(context, params.source) as own:
+        with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
+            module = load_module(own)
+        for index in range(params.cases):
+            folder = case_folder(context, index)
+            if not (folder / "call").is_dir():
+                continue
+            asked = from_plain(Asked, load_values(folder / "call")[0])
+            if asked.derived or asked.twice:
+                with emulation(params.dialect, params.target):
+                    arguments = load_values(
+                        folder / ("arguments" if (folder / "arguments").is_dir() else "inputs")
+                    )
+            if asked.derived:
+                if (folder / "original").exists():
+                    raise StepFailed(
+                        StepError("tampered", "The candidate wrote into the folder of the answers.")
+                    )
+                with (
+                    contextlib.suppress(StepFailed, NotCarried),
+                    emulation(params.dialect, params.target, params.interpret_seconds) as seen,
+                    poisoned_memory(),
+                    user_errors(own),
+                ):
+                    outputs = perform(module, asked.call, arguments, own.source.kernel)
+                    seen.raise_faults()
+                    save_values(folder / "original", outputs)
+            elif asked.twice and params.dialect != "numpy":
+                with (
+                    contextlib.suppress(StepFailed),
+                    neutralised(params.dialect, params.target),
+                    poisoned_memory(),
+                    work.counting(),
+                    user_errors(own),
+                ):
+                    perform(module, asked.call, work.marked(arguments), own.source.kernel)
+    return OriginalResult(work.elements)

@@ -1,0 +1,58 @@
+"""Work that may end after the call has returned: streams that nothing waits for, captured graphs, later calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from accelopt_profiling.gate.reading.finding import StaticFinding
+from accelopt_profiling.gate.reading.names import Names
+
+_STREAMS = (
+    "torch.cuda.Stream",
+    "torch.cuda.stream",
+    "torch.cuda.ExternalStream",
+    "torch.Stream",
+    "torch.hip.Stream",
+)
+_GRAPHS = (
+    "torch.cuda.CUDAGraph",
+    "torch.cuda.graph",
+    "torch.cuda.make_graphed_callables",
+    "torch.cuda.graphs",
+)
+_WAITS = ("wait_stream", "wait_event", "synchronize", "record_stream")
+
+
+def escaping(names: Names) -> Iterator[StaticFinding]:
+    waits = {n.attr for n in ast.walk(names.tree) if isinstance(n, ast.Attribute) and n.attr in _WAITS}
+    for call, called in names.calls():
+        if called in _STREAMS:
+            said = f"It uses {called}" + (", and nothing waits for it." if not waits & {"wait_stream", "wait_event",
+                                          "synchronize"} else ".")  # fmt: skip
+            yield StaticFinding("background-work", call.lineno, said, "nothing" in said)
+        elif called.startswith(_GRAPHS):
+            said = f"It captures a graph ({called}): a replay computes from what was captured."
+            yield StaticFinding("background-work", call.lineno, said, not _copies_in(names))
+    for node in ast.walk(names.tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "__del__":
+            yield StaticFinding(
+                "background-work", node.lineno, "It does something when an object is dropped.", True
+            )
+        elif isinstance(node, ast.ClassDef):
+            bases = [names.dotted(base) or "" for base in node.bases]
+            if any(b in ("torch.Tensor", "numpy.ndarray", "torch.nn.Parameter", "torch.nn.parameter.Parameter")
+                   for b in bases):  # fmt: skip
+                said = "It makes a kind of tensor of its own, which may compute later."
+                yield StaticFinding("own-tensor", node.lineno, said, True)
+            for inner in node.body:
+                if isinstance(inner, ast.FunctionDef) and inner.name in ("__array__", "__torch_function__",
+                                                                         "__torch_dispatch__"):  # fmt: skip
+                    said = f"It computes when it is looked at (`{inner.name}`)."
+                    yield StaticFinding("own-tensor", inner.lineno, said, True)
+
+
+def _copies_in(names: Names) -> bool:
+    """Whether fresh inputs are copied into the graph's own buffers before a replay."""
+    attributes = {n.attr for n in ast.walk(names.tree) if isinstance(n, ast.Attribute)}
+    return {"copy_", "replay"} <= attributes

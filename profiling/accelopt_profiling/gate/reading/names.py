@@ -1,0 +1,118 @@
+"""What the names of a file mean: imported modules and their attributes as dotted paths."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from accelopt_profiling.kernels import find_kernels
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Names:
+    """A parsed file. ``dotted`` resolves an expression to a dotted path through the file's imports and plain aliases;
+    built-in functions are themselves.
+    """
+
+    def __init__(self, text: str, tree: ast.Module) -> None:
+        self.tree = tree
+        self.imported: dict[str, str] = {}
+        self.defined: set[str] = set()
+        self.kernels = {k.name.split(".")[-1].split("#")[0] for k in find_kernels(text).kernels}
+        self.parents: dict[ast.AST, ast.AST] = {}
+        for node in ast.walk(tree):
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+        self._bind(tree)
+
+    def _bind(self, tree: ast.Module) -> None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    root = alias.name.split(".")[0]
+                    self.imported[alias.asname or root] = alias.name if alias.asname else root
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    self.imported[alias.asname or alias.name] = f"{node.module or ''}.{alias.name}"
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                self.defined.add(node.name)
+        for node in ast.walk(tree):  # plain aliases: ``F = torch.nn.functional``
+            if (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and isinstance(node.targets[0], ast.Name)
+            ):
+                name, dotted = node.targets[0].id, self.dotted(node.value)
+                if (
+                    dotted
+                    and name not in self.imported
+                    and name not in self.defined
+                    and (
+                        not isinstance(node.value, ast.Name)
+                        or node.value.id in self.imported
+                        or dotted in BUILTINS
+                    )
+                ):
+                    self.imported[name] = dotted
+
+    def dotted(self, node: ast.AST) -> str | None:
+        """The dotted path of a name or attribute of something imported, or of a built-in; None for anything else."""
+        if isinstance(node, ast.Name):
+            if node.id in self.imported:
+                return self.imported[node.id]
+            return node.id if node.id in BUILTINS and node.id not in self.defined else None
+        if isinstance(node, ast.Attribute):
+            base = self.dotted(node.value)
+            return f"{base}.{node.attr}" if base else None
+        imports = ("importlib.import_module", "__import__")
+        if isinstance(node, ast.Call) and node.args and self.dotted(node.func) in imports:
+            return _text(node.args[0])
+        return None
+
+    def calls(self, within: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
+        """Every call with the dotted path of what is called ("" where that is not known)."""
+        for node in ast.walk(within or self.tree):
+            if isinstance(node, ast.Call):
+                yield node, self.dotted(node.func) or ""
+
+    def function_of(self, node: ast.AST) -> Function | None:
+        """The innermost function around ``node``."""
+        place: ast.AST | None = self.parents.get(node)
+        while place is not None and not isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            place = self.parents.get(place)
+        return place
+
+    def in_kernel(self, node: ast.AST) -> bool:
+        """Whether ``node`` belongs to a kernel's own body."""
+        place: ast.AST | None = node
+        while place is not None:
+            if isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef)) and place.name in self.kernels:
+                return True
+            place = self.parents.get(place)
+        return False
+
+    def launches(self, within: ast.AST) -> bool:
+        """Whether a kernel of the file is called somewhere below ``within``."""
+        for node in ast.walk(within):
+            if isinstance(node, ast.Call):
+                target = node.func
+                if isinstance(target, ast.Subscript):
+                    target = target.value
+                if isinstance(target, ast.Attribute) and target.attr in ("run", "warmup"):
+                    target = target.value
+                if isinstance(target, ast.Name) and target.id in self.kernels:
+                    return True
+        return False
+
+
+def _text(node: ast.AST) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+BUILTINS = frozenset(
+    [
+        "__import__", "breakpoint", "compile", "delattr", "eval", "exec", "getattr", "globals", "id", "input",
+        "locals", "open", "setattr", "vars", "print", "type", "object",
+    ]
+)  # fmt: skip

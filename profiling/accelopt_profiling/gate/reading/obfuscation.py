@@ -1,0 +1,67 @@
+"""Code that hides what it does: text turned into code, names put together at run time, long packed literals."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from accelopt_profiling.gate.reading.finding import StaticFinding
+from accelopt_profiling.gate.reading.names import Names
+
+_LONG_LITERAL = 200  # characters without a space, and dense: longer than any honest constant of a kernel file
+
+
+def obfuscation(names: Names) -> Iterator[StaticFinding]:
+    for call, called in names.calls():
+        if called in ("exec", "eval", "compile"):
+            yield StaticFinding("obfuscated", call.lineno, f"It runs text as code ({called}).", True)
+        elif called in ("__import__", "importlib.import_module"):
+            plain = bool(call.args) and isinstance(call.args[0], ast.Constant)
+            said = "It imports a module by name" + ("." if plain else " put together at run time.")
+            yield StaticFinding("obfuscated", call.lineno, said, not plain or called == "__import__")
+        elif called in ("importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader"):
+            yield StaticFinding("reads-the-gate", call.lineno, "It loads another file as a module.", True)
+        elif called == "getattr" and len(call.args) > 1 and not _plain(call.args[1]):
+            if names.dotted(call.args[0]) is not None:
+                said = "It looks up an attribute of a module by a name put together at run time."
+                yield StaticFinding("obfuscated", call.lineno, said, _assembled(call.args[1]))
+        elif called in ("globals", "vars", "locals") and isinstance(names.parents.get(call), ast.Subscript):
+            said = f"It looks a name up in {called}()."
+            yield StaticFinding("obfuscated", call.lineno, said)
+    for node in ast.walk(names.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and _packed(node.value):
+            said = f"It holds a packed literal of {len(node.value)} characters."
+            yield StaticFinding("obfuscated", node.lineno, said, True)
+        elif isinstance(node, ast.Subscript) and names.dotted(node.value) == "sys.modules":
+            yield StaticFinding("reads-the-gate", node.lineno, "It takes a module out of sys.modules.", True)
+        elif (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.value, ast.Attribute)
+            and node.value.attr == "__dict__"
+            and names.dotted(node.value.value)
+        ):
+            said = "It looks a name up in a module's __dict__."
+            yield StaticFinding("obfuscated", node.lineno, said, True)
+
+
+def _plain(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant)
+
+
+def _assembled(node: ast.expr) -> bool:
+    """Whether a name is put together from pieces on the spot: ``"al" + "lclose"``, ``"".join(...)``, ``x[::-1]``."""
+    if isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Subscript)):
+        return any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in ast.walk(node))
+    return isinstance(node, ast.Call)
+
+
+def _packed(value: str | bytes) -> bool:
+    text = value.decode("latin-1") if isinstance(value, bytes) else value
+    if len(text) < _LONG_LITERAL or re.search(r"\s", text.strip()):
+        return False
+    counts = Counter(text)
+    entropy = -sum(n / len(text) * math.log2(n / len(text)) for n in counts.values())
+    return entropy > 3.5

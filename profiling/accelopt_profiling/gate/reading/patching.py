@@ -1,0 +1,87 @@
+"""Changes to what is not the file's own: assignments to attributes of imported modules, tensors and frozen names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from accelopt_profiling.gate.reading.finding import StaticFinding
+from accelopt_profiling.gate.reading.names import Names
+
+#: Settings that libraries offer for assignment.
+_SETTINGS = (
+    "torch.backends.",
+    "torch._dynamo.config.",
+    "torch._inductor.config.",
+    "os.environ",
+    "triton.knobs.",
+)
+#: Settings that lower the precision of the framework's own arithmetic.
+_PRECISION = ("allow_tf32", "allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction",
+              "fp32_precision")  # fmt: skip
+
+
+def patching(names: Names) -> Iterator[StaticFinding]:
+    """Assignments, deletions, ``setattr`` and dictionary writes that change an imported module or a shared class."""
+    for node in ast.walk(names.tree):
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete, ast.For, ast.With)):
+            for target in _targets(node):
+                yield from _target(names, target)
+        elif isinstance(node, ast.Call):
+            yield from _call(names, node)
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, (ast.Assign, ast.Delete)):
+        found = list(node.targets)
+    elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.For)):
+        found = [node.target]
+    elif isinstance(node, ast.With):
+        found = [item.optional_vars for item in node.items if item.optional_vars is not None]
+    else:
+        found = []
+    flat: list[ast.expr] = []
+    while found:
+        target = found.pop(0)
+        if isinstance(target, (ast.Tuple, ast.List)):
+            found = [*target.elts, *found]
+        else:
+            flat.append(target)
+    return flat
+
+
+def _target(names: Names, target: ast.expr) -> Iterator[StaticFinding]:
+    if isinstance(target, ast.Attribute):
+        owner = names.dotted(target.value)
+        whole = f"{owner}.{target.attr}"
+        if owner and whole.startswith(_SETTINGS):
+            if target.attr in _PRECISION:
+                yield StaticFinding("low-precision", target.lineno, f"It sets {whole}.")
+        elif owner:
+            yield StaticFinding("patches", target.lineno, f"It changes {whole}, which is not its own.", True)
+        elif target.attr in ("__class__", "__dict__", "__code__", "__defaults__"):
+            yield StaticFinding("patches", target.lineno, f"It replaces `.{target.attr}` of an object.", True)
+    elif isinstance(target, ast.Subscript):
+        inner = target.value
+        if isinstance(inner, ast.Attribute) and inner.attr == "__dict__":
+            yield StaticFinding("patches", target.lineno, "It writes into an object's `__dict__`.", True)
+        elif isinstance(inner, ast.Call) and names.dotted(inner.func) in ("vars", "globals", "locals"):
+            yield StaticFinding("patches", target.lineno, "It writes into a namespace.", True)
+        elif names.dotted(inner) in ("sys.modules", "sys.path_importer_cache"):
+            yield StaticFinding("patches", target.lineno, "It replaces an imported module.", True)
+
+
+def _call(names: Names, node: ast.Call) -> Iterator[StaticFinding]:
+    called = names.dotted(node.func)
+    if called in ("setattr", "delattr", "object.__setattr__", "type.__setattr__") and node.args:
+        owner = names.dotted(node.args[0])
+        if owner and not owner.startswith(_SETTINGS):
+            yield StaticFinding("patches", node.lineno, f"It changes an attribute of {owner}.", True)
+    elif called and called.startswith(("unittest.mock", "mock.")):
+        yield StaticFinding("patches", node.lineno, f"It uses {called}.", True)
+    elif isinstance(node.func, ast.Attribute) and node.func.attr in ("update", "setdefault", "pop", "clear"):
+        inner = node.func.value
+        if isinstance(inner, ast.Attribute) and inner.attr == "__dict__":
+            yield StaticFinding("patches", node.lineno, "It changes an object's `__dict__`.", True)
+        elif names.dotted(inner) == "sys.modules":
+            yield StaticFinding("patches", node.lineno, "It changes the imported modules.", True)

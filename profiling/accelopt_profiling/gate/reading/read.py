@@ -1,0 +1,93 @@
+"""Read a candidate's text before anything of it is run."""
+
+from __future__ import annotations
+
+import ast
+
+from accelopt_profiling.gate.reading.branching import branching
+from accelopt_profiling.gate.reading.escaping import escaping
+from accelopt_profiling.gate.reading.fallback import fallbacks
+from accelopt_profiling.gate.reading.finding import StaticFinding
+from accelopt_profiling.gate.reading.names import Names
+from accelopt_profiling.gate.reading.obfuscation import obfuscation
+from accelopt_profiling.gate.reading.patching import patching
+from accelopt_profiling.gate.reading.precision import low_precision
+from accelopt_profiling.gate.reading.reach import reaching
+from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.problems.recognise import is_main_guard
+
+_READERS = (reaching, patching, obfuscation, fallbacks, branching, escaping, low_precision)
+#: How functions are called that belong to a problem, a test or a benchmark in the kernel's own file.
+_NOT_KERNEL = (
+    "get_inputs",
+    "get_init_inputs",
+    "reference",
+    "forward",
+    "transform_",
+    "test_",
+    "bench",
+    "main",
+    "Model",
+)
+
+
+def read(text: str, original: str = "") -> list[StaticFinding]:
+    """Findings about the code of ``text`` that runs as part of its kernels, in the order of lines.
+
+    The problem's functions, tests and the ``__main__`` block are left out. What ``original`` does as well is no
+    finding about its rewrite: it is told, but is not certain. Text that does not parse gives no finding.
+    """
+    try:
+        found = _read(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    if original and original != text:
+        try:
+            before = {(f.code, f.message) for f in _read(original)}
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            before = set()
+        found = [
+            StaticFinding(f.code, f.line, f.message) if (f.code, f.message) in before else f for f in found
+        ]
+    return sorted(set(found), key=lambda f: (not f.certain, f.line, f.code))
+
+
+def _read(text: str) -> list[StaticFinding]:
+    tree = parse_python(text)
+    names = Names(text, ast.Module(_of_kernels(tree), []))
+    return [finding for reader in _READERS for finding in reader(names)]
+
+
+def _of_kernels(tree: ast.Module) -> list[ast.stmt]:
+    """The statements that run when the kernels are used: all but a problem's functions, tests and the main block,
+    unless something else of the file uses those.
+    """
+    aside = {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        and node.name.startswith(_NOT_KERNEL)
+        and node.name != "ModelNew"
+    }
+    kept = [n for n in tree.body if n not in aside.values() and not _runs_as_main(n)]
+    waiting = list(kept)
+    while waiting:
+        statement = waiting.pop()
+        for inner in ast.walk(statement):
+            if isinstance(inner, ast.Name) and inner.id in aside:
+                node = aside.pop(inner.id)
+                kept.append(node)
+                waiting.append(node)
+    return kept
+
+
+def _runs_as_main(node: ast.stmt) -> bool:
+    """``if __name__ == "__main__":`` and nothing else."""
+    return (
+        is_main_guard(node)
+        and isinstance(node, ast.If)
+        and isinstance(node.test, ast.Compare)
+        and isinstance(node.test.ops[0], ast.Eq)
+        and len(node.test.ops) == 1
+        and not node.orelse
+    )
