@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki.install import emulated
-from accelopt_profiling.nki.instruction import DMA
 from accelopt_profiling.nki.report import quantities
 from accelopt_profiling.nki.time_model.estimate import estimate
-from accelopt_profiling.nki.time_model.hardware import hardware
+from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, hardware
 
 HEADER = """import neuronxcc.nki as nki
 import neuronxcc.nki.isa as nisa
@@ -733,12 +732,9 @@ def counters(text: str, *inputs: Any) -> dict[str, float]:
         exec(compile(text, "case", "exec"), module.__dict__)  # noqa: S102
         module.kernel(*[np.array(i) for i in inputs])
     trace = emulation.machines[-1].trace
-    found = quantities(estimate(trace, hardware("trn1")))
-    values = {name: quantity.value for name, quantity in found.items() if quantity.value is not None}
-    # The time model lets the compiler keep what fits into SBUF, as that of Beta 1 does where it can; a rule changes
-    # what the kernel asks for.
-    values["dma_read_bytes"] = sum(i.bytes for i in trace.instructions if DMA in i.engines)
-    return values
+    # A rule changes what the kernel asks for; what the compiler would make of it is not the question here.
+    found = quantities(estimate(trace, hardware("trn1"), AS_WRITTEN))
+    return {name: quantity.value for name, quantity in found.items() if quantity.value is not None}
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.after], ids=lambda case: f"{case.rule}: {case.name}")

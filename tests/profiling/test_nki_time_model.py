@@ -13,18 +13,20 @@ from nki_source import FIRST_LINE, run
 from accelopt_profiling.nki.instruction import Instruction, Memory, Trace
 from accelopt_profiling.nki.time_model.costs import engine_ns
 from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
-from accelopt_profiling.nki.time_model.hardware import hardware
+from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware
 from accelopt_profiling.targets.load import UnknownTarget
 
 TARGETS = ("trn1", "trn2", "trn3")
 TRN1 = hardware("trn1")
 
 
-def of(body: str, *shapes: tuple[int, ...], target: str = "trn1") -> Estimate:
+def of(
+    body: str, *shapes: tuple[int, ...], target: str = "trn1", compiler: Compiler | None = None
+) -> Estimate:
     inputs = [np.broadcast_to(np.zeros((), np.float32), shape) for shape in shapes]
     outcome = run(body, *inputs, mode="trace")
     assert outcome.fault is None, outcome.fault
-    return estimate(outcome.trace, hardware(target))
+    return estimate(outcome.trace, hardware(target), compiler)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -57,21 +59,23 @@ COSTS: list[tuple[str, str, dict[str, Any], float]] = [
 
 
 @pytest.mark.parametrize(("opcode", "engine", "changes", "cycles"), COSTS)
-def test_costs_are_the_documented_cycles_plus_the_access_latency(
+def test_costs_are_the_documented_cycles_and_what_starting_takes(
     opcode: str, engine: str, changes: dict[str, Any], cycles: float
 ) -> None:
     instruction = Instruction(opcode, (engine,), 1, 128, 512)
     for name, value in changes.items():
         setattr(instruction, name, value)
-    expected = (cycles + TRN1.access_cycles) / TRN1.clocks[engine]
+    overhead = TRN1.scalar_overhead if engine == "ScalarE" else TRN1.vector_overhead
+    expected = (cycles + overhead) / TRN1.clocks[engine]
     assert engine_ns(instruction, engine, TRN1) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("itemsize", "factor"), [(2, 1), (4, 4)])
-def test_a_matmul_takes_a_cycle_per_column_and_pass(itemsize: int, factor: int) -> None:
+def test_a_matmul_takes_a_cycle_per_column_and_an_overhead_per_pass(itemsize: int, factor: int) -> None:
     instruction = Instruction("nc_matmul", ("TensorE",), 1, 128, 512)
     instruction.itemsize, instruction.stationary = itemsize, 128
-    assert engine_ns(instruction, "TensorE", TRN1) == pytest.approx(factor * 512 / 2.8)
+    expected = factor * (512 + TRN1.matmul_overhead) / 2.8
+    assert engine_ns(instruction, "TensorE", TRN1) == pytest.approx(expected)
 
 
 LOOP = """
@@ -155,11 +159,23 @@ PAIRS = {
 }  # fmt: skip
 
 
+#: Rewrites that published profiles show the Beta 1 compiler to make: they pay only where it is not at work.
+DONE_BY_THE_COMPILER = {"broadcast in the loop, or before it"}
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_faster_of_two_versions_comes_out_faster(pair: str, target: str) -> None:
     slow, fast, shapes = PAIRS[pair]
-    assert of(fast, *shapes, target=target).us < 0.97 * of(slow, *shapes, target=target).us
+    compiler = AS_WRITTEN if pair in DONE_BY_THE_COMPILER else None
+    one, other = (of(body, *shapes, target=target, compiler=compiler).us for body in (fast, slow))
+    assert one < 0.97 * other
+
+
+@pytest.mark.parametrize("pair", sorted(DONE_BY_THE_COMPILER))
+def test_what_the_compiler_of_beta_1_does_itself_makes_no_difference(pair: str) -> None:
+    slow, fast, shapes = PAIRS[pair]
+    assert of(fast, *shapes).us == pytest.approx(of(slow, *shapes).us, rel=0.01)
 
 
 def test_an_estimate_is_an_interval_around_its_value() -> None:
@@ -182,7 +198,6 @@ def test_lines_carry_their_own_cost() -> None:
     assert set(plan.lines[work]) == {"ScalarE"}
     assert plan.read_bytes == plan.write_bytes == size
     assert plan.line_descriptors[load] == SHAPE[0] * SHAPE[1] // 1024
-    assert sum(plan.critical.values()) == pytest.approx(plan.total)
 
 
 def test_work_that_depends_on_nothing_overlaps_and_a_chain_does_not() -> None:
@@ -223,7 +238,8 @@ def test_what_does_not_fit_is_spilled_and_paid_for(tiles: int, spills: bool) -> 
     assert plan.residency.saved_bytes == plan.residency.reloaded_bytes
     assert plan.read_bytes == tiles * tile + plan.residency.reloaded_bytes
     room = TRN1.sbuf_usable * 128
-    assert plan.residency.saved_bytes <= max(0, tiles * tile - room) + 2 * tile
+    reserved = TRN1.compiler.reserve_bytes * 128
+    assert plan.residency.saved_bytes <= max(0, tiles * tile - room + reserved) + 2 * tile
 
 
 def test_an_empty_trace_takes_no_time() -> None:

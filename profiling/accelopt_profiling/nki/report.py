@@ -43,9 +43,9 @@ def quantities(answer: Estimate) -> dict[str, Quantity]:
     for name, size in (("spill", plan.residency.saved_bytes), ("reload", plan.residency.reloaded_bytes)):
         if size:
             found[f"{name}_bytes"] = estimated(size, 0, 2 * size, "B")
-    for engine, share in answer.busy.items():
-        if plan.busy[engine]:
-            found[f"{engine} busy"] = _interval(answer, share * answer.us)
+    for engine, ns in plan.busy.items():
+        if ns:
+            found[f"{engine} busy"] = _interval(answer, ns / 1000)
     return found
 
 

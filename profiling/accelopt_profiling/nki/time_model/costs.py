@@ -1,8 +1,8 @@
 """How long one instruction keeps its engine busy.
 
 Formulas: the docstrings of the ``nki.isa`` stub up to Neuron SDK 2.26.1 (engine cycles for back-to-back instructions
-of one shape), plus the access latency that the documentation gives for each instruction. A division is not in
-them; it is taken to cost what the reciprocal does.
+of one shape), plus what starting an instruction costs on each engine. A division is not in them; it is taken to cost
+what the reciprocal does.
 """
 
 from __future__ import annotations
@@ -11,25 +11,31 @@ from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, TENSOR, Instructi
 from accelopt_profiling.nki.time_model.hardware import Hardware
 
 
-def engine_ns(instruction: Instruction, engine: str, hardware: Hardware) -> float:
-    """Nanoseconds that ``instruction`` occupies the compute engine ``engine``."""
-    return _cycles(instruction, engine, hardware) / hardware.clocks[engine]
+def engine_ns(
+    instruction: Instruction, engine: str, hardware: Hardware, psum_inputs: int | None = None
+) -> float:
+    """Nanoseconds that ``instruction`` occupies the compute engine ``engine``.
+
+    ``psum_inputs`` overrides how many of its operands lie in PSUM.
+    """
+    if psum_inputs is None:
+        psum_inputs = instruction.psum_inputs
+    return _cycles(instruction, engine, hardware, psum_inputs) / hardware.clocks[engine]
 
 
-def _cycles(i: Instruction, engine: str, hardware: Hardware) -> float:
+def _cycles(i: Instruction, engine: str, hardware: Hardware, psum_inputs: int) -> float:
     least, n = hardware.min_cycles, float(i.free)
     if engine == TENSOR:
         return _matmul(i, hardware)
     if engine == GPSIMD:
         return hardware.gpsimd_overhead + n * (2 if i.opcode in ("tensor_tensor", "divide") else 1)
-    overhead = hardware.access_cycles
     if engine == SCALAR:
         extra = 64 if i.opcode == "activation_reduce" else 0
-        return max(least, n) + extra + overhead
+        return max(least, n) + extra + hardware.scalar_overhead
     match i.opcode:
-        case "tensor_tensor" | "select" | "tensor_tensor_scan" | "tensor_copy_predicated":
-            factor = 1.0 if i.psum_inputs == 1 and i.opcode != "tensor_tensor_scan" else 2.0
-        case "scalar_tensor_tensor":
+        case "tensor_tensor" | "select" | "tensor_copy_predicated":
+            factor = 1.0 if psum_inputs == 1 else 2.0
+        case "tensor_tensor_scan" | "scalar_tensor_tensor":
             factor = 2.0
         case "reciprocal" | "divide_scalar":
             factor = hardware.reciprocal_cycles
@@ -41,17 +47,18 @@ def _cycles(i: Instruction, engine: str, hardware: Hardware) -> float:
             factor = 0.5 if i.itemsize == 2 else 1.0
         case _:
             factor = 1.0
-    return max(least, factor * n) + overhead
+    return max(least, factor * n) + hardware.vector_overhead
 
 
 def _matmul(i: Instruction, hardware: Hardware) -> float:
     passes = 1.0
     if i.itemsize >= 4:
         passes = hardware.fp32_onezero_passes if i.onezero else hardware.fp32_passes
-    return passes * max(min(hardware.min_cycles, float(i.stationary)), float(i.free))
+    columns = max(min(hardware.min_cycles, float(i.stationary)), float(i.free))
+    return passes * (columns + hardware.matmul_overhead)
 
 
-def dma_ns(instruction: Instruction, hardware: Hardware) -> float:
-    """Nanoseconds that a transfer occupies all DMA queues together: its bytes, and a fixed cost per contiguous run."""
-    moving = instruction.bytes / hardware.dma_gbps
-    return moving + instruction.descriptors * hardware.descriptor_ns / hardware.dma_queues
+def dma_ns(size: int, descriptors: int, hardware: Hardware) -> float:
+    """Nanoseconds that a transfer of ``size`` bytes occupies all DMA queues together: its bytes, and a fixed cost for
+    each contiguous piece."""
+    return size / hardware.dma_gbps + descriptors * hardware.descriptor_ns / hardware.dma_queues

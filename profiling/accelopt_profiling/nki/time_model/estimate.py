@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from accelopt_profiling.nki.instruction import DMA, Trace
-from accelopt_profiling.nki.time_model.hardware import Hardware
+from accelopt_profiling.nki.instruction import COMPUTE_ENGINES, DMA, Trace
+from accelopt_profiling.nki.time_model.explain import Path, Wait, critical_path, waits
+from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.schedule import Schedule, schedule
 
 
 @dataclass
 class Estimate:
-    """Times in microseconds; ``percent_of_peak`` is 0..100 against the roofline of ``roofline_us``."""
+    """Times in microseconds; ``percent_of_peak`` is 0..100 against the roofline of ``roofline_us``.
+
+    ``critical`` is the engine with the most work, ``busy`` each engine's share of the time (0..1), ``waits`` where
+    the critical engine stands still and for what, ``path`` what the critical path runs through.
+    """
 
     us: float
     low_us: float
@@ -20,20 +25,27 @@ class Estimate:
     percent_of_peak: float
     bound: str
     schedule: Schedule
-    busy: dict[str, float] = field(default_factory=dict)  # engine -> share of the time, 0..1
+    critical: str = DMA
+    busy: dict[str, float] = field(default_factory=dict)
+    waits: list[Wait] = field(default_factory=list)
+    path: Path = field(default_factory=lambda: Path({}, {}))
 
 
-def estimate(trace: Trace, hardware: Hardware) -> Estimate:
-    """The model's answer for one launch (or several, one after another) recorded in ``trace``."""
-    plan = schedule(trace.instructions, hardware)
-    us = plan.total / 1000 * hardware.scale
+def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None) -> Estimate:
+    """The model's answer for one launch (or several, one after another) recorded in ``trace``.
+
+    ``compiler`` says what is done to the program before it runs; by default what the hardware's usual one does.
+    """
+    plan = schedule(trace.instructions, hardware, compiler)
+    us = plan.total / 1000
     roofline = roofline_us(trace, hardware)
     busiest = max(plan.busy, key=lambda e: plan.busy[e])
-    bound = "memory" if busiest == DMA else busiest
+    latency = dict.fromkeys(COMPUTE_ENGINES, hardware.semaphore_ns) | {DMA: hardware.dma_latency_ns}
     return Estimate(
         us, us * hardware.low, us * hardware.high, roofline, min(100.0, 100 * roofline / us) if us else 0.0,
-        bound, plan,
+        "memory" if busiest == DMA else busiest, plan, busiest,
         {e: t / plan.total if plan.total else 0.0 for e, t in plan.busy.items()},
+        waits(plan, busiest), critical_path(plan, latency),
     )  # fmt: skip
 
 

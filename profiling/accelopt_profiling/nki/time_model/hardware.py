@@ -11,8 +11,35 @@ from accelopt_profiling.targets.load import UnknownTarget, load_target, target_n
 
 
 @dataclass(frozen=True)
+class Compiler:
+    """What the compiler does to a program, as far as it is known; ``compiler`` in the target's file tells the sources.
+
+    ``lookahead`` and ``transfers_ahead`` are how many instructions back an idle gap of a compute engine, or of the DMA
+    queues, may still be filled. ``buffers`` is how many tiles of one allocation the compiler keeps for each that is
+    alive at once. ``reserve_bytes`` (per partition) stay free where tiles are spilled, so that transfers can run ahead.
+    """
+
+    shares_values: bool = False
+    streams_loads: bool = False
+    spills: bool = False
+    psum_operands: bool = False
+    scalar_first: bool = False
+    buffers: float = 2.0
+    reserve_bytes: int = 0
+    lookahead: int = 0
+    transfers_ahead: int = 512
+
+
+#: No compiler: a program runs as it is written. Loads and stores are issued by different rings all the same.
+AS_WRITTEN = Compiler()
+
+
+@dataclass(frozen=True)
 class Hardware:
-    """One NeuronCore of a generation. Bandwidths in GB/s, clocks in GHz, times in ns, costs in engine cycles."""
+    """One NeuronCore of a generation. Bandwidths in GB/s, clocks in GHz, times in ns, costs in engine cycles.
+
+    ``compiler`` is that of the dialect kernels for this generation are usually written in.
+    """
 
     name: str
     title: str
@@ -27,19 +54,18 @@ class Hardware:
     dma_gbps: float
     descriptor_ns: float
     dma_latency_ns: float
-    dma_element_ns: float
     min_cycles: float
-    access_cycles: float
+    vector_overhead: float
+    scalar_overhead: float
+    matmul_overhead: float
     semaphore_ns: float
     gpsimd_overhead: float
     reciprocal_cycles: float
     fp32_passes: float
     fp32_onezero_passes: float
-    reuses_loads: bool
-    spills: bool
-    scale: float
     low: float
     high: float
+    compiler: Compiler
 
 
 @lru_cache(maxsize=16)
@@ -69,13 +95,14 @@ def hardware(name: str) -> Hardware:
         clocks={engine: entry["value"] for engine, entry in data["clock_ghz"].items()},
         hbm_gbps=value("peaks", "hbm_gbps"), fp32_tflops=value("peaks", "matmul_fp32_tflops"),
         bf16_tflops=value("peaks", "matmul_bf16_tflops"), dma_queues=value("dma", "queues"),
-        dma_gbps=value("dma", "gbps"),
-        descriptor_ns=value("dma", "descriptor_ns"), dma_latency_ns=value("dma", "latency_ns"),
-        dma_element_ns=value("dma", "element_ns"), min_cycles=value("cost", "min_cycles"),
-        access_cycles=value("cost", "access_cycles"), semaphore_ns=value("cost", "semaphore_ns"),
+        dma_gbps=value("dma", "gbps"), descriptor_ns=value("dma", "descriptor_ns"),
+        dma_latency_ns=value("dma", "latency_ns"), min_cycles=value("cost", "min_cycles"),
+        vector_overhead=value("cost", "vector_overhead_cycles"),
+        scalar_overhead=value("cost", "scalar_overhead_cycles"),
+        matmul_overhead=value("cost", "matmul_overhead_cycles"), semaphore_ns=value("cost", "semaphore_ns"),
         gpsimd_overhead=value("cost", "gpsimd_overhead_cycles"),
         reciprocal_cycles=value("cost", "reciprocal_cycles_per_element"), fp32_passes=value("cost", "fp32_passes"),
-        fp32_onezero_passes=value("cost", "fp32_onezero_passes"), reuses_loads=value("compiler", "reuses_loads"),
-        spills=value("compiler", "spills"), scale=value("interval", "scale"), low=value("interval", "low"),
-        high=value("interval", "high"),
+        fp32_onezero_passes=value("cost", "fp32_onezero_passes"),
+        low=value("interval", "low"), high=value("interval", "high"),
+        compiler=Compiler(**{key: entry["value"] for key, entry in data["compiler"].items()}),
     )  # fmt: skip

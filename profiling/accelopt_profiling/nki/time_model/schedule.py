@@ -1,189 +1,323 @@
-"""A schedule of a trace: engines in program order, DMA queues, data dependencies, room on the chip.
+"""A schedule of a program: engines, DMA queues, data dependencies, room on the chip.
 
-Engines are in-order queues. A transfer is cut over all DMA queues, so the queues together are one resource; loads and
-stores are issued by different rings and overtake each other, sharing the bandwidth.
+Each engine is a lane. A step starts when its operands are there (the end of what writes them, and a semaphore's or a
+DMA's latency), when the room it needs is free, and when its lane is. Lanes are filled in program order, but a step
+may use an idle gap that lies at most ``lookahead`` instructions back: compilers move instructions that far, DMA
+queues overtake each other. A transfer is cut over all DMA queues, so these together are one lane.
+
+Loops are followed until they advance by the same time in every iteration; the other iterations are copies of the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.instruction import COMPUTE_ENGINES, DMA, TENSOR, Instruction
-from accelopt_profiling.nki.time_model.costs import dma_ns, engine_ns
-from accelopt_profiling.nki.time_model.hardware import Hardware
-from accelopt_profiling.nki.time_model.residency import Placed, Residency, place
+from accelopt_profiling.nki.instruction import COMPUTE_ENGINES, DMA, TENSOR, Instruction, Memory, Place
+from accelopt_profiling.nki.time_model.compiler import operands_in_psum, share
+from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
+from accelopt_profiling.nki.time_model.loops import Part, find_loops
+from accelopt_profiling.nki.time_model.placement import Residency, place
+from accelopt_profiling.nki.time_model.step import Step, Steps
+
+#: Why a step did not start earlier: nothing held it, its operands, the room it writes to, or its own engine.
+NOTHING, OPERAND, ROOM, QUEUE = range(4)
+
+#: An iteration that differs from the one before by less than this share of its time is taken for the same.
+_SAME = 0.002
+#: A loop has settled when this many iterations in a row (or pairs, or fours of them) took the same time.
+_PERIODS = (1, 2, 4)
+_GAPS = 64
+
+
+#: When each lane is free, and how long it has been busy.
+_Ends = dict[str, tuple[float, float]]
 
 
 @dataclass
 class Schedule:
-    """When everything ends, how busy each engine was, and what each source line kept busy (times in ns)."""
+    """When everything ends, how busy each engine was, and what each source line kept busy (times in ns).
+
+    ``start``, ``end``, ``cause`` (position of what was waited for, or -1) and ``why`` are per step of
+    ``residency.order``. A step's result can be used some latency after ``end``. ``followed`` counts the steps that
+    were scheduled one by one; the rest are iterations of loops that had settled.
+    """
 
     residency: Residency
     total: float = 0.0
     busy: dict[str, float] = field(default_factory=lambda: dict.fromkeys((*COMPUTE_ENGINES, DMA), 0.0))
     lines: dict[int, dict[str, float]] = field(default_factory=dict)  # line -> engine -> ns busy
-    critical: dict[int, float] = field(default_factory=dict)  # line -> ns on the critical path
-    waits: dict[str, float] = field(default_factory=dict)  # engine -> ns of the critical path it ran
     line_bytes: dict[int, int] = field(default_factory=dict)
     line_descriptors: dict[int, int] = field(default_factory=dict)
     read_bytes: int = 0
     write_bytes: int = 0
     instructions: dict[str, int] = field(default_factory=dict)
+    start: list[float] = field(default_factory=list)
+    end: list[float] = field(default_factory=list)
+    cause: list[int] = field(default_factory=list)
+    why: list[int] = field(default_factory=list)
+    loops: list[Part] = field(default_factory=list)
+    followed: int = 0
 
 
-class _History:
-    """The last writes to a tile and the reads since then: (box, when visible, position)."""
+def schedule(
+    instructions: list[Instruction], hardware: Hardware, compiler: Compiler | None = None
+) -> Schedule:
+    """Let the compiler have its way, place the tiles, run the program through the engines, and tell when it ends.
 
-    __slots__ = ("reads", "writes")
-
-    def __init__(self) -> None:
-        self.writes: list[tuple[Box | None, float, int]] = []
-        self.reads: list[tuple[Box | None, float, int]] = []
-
-
-@dataclass
-class _Done:
-    engine: str
-    duration: float
-    line: int
-    visible: float
-    cause: int
-
-
-def schedule(instructions: list[Instruction], hardware: Hardware) -> Schedule:
-    """Place the tiles, run the instructions through the machine's queues, and tell when they end."""
-    result = Schedule(place(instructions, hardware))
-    _Queues(hardware, result).run(result.residency.order)
+    ``compiler`` defaults to that of the hardware's usual dialect.
+    """
+    compiler = compiler or hardware.compiler
+    pricing = Steps(hardware, compiler)
+    steps, reused = pricing.of(instructions), 0
+    if compiler.shares_values:
+        steps, reused = share(steps, hardware)
+    if compiler.psum_operands:
+        operands_in_psum(steps, pricing)
+    residency = place(steps, pricing)
+    residency.reused_bytes = reused
+    result = Schedule(residency, loops=find_loops([step.key for step in residency.order]))
+    _count(result)
+    _Run(result, hardware, compiler).follow()
     return result
 
 
-class _Queues:
-    def __init__(self, hardware: Hardware, result: Schedule) -> None:
-        self.hardware, self.result = hardware, result
-        self.free = dict.fromkeys((*COMPUTE_ENGINES, "load", "store"), 0.0)
-        self.last = dict.fromkeys(self.free, -1)
-        self.moved = 0.0  # work given to the DMA queues so far
-        self.history: dict[Hashable, _History] = {}
-        self.done: list[_Done] = []
+def _count(result: Schedule) -> None:
+    kinds: dict[int, list[int]] = {}
+    first: dict[int, Step] = {}
+    for step in result.residency.order:
+        kinds.setdefault(step.key, [0])[0] += 1
+        first.setdefault(step.key, step)
+    for key, (count,) in kinds.items():
+        step = first[key]
+        line, ns = step.line, step.ns * count
+        result.busy[step.engine] += ns
+        result.instructions[step.engine] = result.instructions.get(step.engine, 0) + count
+        on_line = result.lines.setdefault(line, {})
+        on_line[step.engine] = on_line.get(step.engine, 0.0) + ns
+        if step.engine == DMA:
+            size = step.bytes * count
+            result.line_bytes[line] = result.line_bytes.get(line, 0) + size
+            result.line_descriptors[line] = result.line_descriptors.get(line, 0) + step.descriptors * count
+            if step.loads:
+                result.read_bytes += size
+            else:
+                result.write_bytes += size
 
-    def run(self, order: list[Placed]) -> None:
-        for placed in order:
-            self._issue(placed)
-        self._walk_back()
 
-    def _issue(self, placed: Placed) -> None:
-        instruction = placed.instruction
-        ready, cause = self._ready(placed)
-        if instruction.engines[0] == DMA:
-            engine, duration, latency = DMA, dma_ns(instruction, self.hardware), self.hardware.dma_latency_ns
-            queue = "load" if instruction.opcode in ("load", "reload") else "store"
-            self._count_transfer(instruction, queue)
-        else:
-            engine, duration = self._choose(instruction, ready)
-            queue, latency = engine, self.hardware.semaphore_ns
-        start = max(self.free[queue], ready)
-        if self.free[queue] >= ready:
-            cause = self.last[queue]
-        end = start + duration
-        if engine == DMA:
-            self.moved += duration
-            end = max(end, self.moved)
-        self.free[queue] = end
-        position = len(self.done)
-        self.last[queue] = position
-        visible = end + latency
-        self._remember(placed, visible, position)
-        self.done.append(_Done(engine, duration, instruction.line, visible, cause))
-        result = self.result
-        result.busy[engine] += duration
-        result.instructions[engine] = result.instructions.get(engine, 0) + 1
-        on_line = result.lines.setdefault(instruction.line, {})
-        on_line[engine] = on_line.get(engine, 0.0) + duration
-        result.total = max(result.total, visible)
+class _Lane:
+    """One engine: when it is free, and the gaps that can still be filled (from, to, made at, after which step)."""
 
-    def _choose(self, instruction: Instruction, ready: float) -> tuple[str, float]:
-        """The engine that would finish first, of those the instruction may run on."""
-        options = [(e, engine_ns(instruction, e, self.hardware)) for e in instruction.engines]
-        if len(options) == 1:
-            return options[0]
-        return min(options, key=lambda option: max(self.free[option[0]], ready) + option[1])
+    __slots__ = ("busy", "end", "gaps", "last", "used")
 
-    def _ready(self, placed: Placed) -> tuple[float, int]:
-        """When the operands and the room are there, and which instruction that depends on."""
-        ready, cause = 0.0, -1
-        instruction = placed.instruction
-        for position in placed.after:
-            if position >= 0 and self.done[position].visible > ready:
-                ready, cause = self.done[position].visible, position
-        reads = [r for r in instruction.reads if not r[0].constant]
-        for (_, box), name in zip(reads, placed.reads, strict=True):
-            for seen, visible, position in self._of(name).writes:
-                if visible > ready and _overlap(seen, box):
-                    ready, cause = visible, position
-        for (_, box), name in zip(instruction.writes, placed.writes, strict=False):
-            if name is None:
+    def __init__(self) -> None:
+        self.end, self.busy, self.last, self.used = 0.0, 0.0, -1, False
+        self.gaps: list[tuple[float, float, int, int]] = []
+
+    def take(self, ready: float, ns: float, position: int, lookahead: int) -> tuple[float, int]:
+        """The start of a step that is ready at ``ready``, and the step before it on the lane, if it waited for it."""
+        gaps = self.gaps
+        self.used = True
+        self.busy += ns
+        if gaps:
+            while gaps and gaps[0][2] < position - lookahead:
+                del gaps[0]
+            for at, (low, high, made, behind) in enumerate(gaps):
+                start = low if low > ready else ready
+                if start + ns <= high:
+                    del gaps[at]
+                    if high - start - ns > 1.0:
+                        gaps.insert(at, (start + ns, high, made, position))
+                    if start - low > 1.0:
+                        gaps.insert(at, (low, start, made, behind))
+                    return start, behind if low > ready else -1
+        before = self.last
+        start, waited = (self.end, before) if self.end > ready else (ready, -1)
+        if lookahead and start > self.end + 1.0:
+            gaps.append((self.end, start, position, before))
+            if len(gaps) > _GAPS:
+                del gaps[0]
+        self.end, self.last = start + ns, position
+        return start, waited
+
+    def shift(self, ns: float, steps: int) -> None:
+        self.end += ns
+        self.last += steps
+        self.gaps = [
+            (low + ns, high + ns, made + steps, behind + steps) for low, high, made, behind in self.gaps
+        ]
+
+
+class _Run:
+    def __init__(self, result: Schedule, hardware: Hardware, compiler: Compiler) -> None:
+        self.result, self.hardware = result, hardware
+        self.steps = result.residency.order
+        self.predecessor = result.residency.predecessor
+        self.lookahead, self.transfers_ahead = compiler.lookahead, compiler.transfers_ahead
+        self.lanes = {engine: _Lane() for engine in (*COMPUTE_ENGINES, DMA)}
+        self.start, self.end, self.cause, self.why = result.start, result.end, result.cause, result.why
+        self.seen: list[float] = []  # when a step's result can be used
+        self.written: dict[Place, tuple[list[int], list[Box]]] = defaultdict(lambda: ([], []))
+        self.read: dict[Place, tuple[list[int], list[Box]]] = defaultdict(lambda: ([], []))
+        for position, step in enumerate(self.steps):
+            for regions, uses in ((step.reads, self.read), (step.writes, self.written)):
+                for where, box in regions:
+                    positions, boxes = uses[where]
+                    positions.append(position)
+                    boxes.append(box)
+        self.unread = {p for p in self.written if p.memory is Memory.HBM and p not in self.read}
+
+    def follow(self) -> None:
+        """Schedule all steps."""
+        self._parts(self.result.loops)
+        self.result.total = max(self.seen, default=0.0)
+
+    def _parts(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            if part.body:
+                self._loop(part)
+            else:
+                self._issue(len(self.seen))
+
+    def _loop(self, loop: Part) -> None:
+        size, at = loop.size // loop.count, 0
+        ends: list[_Ends] = [self._ends()]
+        used_before = {name for name, lane in self.lanes.items() if lane.used}
+        for lane in self.lanes.values():
+            lane.used = False
+        while at < loop.count:
+            self._parts(loop.body)
+            at += 1
+            ends.append(self._ends())
+            for period in _PERIODS:
+                left = (loop.count - at) // period
+                if left and (advance := self._advance(ends, period)) is not None:
+                    self._skip(size * period, left, advance)
+                    at += left * period
+                    ends = [self._ends()]
+                    break
+        for name in used_before:
+            self.lanes[name].used = True
+
+    def _ends(self) -> _Ends:
+        return {name: (lane.end, lane.busy) for name, lane in self.lanes.items()}
+
+    def _advance(self, ends: list[_Ends], period: int) -> float | None:
+        """The time that every lane in use advanced by in each of the last two periods, if it is the same."""
+        if len(ends) < 2 * period + 1:
+            return None
+        now, before, earlier = ends[-1], ends[-1 - period], ends[-1 - 2 * period]
+        used = [name for name, lane in self.lanes.items() if lane.used]
+        most = max(now[name][0] - before[name][0] for name in used)
+        for name in used:
+            last, past = now[name][0] - before[name][0], before[name][0] - earlier[name][0]
+            if abs(last - most) > _SAME * most or abs(past - most) > _SAME * most:
+                return None
+            if last < (now[name][1] - before[name][1]) * (1 - _SAME):
+                return None  # its work went to gaps before the loop
+        return most
+
+    def _skip(self, size: int, times: int, advance: float) -> None:
+        """Append ``times`` copies of the last ``size`` steps, each ``advance`` ns later than the one before."""
+        start, end, seen = self.start[-size:], self.end[-size:], self.seen[-size:]
+        cause, why = self.cause[-size:], self.why[-size:]
+        for n in range(1, times + 1):
+            later, further = n * advance, n * size
+            self.start += [t + later for t in start]
+            self.end += [t + later for t in end]
+            self.seen += [t + later for t in seen]
+            self.cause += [c + further if c >= 0 else c for c in cause]
+            self.why += why
+        for lane in self.lanes.values():
+            if lane.used:
+                lane.shift(times * advance, times * size)
+
+    def _issue(self, position: int) -> None:
+        step = self.steps[position]
+        self.result.followed += 1
+        ready, cause, why = self._ready(step, position)
+        engine, ns = step.engine, step.ns
+        ahead = self.transfers_ahead if engine == DMA else self.lookahead
+        start, waited = self.lanes[engine].take(ready, ns, position, ahead)
+        if waited >= 0:
+            cause, why = waited, QUEUE
+        latency = self.hardware.dma_latency_ns if engine == DMA else self.hardware.semaphore_ns
+        self.start.append(start)
+        self.end.append(start + ns)
+        self.seen.append(start + ns + latency)
+        self.cause.append(cause)
+        self.why.append(why)
+
+    def _ready(self, step: Step, position: int) -> tuple[float, int, int]:
+        """When the operands and the room are there, and which step that depends on."""
+        seen = self.seen
+        ready, cause, why = 0.0, -1, NOTHING
+        if step.after >= 0:
+            ready, cause, why = seen[step.after], step.after, ROOM
+        for where, box in step.reads:
+            if where not in self.written:
                 continue
-            past = self._of(name)
-            for seen, visible, position in (*past.writes, *past.reads):
-                if visible > ready and _overlap(seen, box):
-                    if instruction.accumulate and self.done[position].engine == TENSOR:
-                        continue  # products that add up in PSUM follow each other without waiting
-                    ready, cause = visible, position
-        return ready, cause
-
-    def _remember(self, placed: Placed, visible: float, position: int) -> None:
-        instruction = placed.instruction
-        reads = [r for r in instruction.reads if not r[0].constant]
-        for (_, box), name in zip(reads, placed.reads, strict=True):
-            past = self._of(name)
-            past.reads = [r for r in past.reads if r[0] != box]  # a later read of the same place covers it
-            past.reads.append((box, visible, position))
-        if not instruction.writes:
-            for name in placed.writes:  # a reload brings the whole tile back
-                self._of(name).writes.append((None, visible, position))
-        for (_, box), name in zip(instruction.writes, placed.writes, strict=False):
-            if name is None:
+            positions, boxes = self.written[where]
+            at = bisect_left(positions, position) - 1
+            while at >= 0:
+                writer, region = positions[at], boxes[at]
+                if _overlap(region, box):
+                    if seen[writer] > ready:
+                        ready, cause, why = seen[writer], writer, OPERAND
+                    if _inside(box, region):
+                        break
+                at -= 1
+        for where, box in step.writes:
+            if where in self.unread:
                 continue
-            past = self._of(name)
-            past.writes = [w for w in past.writes if w[0] is not None and not _inside(w[0], box)]
-            past.writes.append((box, visible, position))
-            past.reads = [r for r in past.reads if not _overlap(r[0], box)]
+            positions, boxes = self.written[where]
+            at = bisect_left(positions, position) - 1
+            covered = -1
+            if at < 0:
+                earlier = self.predecessor.get(where)
+                if earlier is not None:
+                    for user in self._last_users(earlier, position):
+                        if seen[user] > ready:
+                            ready, cause, why = seen[user], user, ROOM
+            while at >= 0:
+                writer, region = positions[at], boxes[at]
+                if _overlap(region, box):
+                    follows = step.accumulate and self.steps[writer].engine == TENSOR
+                    if (
+                        seen[writer] > ready and not follows
+                    ):  # products that add up in PSUM follow without waiting
+                        ready, cause, why = seen[writer], writer, ROOM
+                    if _inside(box, region):
+                        covered = writer
+                        break
+                at -= 1
+            if where in self.read:
+                positions, boxes = self.read[where]
+                at = bisect_left(positions, position) - 1
+                while at >= 0 and positions[at] > covered:
+                    reader = positions[at]
+                    if seen[reader] > ready and _overlap(boxes[at], box):
+                        ready, cause, why = seen[reader], reader, ROOM
+                    at -= 1
+        return ready, cause, why
 
-    def _of(self, name: Hashable) -> _History:
-        found = self.history.get(name)
-        if found is None:
-            found = self.history[name] = _History()
-        return found
-
-    def _count_transfer(self, instruction: Instruction, queue: str) -> None:
-        result, line = self.result, instruction.line
-        result.line_bytes[line] = result.line_bytes.get(line, 0) + instruction.bytes
-        result.line_descriptors[line] = result.line_descriptors.get(line, 0) + instruction.descriptors
-        if queue == "load":
-            result.read_bytes += instruction.bytes
-        else:
-            result.write_bytes += instruction.bytes
-
-    def _walk_back(self) -> None:
-        """Follow the causes from the last instruction to the first: what the time was spent on, line by line."""
-        at = max(range(len(self.done)), key=lambda n: self.done[n].visible, default=-1)
-        result = self.result
-        while at >= 0:
-            one = self.done[at]
-            before = self.done[one.cause].visible if one.cause >= 0 else 0.0
-            spent = max(one.visible - before, 0.0)
-            result.critical[one.line] = result.critical.get(one.line, 0.0) + spent
-            result.waits[one.engine] = result.waits.get(one.engine, 0.0) + spent
-            at = one.cause
+    def _last_users(self, tile: Place, position: int) -> list[int]:
+        users = [*self.written[tile][0][-2:], *(self.read[tile][0][-6:] if tile in self.read else ())]
+        return [user for user in users if user < position]
 
 
-def _overlap(a: Box | None, b: Box | None) -> bool:
-    if a is None or b is None:
-        return True
-    return all(x < w and z < y for (x, y), (z, w) in zip(a, b, strict=False))
+def _overlap(a: Box, b: Box) -> bool:
+    for (low, high), (other_low, other_high) in zip(a, b, strict=False):
+        if low >= other_high or other_low >= high:
+            return False
+    return True
 
 
 def _inside(inner: Box, outer: Box) -> bool:
-    return all(a >= c and b <= d for (a, b), (c, d) in zip(inner, outer, strict=False))
+    for (low, high), (outer_low, outer_high) in zip(inner, outer, strict=False):
+        if low < outer_low or high > outer_high:
+            return False
+    return True

@@ -1,0 +1,188 @@
+"""What the compiler of the Beta 1 dialect is known to do to a program before it runs; each can be switched off.
+
+Evidence: published profiles of the NKIBench baselines (bytes moved per memory, products that transpose), which differ
+from what the kernels ask for. What is applied per target stands in its file ("compiler").
+
+- A value that is computed again from the same data is kept instead (``share``): repeated loads, transposes through
+  TensorE, broadcasts, and products of two loaded tiles. Transposes that the compiler makes itself for ``nl.matmul``
+  are not shared, and repeated loads only where the tiles fit.
+- Results of ScalarE that one ``tensor_tensor`` reads lie in PSUM, where reading is cheaper (``operands_in_psum``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+
+from accelopt_profiling.nki.coverage import Box
+from accelopt_profiling.nki.instruction import SCALAR, Memory, Place
+from accelopt_profiling.nki.time_model.hardware import Hardware
+from accelopt_profiling.nki.time_model.step import Step, Steps
+
+_SHAREABLE = ("load", "nc_matmul", "tensor_copy", "tensor_tensor")
+
+
+def operands_in_psum(steps: list[Step], pricing: Steps) -> None:
+    """Let ``tensor_tensor`` read from PSUM what ScalarE computes for it alone, where it fits a bank."""
+    bank = pricing.hardware.limits.psum_bank_bytes
+    readers: dict[Place, list[Step]] = defaultdict(list)
+    writers: dict[Place, int] = defaultdict(int)
+    for step in steps:
+        for place, _ in step.reads:
+            readers[place].append(step)
+        for place, _ in step.writes:
+            writers[place] += 1
+    for step in steps:
+        if step.opcode != "tensor_scalar" or step.engine != SCALAR or len(step.writes) != 1:
+            continue
+        place = step.writes[0][0]
+        if place.memory is not Memory.SBUF or place.free_bytes > bank or writers[place] != 1:
+            continue
+        if len(readers[place]) == 1 and readers[place][0].opcode == "tensor_tensor":
+            reader = readers[place][0]
+            if reader.instruction is not None and not reader.instruction.psum_inputs:
+                pricing.price(reader, 1)
+
+
+class _Value:
+    """What is known of a tile's content: how each part of it was computed."""
+
+    __slots__ = ("last_write", "parts", "resolved", "same")
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Box, Hashable]] = []
+        self.last_write = -1
+        self.resolved = False
+        self.same: Hashable = None  # equal for tiles with equal content; None: not known to repeat
+
+
+def share(steps: list[Step], hardware: Hardware) -> tuple[list[Step], int]:
+    """Drop steps that compute again what a tile already holds, and let readers use that tile.
+
+    Returns the steps that are left and the bytes of loads that were dropped.
+    """
+    sharing = _Sharing(steps)
+    sharing.number_values()
+    sharing.keep_repeated_loads_that_do_not_fit(hardware.sbuf_usable)
+    return sharing.apply()
+
+
+class _Sharing:
+    def __init__(self, steps: list[Step]) -> None:
+        self.steps = steps
+        self.values: dict[Place, _Value] = {}
+        self.first: dict[
+            Hashable, tuple[Hashable, Place]
+        ] = {}  # content -> its number, the tile that has it first
+        self.instead: dict[Place, Place] = {}
+        for number, step in enumerate(steps):
+            for place, _ in step.writes:
+                self.values.setdefault(place, _Value()).last_write = number
+        #: Lines of products that are not transposes: a transpose on such a line belongs to ``nl.matmul``.
+        self.products = {
+            s.line for s in steps
+            if s.opcode == "nc_matmul" and s.instruction is not None
+            and not s.instruction.transpose and not s.instruction.onezero
+        }  # fmt: skip
+
+    def number_values(self) -> None:
+        for number, step in enumerate(self.steps):
+            for place, _ in step.reads:
+                self._resolve(place, number)
+            key = self._key(step)
+            for place, box in step.writes:
+                self.values[place].parts.append((box, key))
+
+    def _resolve(self, place: Place, number: int) -> Hashable:
+        """The content of a tile at its first read; a tile that is written again later has none that repeats."""
+        value = self.values.get(place)
+        if value is None:
+            return None
+        if not value.resolved:
+            value.resolved = True
+            written = value.last_write < number and place.memory is not Memory.HBM
+            if written and value.parts and all(key is not None for _, key in value.parts):
+                content = (place.shape, place.free_bytes, place.memory, tuple(value.parts))
+                found = self.first.get(content)
+                if found is None:
+                    found = self.first[content] = (len(self.first), place)
+                else:
+                    self.instead[place] = found[1]
+                value.same = found[0]
+        return value.same
+
+    def _key(self, step: Step) -> Hashable:
+        instruction = step.instruction
+        if step.opcode not in _SHAREABLE or step.accumulate or instruction is None:
+            return None
+        if step.opcode == "load":
+            source = instruction.reads[0][0]
+            if source.constant and instruction.pattern is not None:
+                return (source, instruction.pattern)
+            return None
+        made_for_product = step.line in self.products and step.opcode != "tensor_tensor"
+        if made_for_product or (
+            step.opcode == "nc_matmul" and not (instruction.transpose or instruction.onezero)
+        ):
+            return None
+        operands: list[Hashable] = []
+        for place, box in instruction.reads:
+            if place.constant:
+                operands.append((place, box))
+                continue
+            same = self.values[place].same if place in self.values else None
+            if same is None:
+                return None
+            operands.append((same, box))
+        line = step.line if step.opcode == "tensor_tensor" else 0
+        return (step.opcode, line, tuple(operands))
+
+    def keep_repeated_loads_that_do_not_fit(self, room: int) -> None:
+        loaded = {p for s in self.steps if s.opcode == "load" for p, _ in s.writes if p in self.instead}
+        spans: dict[Place, list[int]] = {}
+        kept = {self.instead[p] for p in loaded}
+        for number, step in enumerate(self.steps):
+            for place, _ in (*step.reads, *step.writes):
+                place = self.instead.get(place, place)
+                if place in kept:
+                    spans.setdefault(place, [number, number])[1] = number
+        changes: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+        for place, (low, high) in spans.items():
+            changes[place.line, place.name] += [(low, place.free_bytes), (high + 1, -place.free_bytes)]
+        too_large = set()
+        for where, steps in changes.items():
+            alive = 0
+            for _, change in sorted(steps):
+                alive += change
+                if alive > room:
+                    too_large.add(where)
+                    break
+        for place in loaded:
+            if (place.line, place.name) in too_large:
+                del self.instead[place]
+
+    def apply(self) -> tuple[list[Step], int]:
+        instead = self.instead
+        if not instead:
+            return self.steps, 0
+        left: list[Step] = []
+        saved = 0
+        needed: set[Place] = set()
+        for step in reversed(self.steps):
+            on_chip = [p for p, _ in step.writes if p.memory is not Memory.HBM]
+            repeats = on_chip and all(p in instead for p in on_chip)
+            unread = on_chip and step.opcode == "load" and all(p not in needed for p in on_chip)
+            if repeats or (unread and len(on_chip) == len(step.writes)):
+                saved += step.bytes if step.opcode == "load" else 0
+                continue
+            for place, _ in step.reads:
+                if (
+                    place.memory is Memory.PSUM
+                ):  # a bank is not kept for long: what is read from it is made again
+                    instead.pop(place, None)
+            if any(p in instead for p, _ in step.reads):
+                step.reads = [(instead.get(p, p), box) for p, box in step.reads]
+            needed.update(p for p, _ in step.reads)
+            left.append(step)
+        left.reverse()
+        return left, saved

@@ -1,0 +1,343 @@
+"""Which tiles lie in SBUF and PSUM when: buffers in rotation, loads too large to keep, spills, PSUM banks.
+
+The Beta 1 compiler places tiles itself, and how it chooses is not documented. This layer assumes what published
+profiles agree with:
+
+- Tiles of one allocation take turns in a number of buffers: as many as are alive at once, times ``buffers``, as far as
+  there is room.
+- What does not fit leaves by allocation, the largest at the fullest place first. Tiles filled by loads are loaded
+  again at each use; others are spilled, that which is needed last first (Belady), and room of ``reserve_bytes`` is
+  held back so that transfers can run ahead.
+- Room is given out again in the order in which it became free.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from accelopt_profiling.nki.coverage import Box
+from accelopt_profiling.nki.instruction import Memory, Place
+from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
+from accelopt_profiling.nki.time_model.step import RELOAD, SPILL, Step, Steps
+
+_NEVER = 1 << 60
+
+#: Where tiles come from: memory, line, name and bytes per partition. Tiles of one allocation share buffers.
+Allocation = tuple[Memory, int, str, int]
+_Profile = npt.NDArray[np.int64]
+
+
+@dataclass
+class Residency:
+    """The steps after placement, and what did not fit.
+
+    ``peak`` is the most that is alive at once, from a tile's first use to its last, in bytes per partition, and
+    ``peak_line`` the line where it is. ``predecessor`` maps a tile to the one whose buffer it takes over.
+    """
+
+    order: list[Step] = field(default_factory=list)
+    peak: dict[Memory, int] = field(default_factory=lambda: {Memory.SBUF: 0, Memory.PSUM: 0})
+    peak_line: dict[Memory, int] = field(default_factory=dict)
+    saved_bytes: int = 0
+    reloaded_bytes: int = 0
+    reused_bytes: int = 0
+    spilled: dict[int, int] = field(default_factory=dict)  # line where the tile was made -> bytes moved
+    banks: int = 8
+    crowded: dict[int, int] = field(default_factory=dict)  # line -> PSUM banks alive at once, where too many
+    predecessor: dict[Place, Place] = field(default_factory=dict)
+
+
+class _Tile:
+    """A tile's uses in program order, and where it is now."""
+
+    __slots__ = (
+        "at", "backed", "bytes", "last", "leaves", "loaded", "place", "resident", "seen", "streamed", "uses", "writes",
+    )  # fmt: skip
+
+    def __init__(self, place: Place, size: int) -> None:
+        self.place, self.bytes = place, size
+        self.uses: list[int] = []
+        self.writes = self.at = 0
+        self.last = -1  # position of its last step in the final order
+        self.loaded = self.resident = self.seen = self.backed = self.leaves = self.streamed = False
+
+    def next_use(self) -> int:
+        return self.uses[self.at] if self.at < len(self.uses) else _NEVER
+
+
+def place(steps: list[Step], pricing: Steps) -> Residency:
+    """Find room for every tile, and add the transfers of what finds none."""
+    placing = _Placing(steps, pricing.hardware, pricing.compiler)
+    result = placing.result
+    steps = placing.spill(pricing) if pricing.compiler.spills and placing.choose_what_leaves() else steps
+    if steps is placing.steps:
+        placing.rotate()
+    _give_banks(steps, pricing.hardware, result)
+    result.order = steps
+    return result
+
+
+class _Placing:
+    def __init__(self, steps: list[Step], hardware: Hardware, compiler: Compiler) -> None:
+        self.steps, self.room, self.compiler = steps, hardware.sbuf_usable, compiler
+        limits = hardware.limits
+        self.result = Residency(banks=limits.psum_bytes // limits.psum_bank_bytes)
+        self.tiles = _tiles(steps, limits.psum_bank_bytes)
+        self.allocations: dict[Allocation, list[_Tile]] = defaultdict(list)
+        for tile in self.tiles.values():
+            place = tile.place
+            self.allocations[place.memory, place.line, place.name, tile.bytes].append(tile)
+        self.alive: dict[Allocation, _Profile] = {}
+        self._find_peaks(limits.psum_bytes, limits.psum_bank_bytes)
+
+    def _find_peaks(self, psum_bytes: int, bank_bytes: int) -> None:
+        for memory in self.result.peak:
+            tiles = [t for t in self.tiles.values() if t.place.memory is memory]
+            alive = self._profile(tiles)
+            if not tiles:
+                continue
+            at = int(alive.argmax())
+            self.result.peak[memory] = int(alive[at])
+            self.result.peak_line[memory] = self.steps[at].line
+            if memory is Memory.PSUM:
+                for tile in tiles:
+                    banks = int(alive[tile.uses[0]]) // bank_bytes
+                    if banks * bank_bytes > psum_bytes:
+                        line = self.steps[tile.uses[0]].line
+                        self.result.crowded[line] = max(banks, self.result.crowded.get(line, 0))
+
+    def _profile(self, tiles: Sequence[_Tile], apart: int = _NEVER) -> _Profile:
+        """Bytes alive at each step; a tile does not count between uses more than ``apart`` instructions apart."""
+        change = np.zeros(len(self.steps) + 1, dtype=np.int64)
+        for tile in tiles:
+            uses = tile.uses
+            change[uses[0]] += tile.bytes
+            change[uses[-1] + 1] -= tile.bytes
+            if apart < _NEVER:
+                for one, other in pairwise(uses):
+                    if other - one > apart:
+                        change[one + 1] -= tile.bytes
+                        change[other] += tile.bytes
+        return np.cumsum(change)
+
+    def choose_what_leaves(self) -> bool:
+        """Mark the allocations that cannot stay on the chip; False if all can."""
+        if self.result.peak[Memory.SBUF] <= self.room:
+            return False
+        profiles = {k: self._profile(t) for k, t in self.allocations.items() if k[0] is Memory.SBUF}
+        total = np.sum(list(profiles.values()), axis=0)
+        left = set(profiles)
+        while total.max() > self.room - self.compiler.reserve_bytes and left:
+            at = int(total.argmax())
+            largest = max(left, key=lambda k: int(profiles[k][at]))
+            if not profiles[largest][at]:
+                break
+            left.discard(largest)
+            tiles = self.allocations[largest]
+            streamed = self.compiler.streams_loads and all(t.loaded and t.writes == 1 for t in tiles)
+            for tile in tiles:
+                tile.leaves, tile.streamed = True, streamed
+            total = total - profiles[largest] + self._profile(tiles, self.compiler.lookahead)
+        return True
+
+    def rotate(self) -> None:
+        """Let the tiles of an allocation take turns in as many buffers as the compiler gives it."""
+        spare = max(0, self.room - self.result.peak[Memory.SBUF])
+        wanted = []
+        for allocation, tiles in self.allocations.items():
+            if allocation[0] is Memory.SBUF:
+                at_once = _most_alive(tiles)
+                if len(tiles) > at_once:
+                    wanted.append((at_once * allocation[3], at_once, tiles))
+        for _, at_once, tiles in sorted(wanted, key=lambda w: w[0]):
+            size = max(1, tiles[0].bytes)
+            more = min(int(at_once * (self.compiler.buffers - 1)), spare // size)
+            spare -= more * size
+            tiles.sort(key=lambda t: t.uses[0])
+            for earlier, later in zip(tiles, tiles[at_once + more :], strict=False):
+                self.result.predecessor[later.place] = earlier.place
+
+    def spill(self, pricing: Steps) -> list[Step]:
+        """The steps with spills and reloads in between."""
+        return _Spilling(self, pricing).run()
+
+
+def _tiles(steps: list[Step], bank_bytes: int) -> dict[Place, _Tile]:
+    tiles: dict[Place, _Tile] = {}
+    for number, step in enumerate(steps):
+        for regions, written in ((step.reads, 0), (step.writes, 1)):
+            for place, _ in regions:
+                if place.memory is Memory.HBM:
+                    continue
+                tile = tiles.get(place)
+                if tile is None:
+                    size = place.free_bytes
+                    if place.memory is Memory.PSUM:  # whole banks
+                        size = -(-size // bank_bytes) * bank_bytes
+                    tile = tiles[place] = _Tile(place, size)
+                tile.writes += written
+                if not tile.uses or tile.uses[-1] != number:
+                    tile.uses.append(number)
+        if step.opcode == "load" and step.instruction is not None and step.instruction.reads[0][0].constant:
+            for place, _ in step.writes:
+                if place in tiles:
+                    tiles[place].loaded = True
+    return tiles
+
+
+def _most_alive(tiles: list[_Tile]) -> int:
+    changes = sorted([(t.uses[0], 1) for t in tiles] + [(t.uses[-1] + 1, -1) for t in tiles])
+    alive = most = 0
+    for _, change in changes:
+        alive += change
+        most = max(most, alive)
+    return most
+
+
+class _Spilling:
+    """Walk through the program with a full SBUF."""
+
+    def __init__(self, placing: _Placing, pricing: Steps) -> None:
+        self.steps, self.tiles, self.result, self.pricing = (
+            placing.steps,
+            placing.tiles,
+            placing.result,
+            pricing,
+        )
+        self.capacity = placing.room - placing.compiler.reserve_bytes
+        self.lookahead = placing.compiler.lookahead
+        self.used = 0
+        self.free: deque[tuple[int, int]] = deque([(placing.room, -1)])  # bytes, the step that freed them
+        self.leaving: list[tuple[int, int, _Tile]] = []
+        self.pushed = 0
+        self.order: list[Step] = []
+
+    def run(self) -> list[Step]:
+        for number, step in enumerate(self.steps):
+            touched = [self.tiles[p] for p, _ in (*step.reads, *step.writes) if p.memory is Memory.SBUF]
+            for tile in touched:
+                while tile.at < len(tile.uses) and tile.uses[tile.at] <= number:
+                    tile.at += 1
+            for tile in touched:
+                if not tile.resident:
+                    self._admit(tile, touched, number, step)
+            for place, _ in step.writes:
+                if place.memory is Memory.SBUF:
+                    tile = self.tiles[place]
+                    tile.backed = step.opcode == "load" and tile.loaded and tile.writes == 1
+            position = len(self.order)
+            self.order.append(step)
+            for tile in touched:
+                tile.last = position
+            for tile in touched:
+                self._after_use(tile, step.number)
+        return self.order
+
+    def _after_use(self, tile: _Tile, number: int) -> None:
+        if not tile.resident:
+            return
+        following = tile.next_use()
+        far = following == _NEVER or self.steps[following].number - number > self.lookahead
+        if following == _NEVER or (tile.streamed and tile.backed and far):
+            self._leave(tile)
+        elif tile.leaves:
+            self.pushed += 1
+            heapq.heappush(self.leaving, (-following, self.pushed, tile))
+
+    def _leave(self, tile: _Tile) -> None:
+        tile.resident = False
+        self.used -= tile.bytes
+        self.free.append((tile.bytes, tile.last))
+
+    def _admit(self, tile: _Tile, touched: list[_Tile], number: int, step: Step) -> None:
+        kept = []
+        while self.used + tile.bytes > self.capacity and self.leaving:
+            entry = heapq.heappop(self.leaving)
+            other = entry[2]
+            if not other.resident or -entry[0] != other.next_use():
+                continue  # an outdated entry
+            if any(other is t for t in touched):
+                kept.append(entry)
+                continue
+            if not other.backed:
+                self._move(self.pricing.transfer(SPILL, other.place, step.number), other)
+                other.backed = True
+            self._leave(other)
+        for entry in kept:
+            heapq.heappush(self.leaving, entry)
+        tile.resident = True
+        self.used += tile.bytes
+        freed = self._take(tile.bytes)
+        if tile.seen:
+            share = self._needed(tile, number) if tile.streamed else 1.0
+            reload = self.pricing.transfer(RELOAD, tile.place, step.number, share)
+            reload.after = freed
+            self._move(reload, tile)
+        else:
+            step.after = max(step.after, freed)
+        tile.seen = True
+
+    def _take(self, size: int) -> int:
+        """Use up room, the longest free first; the position of the last step it waits for."""
+        after = -1
+        while size > 0 and self.free:
+            room, freed_by = self.free.popleft()
+            after = max(after, freed_by)
+            if room > size:
+                self.free.appendleft((room - size, freed_by))
+            size -= room
+        return after
+
+    def _move(self, transfer: Step, tile: _Tile) -> None:
+        tile.last = len(self.order)
+        self.order.append(transfer)
+        if transfer.loads:
+            self.result.reloaded_bytes += transfer.bytes
+        else:
+            self.result.saved_bytes += transfer.bytes
+        line = tile.place.line
+        self.result.spilled[line] = self.result.spilled.get(line, 0) + transfer.bytes
+
+    def _needed(self, tile: _Tile, number: int) -> float:
+        """The share of a tile that is read before it leaves again."""
+        boxes: set[Box] = set()
+        before = self.steps[number].number
+        for use in tile.uses[max(0, tile.at - 1) :]:
+            if self.steps[use].number - before > self.lookahead:
+                break
+            before = self.steps[use].number
+            boxes.update(box for place, box in self.steps[use].reads if place is tile.place)
+        read = sum(prod(high - low for low, high in box) for box in boxes)
+        return min(1.0, read / max(1, prod(tile.place.shape))) or 1.0
+
+
+def _give_banks(steps: list[Step], hardware: Hardware, result: Residency) -> None:
+    """Let each PSUM tile wait for the bank that has been free the longest."""
+    bank = hardware.limits.psum_bank_bytes
+    last: dict[Place, int] = {}
+    for position, step in enumerate(steps):
+        for place, _ in (*step.reads, *step.writes):
+            if place.memory is Memory.PSUM:
+                last[place] = position
+    ends: dict[int, list[Place]] = defaultdict(list)
+    for place, position in last.items():
+        ends[position].append(place)
+    free: deque[int] = deque([-1] * result.banks)
+    begun: set[Place] = set()
+    for position, step in enumerate(steps):
+        for place, _ in step.writes:
+            if place.memory is Memory.PSUM and place not in begun:
+                begun.add(place)
+                for _ in range(-(-place.free_bytes // bank)):
+                    if free:
+                        step.after = max(step.after, free.popleft())
+        for place in ends.get(position, ()):
+            free.extend([position] * (-(-place.free_bytes // bank)))

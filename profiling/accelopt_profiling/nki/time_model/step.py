@@ -1,0 +1,94 @@
+"""What the schedule is made of: one instruction of the trace, or a transfer that the compiler adds."""
+
+from __future__ import annotations
+
+from accelopt_profiling.nki.instruction import DMA, SCALAR, Instruction, Memory, Place, Region
+from accelopt_profiling.nki.time_model.costs import dma_ns, engine_ns
+from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
+
+#: Opcodes of transfers that are not in the kernel's text.
+SPILL, RELOAD = "spill", "reload"
+
+
+class Step:
+    """One piece of work for one engine.
+
+    ``number`` is the instruction's position in the trace; a transfer that was added has that of the instruction it
+    is for. ``after`` is the position of the step whose end frees the room that this one needs, or -1. ``ns`` is how
+    long the engine is busy. ``loads`` tells that a transfer goes to the chip. Inputs are not among ``reads``: they are
+    always there. ``key`` is equal for steps that cost the same on the same line.
+    """
+
+    __slots__ = (
+        "accumulate", "after", "bytes", "descriptors", "engine", "instruction", "key", "line", "loads", "ns", "number",
+        "opcode", "reads", "writes",
+    )  # fmt: skip
+
+    instruction: Instruction | None
+
+    def __init__(self, opcode: str, line: int, number: int, engine: str) -> None:
+        self.opcode, self.line, self.number, self.engine = opcode, line, number, engine
+        self.instruction = None
+        self.reads: list[Region] = []
+        self.writes: list[Region] = []
+        self.after, self.ns, self.key = -1, 0.0, 0
+        self.bytes = self.descriptors = 0
+        self.accumulate = self.loads = False
+
+
+class Steps:
+    """Makes steps; remembers the cost of each kind."""
+
+    def __init__(self, hardware: Hardware, compiler: Compiler) -> None:
+        self.hardware, self.compiler = hardware, compiler
+        self._costs: dict[object, tuple[float, int]] = {}
+
+    def of(self, instructions: list[Instruction]) -> list[Step]:
+        """A step per instruction, in program order."""
+        return [self._of(instruction, number) for number, instruction in enumerate(instructions)]
+
+    def _of(self, i: Instruction, number: int) -> Step:
+        engine = i.engines[0]
+        if i.opcode == "tensor_scalar" and self.compiler.scalar_first and SCALAR in i.engines:
+            engine = SCALAR
+        step = Step(i.opcode, i.line, number, engine)
+        step.instruction, step.accumulate = i, i.accumulate
+        step.reads = [region for region in i.reads if not region[0].constant]
+        step.writes = list(i.writes)
+        if engine == DMA:
+            step.bytes, step.descriptors = i.bytes, i.descriptors
+            step.loads = not any(place.memory is Memory.HBM for place, _ in i.writes)
+        self.price(step)
+        return step
+
+    def price(self, step: Step, psum_inputs: int | None = None) -> None:
+        """Set what the step costs; ``psum_inputs`` overrides how many operands it reads from PSUM."""
+        i = step.instruction
+        if i is None or step.engine == DMA:
+            kind: tuple[object, ...] = (step.opcode, step.line, step.bytes, step.descriptors)
+        else:
+            given = i.psum_inputs if psum_inputs is None else psum_inputs
+            kind = (
+                step.opcode, step.line, step.engine, i.free, i.itemsize, given, i.onezero, i.stationary, i.transpose,
+                i.accumulate, len(step.reads),
+            )  # fmt: skip
+        found = self._costs.get(kind)
+        if found is None:
+            if step.engine == DMA:
+                ns = dma_ns(step.bytes, step.descriptors, self.hardware)
+            else:
+                assert i is not None
+                ns = engine_ns(i, step.engine, self.hardware, psum_inputs)
+            found = self._costs[kind] = (ns, len(self._costs))
+        step.ns, step.key = found
+
+    def transfer(self, opcode: str, place: Place, number: int, share: float = 1.0) -> Step:
+        """A spill or a reload of a tile, or of the ``share`` of it that is needed."""
+        step = Step(opcode, place.line, number, DMA)
+        step.bytes = int(place.free_bytes * place.shape[0] * share)
+        step.descriptors = place.shape[0]
+        step.loads = opcode == RELOAD
+        whole = tuple((0, n) for n in place.shape)
+        (step.writes if step.loads else step.reads).append((place, whole))
+        self.price(step)
+        return step
