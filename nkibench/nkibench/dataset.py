@@ -74,7 +74,7 @@ def _read_summary(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        end = len(text.rstrip()) <= error.pos
+        end = len(text.rstrip()) <= error.pos or error.msg.startswith("Unterminated string")
         cut = "the file ends too early; fetch it again" if end else error.msg
         raise DatasetUnusable(f"{path}:{error.lineno}: not valid JSON: {cut}.") from None
     except RecursionError:
