@@ -22,7 +22,7 @@ setup: $(VENV)/.setup
 $(VENV)/.setup: pyproject.toml | $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check triton==$(TRITON)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[triton,model,mcp,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[triton,model,mcp,ray,dev]'
 	touch $@
 
 demo: base

@@ -62,7 +62,9 @@ def test_profiling_needs_nothing_that_a_host_may_lack():
     wrong = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in modules("accelopt_profiling")
-        for name in imported(path) - allowed
+        for name in imported(path)
+        - allowed
+        - ({"ray"} if path.parent.name == "hosts" else set())  # stays here
     }
     assert not wrong
 

@@ -10,7 +10,7 @@ from accelopt_lsp.cli.failures import wrong_input
 from accelopt_lsp.cli.terminal import say
 
 if TYPE_CHECKING:
-    from accelopt_lsp.settings.load import Settings
+    from accelopt_lsp.settings.load import HostSettings, Settings
     from accelopt_memory.memory import Memory
     from accelopt_profiling.hosts.host import Host
     from accelopt_profiling.measurement import Dialect
@@ -56,22 +56,33 @@ def open_host(settings: Settings) -> Host:
 
 
 def host_named(settings: Settings, name: str) -> Host:
-    """``local``, or a host of the settings."""
+    """``local``, or a host of the settings. A job that is interrupted is run again."""
+    from accelopt_profiling.hosts.rerun import Rerunning
+
     if name == "local":
         from accelopt_profiling.hosts.local import LocalHost
 
-        return LocalHost(str(Path(settings.python).expanduser()) if settings.python else None)
+        return Rerunning(LocalHost(str(Path(settings.python).expanduser()) if settings.python else None))
+    host = settings.hosts[name]
+    try:
+        return Rerunning(_ray_host(name, host) if host.ray else _ssh_host(name, host))
+    except ValueError as error:
+        raise wrong_input(f"{error}.") from None
+
+
+def _ssh_host(name: str, host: HostSettings) -> Host:
     import shlex
 
     from accelopt_profiling.hosts.ssh import SshHost
 
-    host = settings.hosts[name]
     variables = [shlex.quote(f"{key}={value}") for key, value in sorted(host.env.items())]
-    python = " ".join(["env", *variables, host.python]) if variables else host.python
-    try:
-        return SshHost(name, host.ssh, python)
-    except ValueError as error:
-        raise wrong_input(f"{error}.") from None
+    return SshHost(name, host.ssh, " ".join(["env", *variables, host.python]) if variables else host.python)
+
+
+def _ray_host(name: str, host: HostSettings) -> Host:
+    from accelopt_profiling.hosts.ray import RayHost
+
+    return RayHost(name, host.ray, host.ask, "" if host.python == "python3" else host.python, host.env)
 
 
 def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:

@@ -30,10 +30,15 @@ class TargetSettings:
 
 @dataclass(frozen=True)
 class HostSettings:
-    """A host over SSH: what to connect to, its Python, and variables for the kernels that run there."""
+    """A host over SSH, or a Ray cluster: what to connect to, its Python, and variables for the kernels that run there.
 
-    ssh: str
+    One of ``ssh`` and ``ray`` is given. ``ask`` is what each job asks a cluster for.
+    """
+
+    ssh: str = ""
     python: str = "python3"
+    ray: str = ""
+    ask: str = ""
     env: dict[str, str] = field(default_factory=dict)
 
 
@@ -193,14 +198,18 @@ def _forget_sensitive(layer: Layer) -> None:
 
 
 def _drop_incomplete_hosts(values: dict[str, Any], origins: dict[str, str]) -> list[Complaint]:
-    """A host without an address cannot be used: take it out and say so."""
+    """A host without an address, or with two, cannot be used: take it out and say so."""
     names = {name.split(".")[1] for name in values if name.startswith("hosts.")}
     complaints = []
     for host in sorted(names):
-        if f"hosts.{host}.ssh" in values:
+        given = [kind for kind in ("ssh", "ray") if values.get(f"hosts.{host}.{kind}")]
+        if len(given) == 1:
             continue
         mine = [name for name in values if name.startswith(f"hosts.{host}.")]
-        complaints.append(Complaint(origins[mine[0]], f"hosts.{host}", 'needs `ssh = "user@host"`.'))
+        wrong = (
+            "has both `ssh` and `ray`; keep one." if given else 'needs `ssh = "user@host"` or `ray = "auto"`.'
+        )
+        complaints.append(Complaint(origins[mine[0]], f"hosts.{host}", wrong))
         for name in mine:
             del values[name]
     return complaints

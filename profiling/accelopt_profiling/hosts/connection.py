@@ -212,6 +212,7 @@ def _facts(name: str, hello: dict[str, Any]) -> HostFacts:
         name=name, python=str(hello.get("python", "")), versions=dict(hello.get("versions", {})),
         devices=list(hello.get("devices", [])), memory_bytes=int(hello.get("memory_bytes", 0)),
         memory_free_bytes=int(hello.get("memory_free_bytes", 0)), isolation=_isolation(hello.get("isolation")),
+        resources={str(name): float(amount) for name, amount in dict(hello.get("resources", {})).items()},
     )  # fmt: skip
 
 

@@ -35,7 +35,10 @@ class JobFailed(Exception):
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What a host said of itself in the handshake. Versions by package name; absent packages are absent."""
+    """What a host said of itself in the handshake. Versions by package name; absent packages are absent.
+
+    ``devices`` are GPUs; ``resources`` what else there is to ask for, by name ("neuron_cores", a cluster's own).
+    """
 
     name: str
     python: str = ""
@@ -43,6 +46,7 @@ class HostFacts:
     devices: list[dict[str, Any]] = field(default_factory=list)
     memory_bytes: int = 0
     memory_free_bytes: int = 0
+    resources: dict[str, float] = field(default_factory=dict)
     isolation: Isolation = field(default_factory=Isolation)
 
 
