@@ -53,7 +53,7 @@ def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
     (workspace / "accelopt.toml").write_text('python = "/bin/false"\n')
     workbench = Workbench(
         tmp_path / "data", workspace, trust_everything=False,
-        environment={"ACCELOPT_DB": str(tmp_path / "memory.db"), "ACCELOPT_NAMESPACES": "0"},
+        environment={"ACCELOPT_DB": str(tmp_path / "memory.db")},
     )  # fmt: skip
     workbench.install_extension()
     workbench.start()

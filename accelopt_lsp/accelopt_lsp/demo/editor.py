@@ -122,7 +122,11 @@ class Editor:
         return self._texts[uri]
 
     def save(self, uri: str) -> None:
-        Path(uri.removeprefix("file://")).write_text(self._texts[uri], encoding="utf-8")
+        Path(uri.removeprefix("file://")).write_text(self._texts[uri], encoding="utf-8", newline="")
+        self.saved(uri)
+
+    def saved(self, uri: str) -> None:
+        """Tell the server that the file on disk is what was saved, whatever is in it."""
         identifier = types.TextDocumentIdentifier(uri)
         self._client.text_document_did_save(types.DidSaveTextDocumentParams(identifier, self._texts[uri]))
 

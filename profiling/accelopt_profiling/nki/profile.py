@@ -23,7 +23,7 @@ from accelopt_profiling.problems.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.targets.load import UnknownTarget
 from accelopt_profiling.worker.step import StepContext, StepFailed
-from accelopt_profiling.worker.usercode import load_module, user_errors
+from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 _TOOLCHAIN = {"nki": "emulated, neuronxcc.nki dialect", "numpy": np.__version__}
 
@@ -43,7 +43,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         run = _Run(context, params, machine)
         if params.input_specs:
             run.trace(stand_ins(params.input_specs))
-        with user_errors(context):
+        with problem_errors(context, "get_inputs"):
             inputs = run.problem.inputs(params.seed)
         specs = specs_of(inputs)
         if specs is not None and specs != params.input_specs:
@@ -88,7 +88,7 @@ class _Run:
                 self.problem.run(self.module, inputs)
             except KernelFault as fault:
                 self._stop(fault, emulation)
-            except Exception:
+            except (Exception, SystemExit):
                 return
         if emulation.real:
             return
@@ -114,7 +114,7 @@ class _Run:
         if self.traced is None:
             self.traced = emulation
         self._collect(emulation)
-        with user_errors(self.context):
+        with problem_errors(self.context, "reference"):
             expected = self.problem.reference([widen(value) for value in inputs])
         self.stage = "checked"
         if expected is not None:

@@ -28,7 +28,7 @@ from accelopt_profiling.triton.failures import compile_findings, execution_findi
 from accelopt_profiling.triton.machine_code import DisassemblyFailed
 from accelopt_profiling.triton.session import Execution, Session, emulated, interpreter
 from accelopt_profiling.worker.step import StepContext, StepFailed
-from accelopt_profiling.worker.usercode import load_module, user_errors
+from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
@@ -112,12 +112,14 @@ class _Profile:
         with emulated(self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS) as session:
             with user_errors(self.context):
                 module, problem = self._loaded()
+            with problem_errors(self.context, "get_inputs"):
                 inputs = problem.inputs(self.params.seed)
-                kept = _copy(inputs)
+            kept = _copy(inputs)
+            with user_errors(self.context):
                 outputs = problem.run(module, inputs)
             self._take(session)
             self._emit("executed")
-            with user_errors(self.context, "The reference raised "):
+            with problem_errors(self.context, "reference"):
                 expected = _reference(problem, kept)
             if expected is None:
                 return

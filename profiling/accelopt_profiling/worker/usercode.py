@@ -6,7 +6,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -43,8 +43,11 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
 
 
 @contextmanager
-def user_errors(context: StepContext, doing: str = "") -> Iterator[None]:
-    """Turn any error of user code into ``StepFailed`` with the innermost line of the user's own files."""
+def user_errors(context: StepContext, doing: str = "", code: str = "user-error") -> Iterator[None]:
+    """Turn any error of user code into ``StepFailed`` with the innermost line of the user's own files.
+
+    ``code`` is that of the step error an exception becomes.
+    """
     try:
         yield
     except StepFailed:
@@ -71,7 +74,12 @@ def user_errors(context: StepContext, doing: str = "") -> Iterator[None]:
         file, line = user_line(context, error)
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         detail = "".join(traceback.format_exception(error))[-4000:]
-        raise StepFailed(StepError("user-error", f"{doing}{what}", file, line, detail)) from error
+        raise StepFailed(StepError(code, f"{doing}{what}", file, line, detail)) from error
+
+
+def problem_errors(context: StepContext, function: str) -> AbstractContextManager[None]:
+    """``user_errors`` while a function of the problem runs."""
+    return user_errors(context, f"`{function}` raised ", "problem-raised")
 
 
 def user_line(context: StepContext, error: BaseException) -> tuple[str | None, int | None]:
