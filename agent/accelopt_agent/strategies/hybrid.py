@@ -11,15 +11,19 @@ from accelopt_agent.strategies.frontier import Frontier
 from accelopt_agent.strategy import ONCE, PAID, Answered, Ask, Judge, Seen, Tried, Try
 from accelopt_agent.trial import Trial
 
+#: How much slower a version counts for each time that a paid proposer was asked about it: others get their turn.
+ASKED_BEFORE = 0.05
+
 
 class Hybrid(Frontier):
     """A rewrite is tried while what is to be expected of it beats the fastest version: what its step did to
     other versions of this kernel (``Experience``), times the time of the version it would change. So a step that
     gained is built upon at once, and what is left of older versions is forgotten.
 
-    A paid proposer is asked when nothing else promises anything, about the fastest version, or about the repair of
-    its own last failure. It is asked again while the expected gain of a call, as a share of the time, is above
-    ``least_gain``. That expectation starts at ``first_gain`` and moves halfway to what each call brought.
+    A paid proposer is asked when nothing else promises anything, about the fastest version that it was not asked
+    about too often, or about the repair of its own last failure. It is asked again while the expected gain of a call,
+    as a share of the time, is above ``least_gain``. That expectation starts at ``first_gain`` and moves halfway to
+    what each call brought.
     """
 
     def __init__(
@@ -102,7 +106,8 @@ class Hybrid(Frontier):
                 if child.asked.get(name, 0) < self.repairs:
                     return child
                 break
-        return fastest
+        nodes = [n for n in self.nodes if n.may_be_built_upon and n.depth < self.depth]
+        return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * n.asked.get(name, 0)))
 
     def wants_proof(self) -> Node | None:
         """A model's version that is faster than what may be built upon, though not clearly."""

@@ -40,7 +40,7 @@ class Tree(Frontier):
         self._unproved: Node | None = None
 
     def next_ask(self) -> Ask | None:
-        if self.ideas or self._unproved is not None:
+        if self.ideas or (self._unproved is not None and self._unproved.proof is None):
             return None
         names = [n for n in self.sources if self.usable(n)]
         for name in [n for n in names if n not in PAID]:
@@ -67,7 +67,7 @@ class Tree(Frontier):
         return self.score(node.parent) * (NEAR_MISS if near else MISS)
 
     def wants_proof(self) -> Node | None:
-        node, self._unproved = self._unproved, None
+        node = self._unproved
         proving = any(isinstance(step, Judge) and step.node is node for step in self.begun)
         return node if node is not None and node.proof is None and not proving else None
 
@@ -75,6 +75,7 @@ class Tree(Frontier):
         if node.sound and not node.may_be_built_upon:
             self._unproved = node  # a model's rewrite is proved before it is built upon
             return None
+        self._unproved = None
         return Ask(node, name)
 
     def _open(self, node: Node) -> bool:
