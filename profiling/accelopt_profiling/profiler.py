@@ -124,7 +124,7 @@ def _job(
     params = ProfileParams(kernels, ref, request.targets[dialect], host.name, specs, request.detail)
     steps = [Step("profile", RUNTIMES[dialect], to_plain(params), request.limits)]
     if dialect == "triton" and host.devices and ref.kind != "selfrun":
-        steps.append(Step("time", "torch", to_plain(TimeParams(kernels, ref)), request.limits))
+        steps.append(Step("time", "torch", to_plain(TimeParams(kernels, ref)), request.limits, device=True))
     return Job(source, steps, request.background)
 
 

@@ -41,7 +41,9 @@ def all_checks(folder: Path) -> list[Check]:
         neuron_sdk(),
         neuron_tools(),
         nvidia(),
+        isolation(),
         ssh(settings),
+        ray(settings),
         database(settings),
         settings_files(settings),
         model(settings),
@@ -147,12 +149,34 @@ def nvidia() -> Check:
     return Check("NVIDIA GPU", "ok", "; ".join(done.stdout.split("\n")).strip("; "))
 
 
+def isolation() -> Check:
+    """What this machine's kernel lets the worker keep from user code."""
+    from accelopt_profiling.worker.cell import isolation as found_isolation
+
+    found = found_isolation()
+    if found.processes and found.network and found.files:
+        return Check(
+            "isolation", "ok", "kernels run without network, among their own processes and files only"
+        )
+    fix = "Allow unprivileged user namespaces (a container: run it with --security-opt seccomp=unconfined)."
+    return Check("isolation", "absent", f"{found.note or 'not complete'}; limits hold all the same", fix)
+
+
+def ray(settings: Settings) -> Check:
+    clusters = [name for name, host in settings.hosts.items() if host.ray]
+    check = package("ray", "ray", needed=bool(clusters))
+    if check.state == "ok":
+        return check
+    return Check("ray", check.state, check.found, "For Ray clusters: `pip install 'accelopt-lsp[ray]'`.")
+
+
 def ssh(settings: Settings) -> Check:
     client = shutil.which("ssh")
-    named = f", hosts: {', '.join(settings.hosts)} (try them with `accelopt hosts`)" if settings.hosts else ""
+    hosts = [name for name, host in settings.hosts.items() if host.ssh]
+    named = f", hosts: {', '.join(hosts)} (try them with `accelopt hosts`)" if hosts else ""
     if client:
         return Check("ssh", "ok", client + named)
-    state: Literal["broken", "absent"] = "broken" if settings.hosts else "absent"
+    state: Literal["broken", "absent"] = "broken" if hosts else "absent"
     return Check("ssh", state, "not found" + named, "Install OpenSSH's client to use hosts.")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,16 @@ from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
+    from accelopt_profiling.hosts.host import HostActivity
+    from accelopt_profiling.worker.cell import Isolation
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What one host answered; ``error`` says why it did not."""
+    """What one host answered; ``error`` says why it did not.
+
+    ``isolation`` is what its kernel lets a worker keep from user code, ``activity`` what runs there for this user now.
+    """
 
     name: str
     reachable: bool
@@ -28,6 +33,10 @@ class Reached:
     versions: dict[str, str] = field(default_factory=dict)
     devices: list[dict[str, Any]] = field(default_factory=list)
     memory_bytes: int = 0
+    memory_free_bytes: int = 0
+    resources: dict[str, float] = field(default_factory=dict)
+    isolation: Isolation | None = None
+    activity: HostActivity | None = None
     error: str | None = None
 
 
@@ -35,7 +44,7 @@ class Reached:
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @json_option
 def hosts(names: tuple[str, ...], as_json: bool) -> int:
-    """What this machine and each host of the settings can run. Exit code 3: one cannot be reached."""
+    """What this machine and each host of the settings has and does. Exit code 3: one cannot be reached."""
     settings = settings_for(Path.cwd())
     known = ["local", *settings.hosts]
     for name in names:
@@ -60,24 +69,71 @@ async def _ask_one(settings: Settings, name: str) -> Reached:
     host = host_named(settings, name)
     try:
         facts = await host.facts()
+        activity = await host.activity()
     except HostUnreachable as error:
         return Reached(name, False, error=str(error))
     finally:
         await host.close()
-    return Reached(name, True, facts.python, facts.versions, facts.devices, facts.memory_bytes)
+    own = [
+        worker for worker in activity.workers if worker.jobs or worker.waiting
+    ]  # the one just started has none
+    return Reached(
+        name,
+        True,
+        facts.python,
+        facts.versions,
+        facts.devices,
+        facts.memory_bytes,
+        facts.memory_free_bytes,
+        facts.resources,
+        facts.isolation,
+        replace(activity, workers=own),
+    )
 
 
 def _print(reached: list[Reached]) -> None:
     from rich.table import Table
 
-    table = Table("host", "python", "has", "devices", "memory", box=None, pad_edge=False)
+    table = Table("host", "python", "has", "devices", "memory free", "does", box=None, pad_edge=False)
     for host in reached:
         if not host.reachable:
-            table.add_row(host.name, "", "cannot be reached", "", "")
+            table.add_row(host.name, "", "cannot be reached", "", "", "")
             say(f"{host.name}: {host.error}")
             continue
         versions = ", ".join(f"{name} {version}" for name, version in sorted(host.versions.items()))
-        devices = ", ".join(str(device.get("name", device)) for device in host.devices) or "none"
-        memory = f"{host.memory_bytes / (1 << 30):.0f} GiB" if host.memory_bytes else ""
-        table.add_row(*(printable(c) for c in (host.name, host.python, versions, devices, memory)))
+        row = (host.name, host.python, versions, _devices(host), _memory(host), _doing(host))
+        table.add_row(*(printable(cell) for cell in row))
+        if host.isolation is not None and host.isolation.note:
+            say(f"{host.name}: {host.isolation.note}.")
     out().print(table)
+
+
+def _devices(host: Reached) -> str:
+    named = [str(device.get("name", device)) for device in host.devices]
+    free = host.activity.resources_free if host.activity else {}
+    kinds = {n: a for n, a in host.resources.items() if n not in ("CPU", "memory", "object_store_memory")}
+    named += [f"{name} {free.get(name, amount):g} of {amount:g} free" for name, amount in kinds.items()]
+    return ", ".join(named) or "none"
+
+
+def _memory(host: Reached) -> str:
+    if not host.memory_bytes:
+        return ""
+    total = f"{host.memory_bytes / (1 << 30):.0f} GiB"
+    return f"{host.memory_free_bytes / (1 << 30):.0f} of {total}" if host.memory_free_bytes else total
+
+
+def _doing(host: Reached) -> str:
+    """One line per job: the step, its kernel file and since when; then who has the devices to themselves."""
+    assert host.activity is not None
+    lines = []
+    for worker in host.activity.workers:
+        for job in worker.jobs:
+            mark = {"holds": " on the device", "waits": " (waits for the device)"}.get(job.device, "")
+            lines.append(f"{job.step} {Path(job.kernel).name}{mark}, {job.seconds:.0f} s")
+        if worker.waiting:
+            lines.append(f"{worker.waiting} waiting")
+    holding = any(job.device == "holds" for worker in host.activity.workers for job in worker.jobs)
+    if host.activity.device and not holding:
+        lines.append(f"device held for {Path(host.activity.device).name}")
+    return "\n".join(lines) or "nothing"

@@ -8,9 +8,17 @@ import itertools
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from accelopt_profiling.hosts.host import HostFacts, HostUnreachable, JobFailed, JobInterrupted, Progress
+from accelopt_profiling.hosts.host import (
+    HostActivity,
+    HostFacts,
+    HostUnreachable,
+    JobFailed,
+    JobInterrupted,
+    Progress,
+)
 from accelopt_profiling.jobs import Job, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.worker.activity import Activity
 from accelopt_profiling.worker.cell import Isolation
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import PROTOCOL
@@ -107,6 +115,28 @@ class WorkerConnection:
     async def warm(self, runtime: Runtime) -> None:
         """Ask the worker to import a runtime's packages ahead of the first job that needs them."""
         await self._write(encode({"type": "warm", "runtime": runtime}))
+
+    async def activity(self) -> HostActivity:
+        """Ask what all workers of this user do on the host. Raises HostUnreachable."""
+        number = str(next(self._numbers))
+        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._queues[number] = queue
+        try:
+            await self._write(encode({"type": "status", "id": number}))
+            message = await asyncio.wait_for(queue.get(), self._patience)
+        except (TimeoutError, asyncio.TimeoutError):
+            raise HostUnreachable(f"{self._name} did not answer within {self._patience:g} s.") from None
+        finally:
+            self._queues.pop(number, None)
+        if message is None:
+            raise HostUnreachable(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
+        holder = message.get("device")
+        device = f"{holder.get('what', 'another program')}" if isinstance(holder, dict) else ""
+        try:
+            workers = from_plain(list[Activity], message.get("workers", []))
+        except ValueError as error:
+            raise HostUnreachable(f"{self._name} gave an answer that cannot be read: {error}.") from None
+        return HostActivity(workers, device, dict(message.get("resources_free", {})))
 
     async def run(self, job: Job) -> AsyncGenerator[Progress, None]:
         """Run a job; see ``Host.run``."""

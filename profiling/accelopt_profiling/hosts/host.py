@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from accelopt_profiling.jobs import Job, Runtime, StepError
+from accelopt_profiling.worker.activity import Activity
 from accelopt_profiling.worker.cell import Isolation
 
 
@@ -51,6 +52,15 @@ class HostFacts:
 
 
 @dataclass(frozen=True)
+class HostActivity:
+    """What the workers of this user do on a host. ``device`` tells who has its devices to itself, of whichever user."""
+
+    workers: list[Activity] = field(default_factory=list)
+    device: str = ""
+    resources_free: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Progress:
     """One message of a running job: a partial result of a step, or with ``final`` its result.
 
@@ -83,6 +93,9 @@ class Host(Protocol):
 
     async def warm(self, runtime: Runtime) -> None:
         """Import a runtime's packages ahead of the first job that needs them."""
+
+    async def activity(self) -> HostActivity:
+        """Connect if necessary and tell what runs there now. Raises HostUnreachable."""
 
     async def close(self) -> None:
         """End the worker and everything it runs."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import accelopt_profiling
 from accelopt_profiling.hosts.connection import WorkerConnection
-from accelopt_profiling.hosts.host import HostFacts, Progress
+from accelopt_profiling.hosts.host import HostActivity, HostFacts, Progress
 from accelopt_profiling.jobs import Job, Runtime
 
 
@@ -57,6 +57,9 @@ class LocalHost:
         async with contextlib.aclosing(connection.run(job)) as messages:
             async for progress in messages:
                 yield progress
+
+    async def activity(self) -> HostActivity:
+        return await (await self._connected()).activity()
 
     async def close(self) -> None:
         if self._connection is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import accelopt_profiling
 from accelopt_profiling.hosts.connection import WorkerConnection
-from accelopt_profiling.hosts.host import HostFacts, HostUnreachable, Progress
+from accelopt_profiling.hosts.host import HostActivity, HostFacts, HostUnreachable, Progress
 from accelopt_profiling.hosts.ray_bridge import parse_ask
 from accelopt_profiling.jobs import Job, Runtime
 
@@ -87,6 +87,9 @@ class RayHost:
         async with contextlib.aclosing(connection.run(job)) as messages:
             async for progress in messages:
                 yield progress
+
+    async def activity(self) -> HostActivity:
+        return await (await self._connected()).activity()
 
     async def close(self) -> None:
         if self._connection is not None:

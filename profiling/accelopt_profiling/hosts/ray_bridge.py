@@ -48,6 +48,10 @@ class Bridge:
                     self._submit(str(message.get("id")), message.get("job"))
                 elif message.get("type") == "cancel":
                     self._cancel(str(message.get("id")))
+                elif message.get("type") == "status":
+                    free = _shown(self._ray.available_resources())
+                    answer: dict[str, Any] = {"type": "status", "id": message.get("id"), "workers": []}
+                    self.send({**answer, "resources_free": free})
                 elif message.get("type") == "shutdown":
                     return
 
@@ -68,12 +72,12 @@ class Bridge:
         gpus = (
             {"name": ", ".join(kinds) or "GPU", "count": resources["GPU"]} if resources.get("GPU") else None
         )
-        shown = {k: v for k, v in resources.items() if not k.startswith(("node:", "accelerator_type:"))}
         return {
             "type": "hello", "protocol": PROTOCOL, "python": platform.python_version(), "system": "Ray cluster",
             "cpus": int(resources.get("CPU", 0)), "memory_bytes": int(resources.get("memory", 0)),
             "versions": {"ray": importlib.metadata.version("ray")}, "devices": [gpus] if gpus else [],
-            "resources": shown, "isolation": {"note": "each node's worker isolates its steps as far as it can"},
+            "resources": _shown(resources),
+            "isolation": {"note": "each node's worker isolates its steps as far as it can"},
         }  # fmt: skip
 
     def _submit(self, job_id: str, job: Any) -> None:
@@ -118,6 +122,10 @@ class Bridge:
         self._tasks.pop(job_id, None)
         error = {"code": code, "message": message}
         self.send({"type": "failed", "id": job_id, "step": "", "error": error})
+
+
+def _shown(resources: dict[str, float]) -> dict[str, float]:
+    return {k: v for k, v in resources.items() if not k.startswith(("node:", "accelerator_type:"))}
 
 
 def _first_line(error: Exception) -> str:

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 
 from accelopt_profiling.hosts.host import (
     Host,
+    HostActivity,
     HostFacts,
     HostUnreachable,
     JobFailed,
@@ -67,6 +68,9 @@ class Rerunning:
 
     async def warm(self, runtime: Runtime) -> None:
         await self._host.warm(runtime)
+
+    async def activity(self) -> HostActivity:
+        return await self._host.activity()
 
     async def close(self) -> None:
         await self._host.close()

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
 from accelopt_profiling.hosts.connection import WorkerConnection
-from accelopt_profiling.hosts.host import HostFacts, HostUnreachable, Progress
+from accelopt_profiling.hosts.host import HostActivity, HostFacts, HostUnreachable, Progress
 from accelopt_profiling.jobs import Job, Runtime
 
 _OPTIONS = (
@@ -109,6 +109,9 @@ class SshHost:
         async with contextlib.aclosing(connection.run(job)) as messages:
             async for progress in messages:
                 yield progress
+
+    async def activity(self) -> HostActivity:
+        return await (await self._connected()).activity()
 
     async def close(self) -> None:
         if self._connection is not None:

@@ -68,6 +68,9 @@ def isolation() -> Isolation:
 
 def _try() -> dict[str, Any]:
     try:
+        if not hasattr(os, "pidfd_open"):
+            raise OSError("not Linux")
+        os.close(os.pidfd_open(os.getpid()))
         namespaces.become_user_of_own_namespace()
         namespaces.unshare(namespaces.NEW_PIDS)
     except OSError as error:
@@ -153,6 +156,9 @@ class Cells:
     def __init__(self, base: Path) -> None:
         if os.environ.get("ACCELOPT_NAMESPACES") == "0":
             raise OSError("ACCELOPT_NAMESPACES=0 is set")
+        if not hasattr(os, "pidfd_open"):
+            raise OSError("not Linux")
+        os.close(os.pidfd_open(os.getpid()))  # fails before Linux 5.3
         namespaces.become_user_of_own_namespace()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.launcher = os.fork()

@@ -20,11 +20,16 @@ from typing import Any
 
 from accelopt_profiling.jobs import Job, Limits, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.worker.activity import Activity, RunningJob, all_activity, tell
+from accelopt_profiling.worker.device_lock import DeviceLock
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import hello
 from accelopt_profiling.worker.parent import Ended, Started, WarmParent
 from accelopt_profiling.worker.running import RunningStep
 from accelopt_profiling.worker.sources import remove_stale_folders, write_sources
+
+#: How often another worker's lock of the devices is tried again, in seconds.
+_DEVICE_PATIENCE = 0.02
 
 
 @dataclass
@@ -34,6 +39,7 @@ class _RunningJob:
     folder: Path
     index: int = 0
     running: RunningStep | None = None
+    since: float = 0.0  # when the current step began, or began to wait for the device
 
 
 class Supervisor:
@@ -46,6 +52,8 @@ class Supervisor:
         self._parents: dict[Runtime, WarmParent] = {}
         self._jobs: dict[str, _RunningJob] = {}
         self._waiting: deque[tuple[str, Job]] = deque()  # background jobs that wait for a place
+        self._lock = DeviceLock()
+        self._for_device: deque[_RunningJob] = deque()  # jobs whose step waits for the lock of the devices
         remove_stale_folders()
         self._base = Path(tempfile.mkdtemp(prefix=f"accelopt-{os.getpid()}-"))
         self._places = max(1, (os.cpu_count() or 2) - 1)
@@ -63,6 +71,7 @@ class Supervisor:
                     if key.fd in self._selector.get_map():
                         key.data()
                 self._enforce_deadlines()
+                self._start_on_device()
         except BrokenPipeError:
             pass
         finally:
@@ -88,6 +97,11 @@ class Supervisor:
                 self._cancel(str(message.get("id")))
             elif kind == "warm" and message.get("runtime") in ("numpy", "torch"):
                 self._parent(message["runtime"])
+            elif kind == "status":
+                self._send({
+                    "type": "status", "id": str(message.get("id")), "workers": to_plain(all_activity()),
+                    "device": self._lock.holder(),
+                })  # fmt: skip
             elif kind == "shutdown":
                 self._open = False
 
@@ -135,6 +149,46 @@ class Supervisor:
             self._finish(running)
 
     def _start_step(self, job: _RunningJob) -> None:
+        job.since = time.monotonic()
+        if job.job.steps[job.index].device:
+            self._parent(job.job.steps[job.index].runtime)  # so that it is warm when its turn comes
+            self._for_device.append(job)
+            self._start_on_device()
+        else:
+            self._fork_step(job)
+        self._tell()
+
+    def _start_on_device(self) -> None:
+        """Start the first step that waits for the devices, if they are free."""
+        while self._for_device and self._jobs.get(self._for_device[0].id) is not self._for_device[0]:
+            self._for_device.popleft()  # cancelled in the meantime
+        if not self._for_device:
+            return
+        job = self._for_device[0]
+        try:
+            taken = self._lock.try_take(job.job.source.name or job.job.source.kernel)
+        except OSError as error:
+            self._for_device.popleft()
+            why = f"The lock of the host's devices cannot be used: {error}"
+            self._fail(job.id, job.job.steps[job.index].name, StepError("internal", why))
+            self._finish(job)
+            return
+        if taken:
+            self._for_device.popleft()
+            job.since = time.monotonic()
+            self._fork_step(job)
+            self._tell()
+
+    def _tell(self) -> None:
+        now, jobs = time.monotonic(), []
+        for job in self._jobs.values():
+            step = job.job.steps[min(job.index, len(job.job.steps) - 1)]
+            device = ("holds" if job.running is not None else "waits") if step.device else ""
+            kernel = job.job.source.name or job.job.source.kernel
+            jobs.append(RunningJob(kernel, step.name, now - job.since, job.job.background, device))
+        tell(self._base, Activity(os.getpid(), jobs, len(self._waiting)))
+
+    def _fork_step(self, job: _RunningJob) -> None:
         step = job.job.steps[job.index]
         parent = self._parent(step.runtime)
         self._tokens += 1
@@ -189,6 +243,8 @@ class Supervisor:
         for message in running.drain():
             self._forward(job, running, message)
         job.running = None
+        if running.step.device:
+            self._lock.release()
         outcome = running.outcome()
         if isinstance(outcome, StepError):
             if outcome.code != "cancelled":
@@ -214,6 +270,7 @@ class Supervisor:
     def _finish(self, job: _RunningJob) -> None:
         self._jobs.pop(job.id, None)
         shutil.rmtree(job.folder, ignore_errors=True)
+        self._tell()
         if job.job.background and self._waiting:
             self._start(*self._waiting.popleft())
 
@@ -268,7 +325,10 @@ class Supervisor:
         deadlines = [
             j.running.deadline for j in self._jobs.values() if j.running and j.running.killed is None
         ]
-        return max(0.0, min(deadlines) - time.monotonic()) + 0.01 if deadlines else None
+        patience = max(0.0, min(deadlines) - time.monotonic()) + 0.01 if deadlines else None
+        if self._for_device:
+            return min(patience or _DEVICE_PATIENCE, _DEVICE_PATIENCE)
+        return patience
 
     def _enforce_deadlines(self) -> None:
         now = time.monotonic()

@@ -1,0 +1,119 @@
+"""The lock of a host's devices and what workers say they do, with real worker processes."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from accelopt_profiling.hosts.host import JobInterrupted
+from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.worker.device_lock import DeviceLock
+
+
+def timing_job(text: str, name: str = "k.py") -> Job:
+    return Job(Source("k.py", {"k.py": text}, name=name), [Step("load", "numpy", device=True)])
+
+
+async def value(host: LocalHost, work: Job):
+    async with contextlib.aclosing(host.run(work)) as messages:
+        return [message async for message in messages][-1].value
+
+
+@pytest.fixture
+async def two():
+    hosts = LocalHost(), LocalHost()
+    yield hosts
+    for host in hosts:
+        await host.close()
+
+
+def test_the_lock_is_free_again_when_its_holder_is_killed(tmp_path):
+    code = (
+        "import time, pathlib\nfrom accelopt_profiling.worker.device_lock import DeviceLock\n"
+        f"lock = DeviceLock(pathlib.Path({str(tmp_path)!r}))\nassert lock.try_take('theirs')\n"
+        "print('taken', flush=True)\ntime.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"taken\n"
+    lock = DeviceLock(tmp_path)
+    assert not lock.try_take("ours")
+    assert lock.holder()["what"] == "theirs"
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    holder.stdout.close()
+    assert lock.holder() is None
+    assert lock.try_take("ours")
+    assert DeviceLock(tmp_path).holder() == {**lock.holder(), "pid": os.getpid(), "what": "ours"}
+    lock.release()
+
+
+async def test_device_steps_exclude_each_other_across_workers_and_others_overlap(two):
+    text = "import time\nbegin = time.time()\ntime.sleep(0.4)\nraise ValueError([begin, time.time()])"
+
+    async def span(host, device):
+        work = Job(Source("k.py", {"k.py": text}), [Step("load", "numpy", device=device)])
+        with pytest.raises(Exception, match="ValueError") as failed:
+            await value(host, work)
+        return tuple(float(n) for n in str(failed.value).partition("[")[2].rstrip("]").split(","))
+
+    await asyncio.gather(*(value(host, timing_job("x = 1")) for host in two))  # warm
+    timed = await asyncio.gather(
+        span(two[0], True), span(two[1], True), span(two[0], True), span(two[1], False)
+    )
+    exclusive = sorted(timed[:3])
+    assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(exclusive))
+    assert timed[3][0] < exclusive[1][0]  # did not wait for the device
+
+
+async def test_a_killed_worker_frees_the_device(two):
+    task = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(60)", "mine.py")))
+    await until(lambda: DeviceLock().holder() is not None)
+    waiting = asyncio.create_task(value(two[1], timing_job("x = 1")))
+    two[0]._connection._process.kill()
+    with pytest.raises(JobInterrupted):
+        await task
+    assert "x" in (await waiting)["names"]
+
+
+async def test_a_job_that_waits_for_the_device_can_be_cancelled(two):
+    holding = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(60)", "holds.py")))
+    await until(lambda: (DeviceLock().holder() or {}).get("what") == "holds.py")
+    waiting = asyncio.create_task(value(two[1], timing_job("x = 1", "waits.py")))
+    await shows(two[1], lambda running: any(job.device == "waits" for job in running))
+    seen = {(job.kernel, job.step, job.device) for job in await jobs(two[0])}
+    assert {("holds.py", "load", "holds"), ("waits.py", "load", "waits")} <= seen
+    assert (await two[0].activity()).device == "holds.py"
+    for task in (waiting, holding):
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    await shows(two[1], lambda running: not [j for j in running if j.kernel in ("holds.py", "waits.py")])
+    assert "x" in (await value(two[1], timing_job("x = 1")))["names"]
+
+
+async def shows(host: LocalHost, condition, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition(await jobs(host)):
+            return
+    raise AssertionError("it is not shown")
+
+
+async def jobs(host: LocalHost):
+    return [job for worker in (await host.activity()).workers for job in worker.jobs]
+
+
+async def until(condition, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("the condition did not come true")
