@@ -13,9 +13,9 @@ from compile_launches import Launch, line_of, matmul, softmax, wrong_types
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets import GpuTarget, load_gpu
+from accelopt_profiling.triton.code_hints import with_code
 from accelopt_profiling.triton.compile import _triton_compile, compile_launch
 from accelopt_profiling.triton.compile_cache import cache_folder, own_cache
-from accelopt_profiling.triton.compiled_lines import compiled_lines
 
 pytestmark = pytest.mark.triton
 
@@ -147,17 +147,17 @@ def test_every_number_is_known_as_compiled(cache: Path) -> None:
 
 
 def test_lines_say_what_the_compiler_made_of_them(cache: Path) -> None:
-    found = {line.line: line for line in compiled_lines(compile_launch(matmul(), load_gpu("h100"), cache))}
+    found = {line.line: line for line in with_code([], compile_launch(matmul(), load_gpu("h100"), cache))}
     loop = found[line_of("the loop")]
     assert "4 wgmma, 8 async copies" in loop.text
-    assert loop.text.endswith("3 tiles in flight")
-    assert found[line_of("the left load")].text == "12 async copies of 16 B"
+    assert loop.text.endswith("3-stage pipelined")
+    assert found[line_of("the left load")].text == "12x16 B async copies"
     assert {q.known for line in found.values() for q in line.quantities.values()} == {Known.COMPILED}
     assert 0 not in found
 
 
 def test_a_kernel_that_does_not_compile_has_nothing_to_say_on_its_lines(cache: Path) -> None:
-    assert compiled_lines(compile_launch(wrong_types(), load_gpu("h100"), cache)) == []
+    assert with_code([], compile_launch(wrong_types(), load_gpu("h100"), cache)) == []
 
 
 def test_too_much_shared_memory_is_a_fact_not_an_error(cache: Path) -> None:

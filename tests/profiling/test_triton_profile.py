@@ -190,7 +190,7 @@ def test_a_kernel_that_cannot_be_launched_says_so(warm):
         (HEAD + "import nowhere_to_be_found\n", "missing-package", "nowhere_to_be_found"),
         (HEAD + "import sys\nsys.exit(3)\n", "exited", "exit 3"),
         (HEAD.replace("return [torch", "raise ValueError('no data'); return [torch") + "def run(x):\n    return x\n"
-         "entry = 'run'\n", "user-error", "no data"),
+         "entry = 'run'\n", "problem-raised", "no data"),
     ],
 )  # fmt: skip
 def test_errors_of_the_users_code_name_the_line(warm, text, code, what):

@@ -32,6 +32,10 @@ def with_code(lines: list[LineCost], facts: CompiledFacts) -> list[LineCost]:
     for number, counts in facts.lines.items():
         if number:
             _add(merged, number, *_line(facts, number, counts, merged.get(number)))
+    for number, count in facts.convert_layouts.items():
+        if number:
+            text = f"{count} layout conversion{'' if count == 1 else 's'}"
+            _add(merged, number, text, {"layout_conversions": compiled(count, "conversions")})
     for loop in facts.loops:
         if loop.line:
             _add(merged, loop.line, *_loop(loop, facts))
@@ -67,7 +71,8 @@ def _line(
 
 
 def _loop(loop: Loop, facts: CompiledFacts) -> tuple[str, dict[str, Quantity]]:
-    parts = [f"{loop.counts[kind]} {word}" for kind, word in _LOOP_WORDS.items() if loop.counts.get(kind)]
+    words = {**_LOOP_WORDS, "tensor": facts.matrix_unit or _LOOP_WORDS["tensor"]}
+    parts = [f"{loop.counts[kind]} {word}" for kind, word in words.items() if loop.counts.get(kind)]
     if not parts:
         return "", {}
     text = f"per iteration {', '.join(parts)}"
