@@ -111,8 +111,8 @@ return out
 PAIRS = {
     "larger tiles": (loop("y = nl.exp(x)", width=128), loop("y = nl.exp(x)", width=2048), [SHAPE]),
     "multiply as the activation's scale": (
-        loop("z = nl.multiply(x, -1.0)", "w = nl.add(z, 0.5)", "y = nl.exp(w)", "y = nl.sqrt(y)", width=4096),
-        loop("y = nisa.activation(op=nl.exp, data=x, scale=-1.0, bias=0.5)", "y = nl.sqrt(y)", width=4096),
+        loop(*["x = nl.exp(nl.add(nl.multiply(x, -1.0), 0.5))"] * 3, "y = x", width=4096),
+        loop(*["x = nisa.activation(op=nl.exp, data=x, scale=-1.0, bias=0.5)"] * 3, "y = x", width=4096),
         [SHAPE],
     ),
     "divide by a column, or multiply by its reciprocal": (

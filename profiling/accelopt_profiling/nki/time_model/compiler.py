@@ -16,15 +16,13 @@ from collections.abc import Hashable
 
 from accelopt_profiling.nki.coverage import Box
 from accelopt_profiling.nki.instruction import SCALAR, Memory, Place
-from accelopt_profiling.nki.time_model.hardware import Hardware
-from accelopt_profiling.nki.time_model.step import Step, Steps
+from accelopt_profiling.nki.time_model.step import Kinds, Step
 
 _SHAREABLE = ("load", "nc_matmul", "tensor_copy", "tensor_tensor")
 
 
-def operands_in_psum(steps: list[Step], pricing: Steps) -> None:
-    """Let ``tensor_tensor`` read from PSUM what ScalarE computes for it alone, where it fits a bank."""
-    bank = pricing.hardware.limits.psum_bank_bytes
+def operands_in_psum(steps: list[Step], kinds: Kinds, bank: int) -> None:
+    """Let ``tensor_tensor`` read from PSUM what ScalarE computes for it alone, if it fits ``bank`` bytes."""
     readers: dict[Place, list[Step]] = defaultdict(list)
     writers: dict[Place, int] = defaultdict(int)
     for step in steps:
@@ -40,8 +38,9 @@ def operands_in_psum(steps: list[Step], pricing: Steps) -> None:
             continue
         if len(readers[place]) == 1 and readers[place][0].opcode == "tensor_tensor":
             reader = readers[place][0]
-            if reader.instruction is not None and not reader.instruction.psum_inputs:
-                pricing.price(reader, 1)
+            if not reader.psum_inputs:
+                reader.psum_inputs = 1
+                kinds.number(reader)
 
 
 class _Value:
@@ -56,14 +55,15 @@ class _Value:
         self.same: Hashable = None  # equal for tiles with equal content; None: not known to repeat
 
 
-def share(steps: list[Step], hardware: Hardware) -> tuple[list[Step], int]:
+def share(steps: list[Step], room: int) -> tuple[list[Step], int]:
     """Drop steps that compute again what a tile already holds, and let readers use that tile.
 
-    Returns the steps that are left and the bytes of loads that were dropped.
+    ``room``: usable bytes of SBUF per partition. Returns the steps that are left and the bytes of loads that were
+    dropped.
     """
     sharing = _Sharing(steps)
     sharing.number_values()
-    sharing.keep_repeated_loads_that_do_not_fit(hardware.sbuf_usable)
+    sharing.keep_repeated_loads_that_do_not_fit(room)
     return sharing.apply()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from accelopt_profiling.nki.instruction import COMPUTE_ENGINES, DMA, Trace
 from accelopt_profiling.nki.time_model.explain import Path, Wait, critical_path, waits
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
-from accelopt_profiling.nki.time_model.schedule import Schedule, schedule
+from accelopt_profiling.nki.time_model.schedule import Schedule, prepare, schedule
 
 
 @dataclass
@@ -36,7 +36,7 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
 
     ``compiler`` says what is done to the program before it runs; by default what the hardware's usual one does.
     """
-    plan = schedule(trace.instructions, hardware, compiler)
+    plan = schedule(prepare(trace.instructions, hardware, compiler), hardware)
     us = plan.total / 1000
     roofline = roofline_us(trace, hardware)
     busiest = max(plan.busy, key=lambda e: plan.busy[e])

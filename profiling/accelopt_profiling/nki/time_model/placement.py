@@ -26,7 +26,7 @@ import numpy.typing as npt
 from accelopt_profiling.nki.coverage import Box
 from accelopt_profiling.nki.instruction import Memory, Place
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
-from accelopt_profiling.nki.time_model.step import RELOAD, SPILL, Step, Steps
+from accelopt_profiling.nki.time_model.step import RELOAD, SPILL, Kinds, Step
 
 _NEVER = 1 << 60
 
@@ -73,14 +73,15 @@ class _Tile:
         return self.uses[self.at] if self.at < len(self.uses) else _NEVER
 
 
-def place(steps: list[Step], pricing: Steps) -> Residency:
+def place(steps: list[Step], kinds: Kinds, hardware: Hardware) -> Residency:
     """Find room for every tile, and add the transfers of what finds none."""
-    placing = _Placing(steps, pricing.hardware, pricing.compiler)
+    placing = _Placing(steps, hardware, kinds.compiler)
     result = placing.result
-    steps = placing.spill(pricing) if pricing.compiler.spills and placing.choose_what_leaves() else steps
-    if steps is placing.steps:
+    if kinds.compiler.spills and placing.choose_what_leaves():
+        steps = placing.spill(kinds)
+    else:
         placing.rotate()
-    _give_banks(steps, pricing.hardware, result)
+    _give_banks(steps, hardware, result)
     result.order = steps
     return result
 
@@ -165,9 +166,9 @@ class _Placing:
             for earlier, later in zip(tiles, tiles[at_once + more :], strict=False):
                 self.result.predecessor[later.place] = earlier.place
 
-    def spill(self, pricing: Steps) -> list[Step]:
+    def spill(self, kinds: Kinds) -> list[Step]:
         """The steps with spills and reloads in between."""
-        return _Spilling(self, pricing).run()
+        return _Spilling(self, kinds).run()
 
 
 def _tiles(steps: list[Step], bank_bytes: int) -> dict[Place, _Tile]:
@@ -205,12 +206,12 @@ def _most_alive(tiles: list[_Tile]) -> int:
 class _Spilling:
     """Walk through the program with a full SBUF."""
 
-    def __init__(self, placing: _Placing, pricing: Steps) -> None:
-        self.steps, self.tiles, self.result, self.pricing = (
+    def __init__(self, placing: _Placing, kinds: Kinds) -> None:
+        self.steps, self.tiles, self.result, self.kinds = (
             placing.steps,
             placing.tiles,
             placing.result,
-            pricing,
+            kinds,
         )
         self.capacity = placing.room - placing.compiler.reserve_bytes
         self.lookahead = placing.compiler.lookahead
@@ -268,7 +269,7 @@ class _Spilling:
                 kept.append(entry)
                 continue
             if not other.backed:
-                self._move(self.pricing.transfer(SPILL, other.place, step.number), other)
+                self._move(self.kinds.transfer(SPILL, other.place, step.number), other)
                 other.backed = True
             self._leave(other)
         for entry in kept:
@@ -278,7 +279,7 @@ class _Spilling:
         freed = self._take(tile.bytes)
         if tile.seen:
             share = self._needed(tile, number) if tile.streamed else 1.0
-            reload = self.pricing.transfer(RELOAD, tile.place, step.number, share)
+            reload = self.kinds.transfer(RELOAD, tile.place, step.number, share)
             reload.after = freed
             self._move(reload, tile)
         else:

@@ -21,7 +21,7 @@ from accelopt_profiling.nki.time_model.compiler import operands_in_psum, share
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.loops import Part, find_loops
 from accelopt_profiling.nki.time_model.placement import Residency, place
-from accelopt_profiling.nki.time_model.step import Step, Steps
+from accelopt_profiling.nki.time_model.step import Kinds, Step
 
 #: Why a step did not start earlier: nothing held it, its operands, the room it writes to, or its own engine.
 NOTHING, OPERAND, ROOM, QUEUE = range(4)
@@ -63,45 +63,56 @@ class Schedule:
     followed: int = 0
 
 
-def schedule(
-    instructions: list[Instruction], hardware: Hardware, compiler: Compiler | None = None
-) -> Schedule:
-    """Let the compiler have its way, place the tiles, run the program through the engines, and tell when it ends.
+@dataclass
+class Program:
+    """What runs: the compiler's output, its tiles placed, its loops found. The same for all costs of instructions."""
 
-    ``compiler`` defaults to that of the hardware's usual dialect.
-    """
+    compiler: Compiler
+    kinds: Kinds
+    residency: Residency
+    loops: list[Part]
+
+
+def prepare(instructions: list[Instruction], hardware: Hardware, compiler: Compiler | None = None) -> Program:
+    """Let the compiler have its way with a trace; ``compiler`` defaults to that of the hardware's usual dialect."""
     compiler = compiler or hardware.compiler
-    pricing = Steps(hardware, compiler)
-    steps, reused = pricing.of(instructions), 0
+    kinds = Kinds(compiler)
+    steps, reused = kinds.of(instructions), 0
     if compiler.shares_values:
-        steps, reused = share(steps, hardware)
+        steps, reused = share(steps, hardware.sbuf_usable)
     if compiler.psum_operands:
-        operands_in_psum(steps, pricing)
-    residency = place(steps, pricing)
+        operands_in_psum(steps, kinds, hardware.limits.psum_bank_bytes)
+    residency = place(steps, kinds, hardware)
     residency.reused_bytes = reused
-    result = Schedule(residency, loops=find_loops([step.key for step in residency.order]))
-    _count(result)
-    _Run(result, hardware, compiler).follow()
+    return Program(compiler, kinds, residency, find_loops([step.key for step in residency.order]))
+
+
+def schedule(program: Program, hardware: Hardware) -> Schedule:
+    """Run a program through the machine's engines and tell when it ends."""
+    result = Schedule(program.residency, loops=program.loops)
+    costs = program.kinds.costs(hardware)
+    _count(result, costs)
+    _Run(result, hardware, program.compiler, costs).follow()
     return result
 
 
-def _count(result: Schedule) -> None:
-    kinds: dict[int, list[int]] = {}
+def _count(result: Schedule, costs: list[float]) -> None:
+    counts: dict[int, int] = defaultdict(int)
     first: dict[int, Step] = {}
     for step in result.residency.order:
-        kinds.setdefault(step.key, [0])[0] += 1
+        counts[step.key] += 1
         first.setdefault(step.key, step)
-    for key, (count,) in kinds.items():
+    for key, count in counts.items():
         step = first[key]
-        line, ns = step.line, step.ns * count
+        line, ns = step.line, costs[key] * count
         result.busy[step.engine] += ns
         result.instructions[step.engine] = result.instructions.get(step.engine, 0) + count
         on_line = result.lines.setdefault(line, {})
         on_line[step.engine] = on_line.get(step.engine, 0.0) + ns
         if step.engine == DMA:
-            size = step.bytes * count
+            size, pieces = step.bytes * count, step.descriptors * count
             result.line_bytes[line] = result.line_bytes.get(line, 0) + size
-            result.line_descriptors[line] = result.line_descriptors.get(line, 0) + step.descriptors * count
+            result.line_descriptors[line] = result.line_descriptors.get(line, 0) + pieces
             if step.loads:
                 result.read_bytes += size
             else:
@@ -152,8 +163,8 @@ class _Lane:
 
 
 class _Run:
-    def __init__(self, result: Schedule, hardware: Hardware, compiler: Compiler) -> None:
-        self.result, self.hardware = result, hardware
+    def __init__(self, result: Schedule, hardware: Hardware, compiler: Compiler, costs: list[float]) -> None:
+        self.result, self.hardware, self.costs = result, hardware, costs
         self.steps = result.residency.order
         self.predecessor = result.residency.predecessor
         self.lookahead, self.transfers_ahead = compiler.lookahead, compiler.transfers_ahead
@@ -239,7 +250,7 @@ class _Run:
         step = self.steps[position]
         self.result.followed += 1
         ready, cause, why = self._ready(step, position)
-        engine, ns = step.engine, step.ns
+        engine, ns = step.engine, self.costs[step.key]
         ahead = self.transfers_ahead if engine == DMA else self.lookahead
         start, waited = self.lanes[engine].take(ready, ns, position, ahead)
         if waited >= 0:

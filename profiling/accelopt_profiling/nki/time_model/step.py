@@ -14,14 +14,14 @@ class Step:
     """One piece of work for one engine.
 
     ``number`` is the instruction's position in the trace; a transfer that was added has that of the instruction it
-    is for. ``after`` is the position of the step whose end frees the room that this one needs, or -1. ``ns`` is how
-    long the engine is busy. ``loads`` tells that a transfer goes to the chip. Inputs are not among ``reads``: they are
-    always there. ``key`` is equal for steps that cost the same on the same line.
+    is for. ``after`` is the position of the step whose end frees the room that this one needs, or -1. ``loads`` tells
+    that a transfer goes to the chip. Inputs are not among ``reads``: they are always there. ``key`` is equal for steps
+    that cost the same on the same line; ``psum_inputs`` are operands that lie in PSUM once the compiler is done.
     """
 
     __slots__ = (
-        "accumulate", "after", "bytes", "descriptors", "engine", "instruction", "key", "line", "loads", "ns", "number",
-        "opcode", "reads", "writes",
+        "accumulate", "after", "bytes", "descriptors", "engine", "instruction", "key", "line", "loads", "number",
+        "opcode", "psum_inputs", "reads", "writes",
     )  # fmt: skip
 
     instruction: Instruction | None
@@ -31,17 +31,18 @@ class Step:
         self.instruction = None
         self.reads: list[Region] = []
         self.writes: list[Region] = []
-        self.after, self.ns, self.key = -1, 0.0, 0
-        self.bytes = self.descriptors = 0
+        self.after, self.key = -1, 0
+        self.bytes = self.descriptors = self.psum_inputs = 0
         self.accumulate = self.loads = False
 
 
-class Steps:
-    """Makes steps; remembers the cost of each kind."""
+class Kinds:
+    """Makes steps and numbers their kinds; steps of one kind cost the same on any hardware."""
 
-    def __init__(self, hardware: Hardware, compiler: Compiler) -> None:
-        self.hardware, self.compiler = hardware, compiler
-        self._costs: dict[object, tuple[float, int]] = {}
+    def __init__(self, compiler: Compiler) -> None:
+        self.compiler = compiler
+        self._keys: dict[object, int] = {}
+        self._examples: list[Step] = []
 
     def of(self, instructions: list[Instruction]) -> list[Step]:
         """A step per instruction, in program order."""
@@ -52,35 +53,29 @@ class Steps:
         if i.opcode == "tensor_scalar" and self.compiler.scalar_first and SCALAR in i.engines:
             engine = SCALAR
         step = Step(i.opcode, i.line, number, engine)
-        step.instruction, step.accumulate = i, i.accumulate
+        step.instruction, step.accumulate, step.psum_inputs = i, i.accumulate, i.psum_inputs
         step.reads = [region for region in i.reads if not region[0].constant]
         step.writes = list(i.writes)
         if engine == DMA:
             step.bytes, step.descriptors = i.bytes, i.descriptors
             step.loads = not any(place.memory is Memory.HBM for place, _ in i.writes)
-        self.price(step)
+        self.number(step)
         return step
 
-    def price(self, step: Step, psum_inputs: int | None = None) -> None:
-        """Set what the step costs; ``psum_inputs`` overrides how many operands it reads from PSUM."""
+    def number(self, step: Step) -> None:
+        """Set the step's ``key``; again after a change of what it costs."""
         i = step.instruction
         if i is None or step.engine == DMA:
             kind: tuple[object, ...] = (step.opcode, step.line, step.bytes, step.descriptors)
         else:
-            given = i.psum_inputs if psum_inputs is None else psum_inputs
             kind = (
-                step.opcode, step.line, step.engine, i.free, i.itemsize, given, i.onezero, i.stationary, i.transpose,
-                i.accumulate, len(step.reads),
+                step.opcode, step.line, step.engine, i.free, i.itemsize, step.psum_inputs, i.onezero, i.stationary,
+                i.transpose, i.accumulate, len(step.reads),
             )  # fmt: skip
-        found = self._costs.get(kind)
-        if found is None:
-            if step.engine == DMA:
-                ns = dma_ns(step.bytes, step.descriptors, self.hardware)
-            else:
-                assert i is not None
-                ns = engine_ns(i, step.engine, self.hardware, psum_inputs)
-            found = self._costs[kind] = (ns, len(self._costs))
-        step.ns, step.key = found
+        key = self._keys.setdefault(kind, len(self._examples))
+        if key == len(self._examples):
+            self._examples.append(step)
+        step.key = key
 
     def transfer(self, opcode: str, place: Place, number: int, share: float = 1.0) -> Step:
         """A spill or a reload of a tile, or of the ``share`` of it that is needed."""
@@ -90,5 +85,14 @@ class Steps:
         step.loads = opcode == RELOAD
         whole = tuple((0, n) for n in place.shape)
         (step.writes if step.loads else step.reads).append((place, whole))
-        self.price(step)
+        self.number(step)
         return step
+
+    def costs(self, hardware: Hardware) -> list[float]:
+        """Nanoseconds that a step keeps its engine busy, by ``key``."""
+        return [
+            dma_ns(step.bytes, step.descriptors, hardware)
+            if step.engine == DMA or step.instruction is None
+            else engine_ns(step.instruction, step.engine, hardware, step.psum_inputs)
+            for step in self._examples
+        ]
