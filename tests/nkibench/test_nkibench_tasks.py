@@ -104,6 +104,21 @@ def test_a_baseline_is_right_at_a_small_shape(name, dialect):
     assert error < task.gate_tolerance / 3
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "dialect"), [("silu", "beta1"), ("rmsnorm_matmul", "beta1"), ("mamba", "nki")]
+)
+def test_a_baseline_is_right_at_the_published_shape(name, dialect):
+    task = tasks()[name]
+    reference = module(task.reference, "reference")
+    np.random.seed(0)
+    inputs = reference.get_inputs()
+    with emulated(record=False):
+        result = module(task.kernel(dialect), "kernel_file").kernel(*inputs)
+    expected = reference.forward(*[widen(v) for v in inputs])
+    assert np.linalg.norm(result - expected) < task.gate_tolerance * np.linalg.norm(expected)
+
+
 def test_the_baselines_name_their_problem():
     for task in tasks().values():
         for dialect in task.dialects:
