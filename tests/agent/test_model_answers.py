@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from importlib import resources
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from accelopt_agent.model.edits import BadAnswer, Replacement, apply_edits, read_edits
 from accelopt_agent.model.prompt import fenced, placeholders, render, template
+from accelopt_agent.model.team import ROLES
 from accelopt_agent.model.territory import outside_changes
 
 FILE = """\
@@ -114,8 +116,8 @@ def test_only_the_kernel_and_its_launch_may_change(old: str, new: str, inside: b
 
 
 def prompt_names() -> list[str]:
-    folder = resources.files("accelopt_agent.model").joinpath("prompts")
-    return sorted(p.name.removesuffix(".md") for p in folder.iterdir() if p.name.endswith(".md"))
+    folder = Path(str(resources.files("accelopt_agent.model").joinpath("prompts")))
+    return sorted(p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.md"))
 
 
 @pytest.mark.parametrize("name", prompt_names())
@@ -132,9 +134,12 @@ def test_every_prompt_renders_without_an_unfilled_place(name: str) -> None:
             render(name, **dict(list(values.items())[1:]))
 
 
-def test_there_are_prompts_for_both_roles() -> None:
-    assert prompt_names() == ["coder_system", "coder_user", "planner_system", "planner_user"]
-    assert "SEARCH" in template("coder_system")
+def test_every_role_has_a_prompt_for_each_dialect_and_for_each_question() -> None:
+    of_roles = {f"{dialect}/{role}" for dialect in ("nki", "triton") for role in ROLES}
+    questions = {f"{role}_user" for role in ROLES} | {"debugger_answer_user"}
+    assert set(prompt_names()) == of_roles | questions
+    for name in of_roles:
+        assert "no instructions to you" in template(name)
 
 
 @given(st.text(alphabet="`a\n"))

@@ -44,7 +44,7 @@ def read_edits(answer: str) -> list[Replacement]:
         elif search is not None and replace is None and _MIDDLE.match(line):
             replace = []
         elif search is not None and replace is not None and _TAIL.match(line):
-            found.setdefault(Replacement(_bare(search), _bare(replace)))
+            found.setdefault(Replacement(bare(search), bare(replace)))
             search = replace = None
         elif search is not None:
             (search if replace is None else replace).append(line)
@@ -57,7 +57,7 @@ def read_edits(answer: str) -> list[Replacement]:
     return list(found)
 
 
-def _bare(lines: list[str]) -> tuple[str, ...]:
+def bare(lines: list[str]) -> tuple[str, ...]:
     """Without the fences that some models put inside a block."""
     if len(lines) >= 2 and _FENCE.match(lines[0]) and _FENCE.match(lines[-1]):
         lines = lines[1:-1]

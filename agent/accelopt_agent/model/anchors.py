@@ -1,0 +1,190 @@
+"""Plans tied to lines of the file: anchors in the source, and the changes that must fill every one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from accelopt_agent.lines import split_lines
+from accelopt_agent.model.edits import BadAnswer, apply_edits, bare, read_edits
+from accelopt_agent.scopes import scopes_of
+from accelopt_profiling.parsing import parse_python
+
+#: More anchors than this is no plan but a rewrite.
+MOST_ANCHORS = 6
+
+_LINES = re.compile(
+    r"\blines?\b[ *_`:]*((?:\d+\s*(?:(?:-|–|to)\s*\d+)?(?:\s*(?:,|and|&)\s*)*)+)", re.IGNORECASE
+)
+_RANGE = re.compile(r"(\d+)\s*(?:(?:-|–|to)\s*(\d+))?")
+_BEGIN = re.compile(r"^\s*<{4,}\s*CHANGE\s+(\d+)\s*$", re.IGNORECASE)
+_END = re.compile(r"^\s*>{4,}\s*(?:CHANGE)?\s*(\d+)?\s*$", re.IGNORECASE)
+_MARK = re.compile(r"^\s*#\s*(?:<{3}|>{3})\s*change\s+\d+\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, order=True)
+class Anchor:
+    """The lines ``first`` to ``last`` (1-based, inclusive) of a file, which a plan wants changed."""
+
+    first: int
+    last: int
+
+
+def anchors_of(plan: str, text: str) -> tuple[Anchor, ...]:
+    """The lines that ``plan`` names first, as anchors in ``text``: in order, overlapping ones as one.
+
+    Raises:
+        BadAnswer: it names none, or lines that the file does not have.
+    """
+    lines = split_lines(text).texts
+    count = len(lines) - (not lines[-1])
+    found: list[Anchor] = []
+    for match in _LINES.finditer(plan):
+        for first, last in _RANGE.findall(match[1]):
+            found.append(Anchor(int(first), int(last or first)))
+        if found:
+            break
+    if not found:
+        raise BadAnswer("the plan names no lines")
+    for anchor in found:
+        if not 1 <= anchor.first <= anchor.last <= count:
+            raise BadAnswer(f"the plan names lines {anchor.first}-{anchor.last} of {count}")
+    joined: list[Anchor] = []
+    for anchor in sorted(found):
+        if joined and anchor.first <= joined[-1].last + 1:
+            joined[-1] = Anchor(joined[-1].first, max(joined[-1].last, anchor.last))
+        else:
+            joined.append(anchor)
+    if len(joined) > MOST_ANCHORS:
+        raise BadAnswer(f"the plan names {len(joined)} places, more than {MOST_ANCHORS}")
+    return tuple(joined)
+
+
+def numbered(text: str, first: int = 1, last: int | None = None) -> str:
+    """The lines ``first`` to ``last`` of ``text``, each with its number in the file."""
+    lines = split_lines(text).texts[first - 1 : last]
+    return "\n".join(f"{number:3} {line}".rstrip() for number, line in enumerate(lines, first))
+
+
+def anchored(text: str, anchors: Sequence[Anchor], first: int = 1, last: int | None = None) -> str:
+    """The lines ``first`` to ``last`` of ``text`` with a mark before and after each anchor."""
+    begins = {a.first: k for k, a in enumerate(anchors, 1)}
+    ends = {a.last: k for k, a in enumerate(anchors, 1)}
+    lines = split_lines(text).texts
+    shown: list[str] = []
+    for number in range(first, (last or len(lines)) + 1):
+        if number in begins:
+            shown.append(f"# <<< change {begins[number]}")
+        shown.append(lines[number - 1])
+        if number in ends:
+            shown.append(f"# >>> change {ends[number]}")
+    return "\n".join(shown)
+
+
+def carried_out(text: str, anchors: Sequence[Anchor], answer: str) -> str:
+    """``text`` after the changes of ``answer``: one per anchor, or search-and-replace edits inside the anchors.
+
+    Raises:
+        BadAnswer: a change has no anchor, an anchor is left over or left as it was, a mark stayed in the code, or an
+            edit reaches out of the anchors.
+    """
+    changes = _changes(answer, len(anchors))
+    if changes is None:
+        changed = apply_edits(text, read_edits(answer))
+        _inside(text, changed, anchors)
+        return changed
+    lines = split_lines(text)
+    bodies, ends = list(lines.texts), list(lines.ends)
+    for number, anchor in reversed(list(enumerate(anchors, 1))):
+        if number not in changes:
+            raise BadAnswer(f"change {number} is left over: the answer does not say what it becomes")
+        old = bodies[anchor.first - 1 : anchor.last]
+        new = _indented(changes[number], old)
+        if [line.rstrip() for line in old] == new:
+            raise BadAnswer(f"change {number} is left as it was: the plan is not carried out")
+        last_end = ends[anchor.last - 1]
+        bodies[anchor.first - 1 : anchor.last] = new
+        ends[anchor.first - 1 : anchor.last] = [*[lines.newline] * (len(new) - 1), last_end] if new else []
+    return "".join(body + end for body, end in zip(bodies, ends, strict=True))
+
+
+def _changes(answer: str, count: int) -> dict[int, list[str]] | None:
+    """What each numbered change becomes; None where the answer has none of them."""
+    found: dict[int, list[str]] = {}
+    number: int | None = None
+    for line in split_lines(answer).texts:
+        if (begin := _BEGIN.match(line)) is not None:
+            number = int(begin[1])
+            if not 1 <= number <= count:
+                raise BadAnswer(f"the answer has a change {number}; the plan has {count}")
+            found[number] = []
+        elif number is not None and _END.match(line):
+            number = None
+        elif number is not None:
+            found[number].append(line)
+    if number is not None:
+        raise BadAnswer(f"the answer ends inside change {number}")
+    for lines in found.values():
+        if any(_MARK.match(line) for line in lines):
+            raise BadAnswer("a mark of a change stayed in the code")
+    return {k: list(bare(lines)) for k, lines in found.items()} or None
+
+
+def _indented(new: list[str], old: Sequence[str]) -> list[str]:
+    """``new`` as far in as ``old``, where the model began its lines at the left edge."""
+    want = min((_indent(line) for line in old if line.strip()), default=0)
+    have = min((_indent(line) for line in new if line.strip()), default=want)
+    prefix = next((line[:want] for line in old if line.strip() and _indent(line) == want), "")
+    if have == 0 and want > 0:
+        return [prefix + line if line.strip() else "" for line in new]
+    return new
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _inside(before: str, after: str, anchors: Sequence[Anchor]) -> None:
+    """Raises BadAnswer where ``after`` differs from ``before`` outside the anchors' lines, or nowhere in one."""
+    import difflib
+
+    old, new = split_lines(before).texts, split_lines(after).texts
+    touched: set[int] = set()
+    for tag, low, high, _, _ in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        at = [k for k, a in enumerate(anchors) if a.first <= low + 1 and high <= a.last]
+        at += [k for k, a in enumerate(anchors) if tag == "insert" and a.first - 1 <= low <= a.last]
+        if not at:
+            raise BadAnswer(f"an edit reaches out of the planned lines, to line {low + 1}")
+        touched.update(at)
+    left = [k + 1 for k in range(len(anchors)) if k not in touched]
+    if left:
+        raise BadAnswer(f"change {left[0]} is left as it was: the plan is not carried out")
+
+
+def window(text: str, kernel: str, anchors: Sequence[Anchor], around: int = 10) -> list[tuple[int, int]]:
+    """The ranges of lines that show the anchors: ``around`` lines on each side, the kernel's head, and the lines in
+    the kernel that bind a name used in the anchors. Short gaps are filled."""
+    lines = split_lines(text).texts
+    wanted: set[int] = set()
+    names: set[str] = set()
+    for anchor in anchors:
+        wanted.update(range(max(1, anchor.first - around), min(len(lines), anchor.last + around) + 1))
+        for line in lines[anchor.first - 1 : anchor.last]:
+            names.update(re.findall(r"[A-Za-z_]\w*", line))
+    scope = next((s for s in scopes_of(parse_python(text)) if s.name == kernel), None)
+    if scope is not None:
+        wanted.update(range(scope.node.lineno, scope.node.body[0].lineno))
+    for number, line in enumerate(lines, 1):
+        bound = re.match(r"\s*(?:for\s+)?([A-Za-z_]\w*)\s*(?:=[^=]|in\b)", line)
+        if (bound and bound[1] in names) or re.match(r"(?:import|from)\s", line):
+            wanted.add(number)
+    ranges: list[tuple[int, int]] = []
+    for number in sorted(wanted):
+        if ranges and number - ranges[-1][1] <= 3:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    return ranges

@@ -1,0 +1,44 @@
+"""Who is asked what: a model, a temperature and a prompt per role, and AccelOpt's and STARK's teams as settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from accelopt_agent.model.settings import ModelSettings
+
+Role = Literal["planner", "coder", "debugger", "summarizer"]
+ROLES: tuple[Role, ...] = ("planner", "coder", "debugger", "summarizer")
+
+
+@dataclass(frozen=True)
+class Team:
+    """The settings of each role. ``samples`` is how often the coder carries out one plan; ``repairs`` how often the
+    debugger is asked about an answer that is caught before anything runs."""
+
+    planner: ModelSettings
+    coder: ModelSettings
+    debugger: ModelSettings
+    summarizer: ModelSettings
+    samples: int = 1
+    repairs: int = 1
+
+    def of(self, role: Role) -> ModelSettings:
+        settings: ModelSettings = getattr(self, role)
+        return settings
+
+
+def same_for_all(settings: ModelSettings) -> Team:
+    """One model for every role."""
+    return Team(settings, settings, settings, settings)
+
+
+def accelopt_team(planner: ModelSettings, executor: ModelSettings) -> Team:
+    """AccelOpt's: two tries per plan at the server's temperature, and nobody who repairs. Goes with ``beam``."""
+    return Team(planner, executor, executor, planner, samples=2, repairs=0)
+
+
+def stark_team(settings: ModelSettings) -> Team:
+    """STARK's: a planner at temperature 0.8, coder and debugger at 0.1. Goes with ``tree``."""
+    calm = replace(settings, temperature=0.1)
+    return Team(replace(settings, temperature=0.8), calm, calm, calm)
