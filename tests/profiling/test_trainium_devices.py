@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from trainium_stand_ins import RECORDED, neuron_host
 
+from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.trainium.beta1 import Beta1Device, view
 from accelopt_profiling.trainium.bundle import environment as told_environment
@@ -22,8 +24,10 @@ from accelopt_profiling.trainium.failure import DeviceFailure, explained
 from accelopt_profiling.trainium.measurement import device_measurement
 from accelopt_profiling.trainium.request import DeviceRequest
 from accelopt_profiling.trainium.samples import Samples, steadiest
+from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
 from accelopt_profiling.trainium.summary import bound, quantities, read_summary
 from accelopt_profiling.trainium.toolchain import find_toolchain, open_device
+from accelopt_profiling.worker.step import StepContext, StepFailed
 
 BETA1_KERNEL = "import neuronxcc.nki as nki\n\n@nki.jit\ndef kernel(x, scale):\n    return x * scale\n"
 CURRENT_KERNEL = "import nki\n\n@nki.jit\ndef kernel(x, scale):\n    return x * scale\n"
@@ -329,3 +333,60 @@ def test_the_bundle_holds_what_a_report_needs_and_no_secret(host, tmp_path, monk
 
 def test_no_variable_that_is_not_about_neuron_is_told():
     assert "PATH" not in told_environment(dict(os.environ))
+
+
+# The step on a host
+
+PROBLEM = """
+import numpy as np
+
+def get_inputs():
+    return [np.random.normal(size=(3, 4)).astype(np.float32), 2.0]
+
+def reference(x, scale):
+    return {answer}
+"""
+
+
+def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale"):
+    source = {"kernel.py": kernel, "problem.py": PROBLEM.format(answer=answer)}
+    folder = tmp_path / "job"
+    for name, text in source.items():
+        path = folder / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for name, value in host.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("accelopt_profiling.trainium.toolchain._importable", lambda m: m == "neuronxcc.nki")
+    devices = tmp_path / "dev"
+    devices.mkdir()
+    (devices / "neuron0").touch()
+    context = StepContext(folder, Source("kernel.py", source), lambda value: None)
+    params = DeviceParams(find_kernels(kernel).kernels, ProblemRef("module", "problem.py", "kernel"), "trn1")
+    return time_on_trainium(context, params, devices)
+
+
+def test_the_step_times_checks_and_profiles_on_the_device(host, monkeypatch, tmp_path):
+    host.profiler()
+    found = stepped(host, monkeypatch, tmp_path, BETA1_KERNEL)
+    kernel = from_plain(KernelMeasurement, found["kernels"][0])
+    assert kernel.correctness.status == "passed"
+    assert kernel.latency.known is Known.MEASURED
+    assert found["timings"]["kernel"]["us"] == pytest.approx(1333)
+    assert kernel.quantities["runs"].value == 10
+
+
+@pytest.mark.slow
+def test_the_step_says_what_is_wrong(host, monkeypatch, tmp_path):
+    host.profiler()
+    wrong = from_plain(
+        KernelMeasurement, stepped(host, monkeypatch, tmp_path / "a", BETA1_KERNEL, "x + scale")["kernels"][0]
+    )
+    assert wrong.correctness.status == "failed"
+    with pytest.raises(StepFailed) as caught:
+        stepped(host, monkeypatch, tmp_path / "b", BETA1_KERNEL.replace("x * scale", "x.nothing"))
+    assert caught.value.error.code == "user-error"
+    host.profiler("sys.exit('NeuronCore(s) not available')")
+    with pytest.raises(StepFailed) as caught:
+        stepped(host, monkeypatch, tmp_path / "c", BETA1_KERNEL)
+    assert caught.value.error.code == "device-busy"

@@ -30,6 +30,7 @@ def hello() -> dict[str, Any]:
         "memory_free_bytes": _free_memory(),
         "versions": _versions(),
         "devices": _nvidia_devices(),
+        "resources": _neuron_devices(),
         "isolation": to_plain(isolation()),
     }
 
@@ -54,6 +55,12 @@ def _free_memory() -> int:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) << 10
     return 0
+
+
+def _neuron_devices() -> dict[str, int]:
+    """How many Neuron devices the driver shows, by the name that ``trainium`` looks for; empty where there are none."""
+    count = len(list(Path("/dev").glob("neuron[0-9]*")))
+    return {"neuron_devices": count} if count else {}
 
 
 def _nvidia_devices() -> list[dict[str, Any]]:

@@ -44,6 +44,11 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
 
         timed = _parse(name, TimeParams, params)
         return lambda context: time_launches(context, timed)
+    if name == "trainium":
+        from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
+
+        device = _parse(name, DeviceParams, params)
+        return lambda context: time_on_trainium(context, device)
     from accelopt_profiling.gate.steps import STEPS
 
     if name not in STEPS:
