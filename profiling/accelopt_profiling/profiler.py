@@ -19,6 +19,9 @@ from accelopt_profiling.problems.find import find_problem
 from accelopt_profiling.problems.found import FoundProblem, source_for
 from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.targets import GpuTarget
+from accelopt_profiling.targets.load import load_target
+from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
 from accelopt_profiling.timing.step import TimeParams
 
 RUNTIMES: dict[Dialect, Runtime] = {"nki": "numpy", "triton": "torch"}
@@ -46,6 +49,7 @@ class ProfileRequest:
     limits: Limits = Limits()
     detail: bool = True
     background: bool = False
+    timeline: bool = False
     input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
@@ -121,7 +125,9 @@ def _job(
     ref = subject.found.ref
     assert ref is not None
     specs = request.input_specs.get(ref.content_hash)
-    params = ProfileParams(kernels, ref, request.targets[dialect], host.name, specs, request.detail)
+    params = ProfileParams(
+        kernels, ref, request.targets[dialect], host.name, specs, request.detail, timeline=request.timeline
+    )
     steps = [Step("profile", RUNTIMES[dialect], to_plain(params), request.limits)]
     if dialect == "triton" and host.devices and ref.kind != "selfrun":
         steps.append(Step("time", "torch", to_plain(TimeParams(kernels, ref)), request.limits, device=True))
@@ -155,7 +161,8 @@ class _State:
                 changed = True
         for name, data in value.get("timings", {}).items():
             if name in self._kernels:
-                self._kernels[name] = _timed(self._kernels[name], from_plain(Latency, data))
+                latency, device = from_plain(Latency, data), str(value.get("device", ""))
+                self._kernels[name] = _timed(self._kernels[name], latency, device)
                 changed = True
         return changed
 
@@ -179,7 +186,13 @@ class _State:
     def seal(self, source: Source) -> None:
         """Give every measurement its receipt."""
         for name, measured in self._kernels.items():
-            receipt = Receipt("profile", {"source": to_plain(source), "measurement": to_plain(measured)})
+            receipt = Receipt(
+                "profile",
+                {
+                    "source": to_plain(source),
+                    "measurement": to_plain(dataclasses.replace(measured, timeline=None)),
+                },
+            )
             self._receipts.append(receipt)
             self._kernels[name] = dataclasses.replace(measured, receipt=receipt.id)
 
@@ -206,17 +219,27 @@ class _State:
         )
 
 
-def _timed(estimate: KernelMeasurement, latency: Latency) -> KernelMeasurement:
+def _timed(estimate: KernelMeasurement, latency: Latency, device: str) -> KernelMeasurement:
     """A measurement with a device's time in place of the model's, which stays among the quantities.
 
-    Percent of peak keeps its roofline: it scales with the time.
+    Percent of peak keeps its roofline: it scales with the time. A time below what the work needs at the target's peaks
+    is refused; when the ``device`` is another than the target, neither is said.
     """
     model, share = estimate.latency, estimate.percent_of_peak
+    target = load_target(estimate.target)
+    same = isinstance(target, GpuTarget) and target_of_device(device) == target.name
+    if same and isinstance(target, GpuTarget) and impossible(latency, floor := floor_us(estimate, target)):
+        message = (
+            f"The device's clock says {latency.us:.3g} us, but the work that was executed needs {floor:.3g} us at the"
+            f" peaks of {target.title}: the time is refused. Does all of the work run before the call returns?"
+        )
+        finding = Finding("impossible-time", estimate.line, "warning", message)
+        return dataclasses.replace(estimate, findings=[*estimate.findings, finding])
     quantities = dict(estimate.quantities)
     if model.us is not None:
         quantities["estimated_time"] = Quantity(model.us, model.known, "us", model.low_us, model.high_us)
         if share is not None and latency.us:
-            share = share * model.us / latency.us
+            share = share * model.us / latency.us if same else None
     return dataclasses.replace(
         estimate, latency=latency, quantities=quantities, percent_of_peak=share, stage="timed"
     )

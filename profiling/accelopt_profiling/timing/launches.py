@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-
-class Event(Protocol):
-    def record(self) -> None: ...
-
-    def elapsed_time(self, end: Any) -> float:
-        """Milliseconds from this event to ``end``; both must have completed."""
+from accelopt_profiling.timing.device import Event
 
 
 @dataclass
 class LaunchTimer:
     """Brackets every launch with two events; ``finish`` sums the launches of one run per kernel, in microseconds.
 
-    ``event`` makes a timing event and ``synchronize`` waits for the device: torch's, or a test's.
+    ``event`` makes a timing event and ``synchronize`` waits for the device: torch's, or a test's. While a graph is
+    captured (``capturing``), launches do not run, so they are not timed.
     """
 
     event: Callable[[], Event]
     synchronize: Callable[[], None]
+    capturing: Callable[[], bool] = lambda: False
     _open: list[tuple[str, Event]] = field(default_factory=list)
     _closed: list[tuple[str, Event, Event]] = field(default_factory=list)
 
     def enter(self, metadata: Any) -> None:
+        if self.capturing():
+            return
         start = self.event()
         start.record()
         self._open.append((kernel_name(metadata), start))
 
     def exit(self, metadata: Any) -> None:
+        if not self._open or self.capturing():
+            return
         name, start = self._open.pop()
         end = self.event()
         end.record()

@@ -1,12 +1,16 @@
-"""The step that times a file's Triton kernels on the host's GPU.
+"""The step that times a file's Triton kernels on the host's GPU. Not yet run on a device: tested with stand-ins.
 
-Not yet run on a device: written against Triton's launch hooks and torch's events, tested with stand-ins for both.
+The timers live in the process that runs the candidate, bound before its code is loaded. That stops accidents, not a
+candidate that is out to patch them: the gate reads for that, and the roofline's floor bounds what could be claimed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from accelopt_profiling.jobs import StepError
@@ -14,60 +18,67 @@ from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.timing.conditions import read_conditions
+from accelopt_profiling.timing.device import TorchDevice
 from accelopt_profiling.timing.launches import LaunchTimer
-from accelopt_profiling.timing.samples import latency
+from accelopt_profiling.timing.names import traced
+from accelopt_profiling.timing.running import Plan
+from accelopt_profiling.timing.session import BASELINE, CANDIDATE, Surroundings, time_calls
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 
 @dataclass(frozen=True)
 class TimeParams:
-    """``warm_runs`` runs are not counted; then at least ``least_runs`` and for about ``seconds`` they are."""
+    """``baseline`` is another kernel file of the job to compare with in the same session, as a relative path.
+
+    ``inputs`` sets of inputs are drawn from ``seed`` on and used in turn, each in memory of its own.
+    """
 
     kernels: list[Kernel]
     problem: ProblemRef
     seed: int = 0
-    warm_runs: int = 5
-    least_runs: int = 20
-    seconds: float = 2.0
+    inputs: int = 4
+    baseline: str | None = None
+    plan: Plan = field(default_factory=Plan)
 
 
 def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
-    """Latencies by kernel, measured with events around each launch; L2 is flushed before every run.
+    """Latencies by kernel and of the whole call, as ``session.Session`` in plain data.
 
     Raises:
         StepFailed: there is no GPU, or the user's code failed.
     """
     import torch
-    from triton import knobs
 
     if not torch.cuda.is_available():
         raise StepFailed(StepError("unsupported", "torch sees no GPU on this host, so nothing was timed."))
-    timer = LaunchTimer(lambda: torch.cuda.Event(enable_timing=True), torch.cuda.synchronize)
+    device, clock = TorchDevice(torch), time.perf_counter
+    around = Surroundings(clock, lambda call: traced(torch, call), _hooked, read_conditions)
     with user_errors(context):
         module = load_module(context)
         problem = load_problem(context, params.problem, module)
-        inputs = problem.inputs(params.seed)
-        for _ in range(params.warm_runs):
-            problem.run(module, inputs)
-    scratch = torch.empty(2 * _l2_bytes(torch), dtype=torch.int8, device="cuda")
-    knobs.runtime.launch_enter_hook.add(timer.enter)
-    knobs.runtime.launch_exit_hook.add(timer.exit)
-    samples: dict[str, list[float]] = {}
-    end = time.monotonic() + params.seconds
-    runs = 0
-    while runs < params.least_runs or time.monotonic() < end:
-        scratch.zero_()
-        torch.cuda.synchronize()
-        with user_errors(context):
-            problem.run(module, inputs)
-        for name, total in timer.finish().items():
-            samples.setdefault(name, []).append(total)
-        runs += 1
+        variants: dict[str, Callable[[Any], Any]] = {CANDIDATE: lambda given: problem.run(module, given)}
+        if params.baseline is not None:
+            other = load_module(context, params.baseline, "accelopt_baseline")
+            variants[BASELINE] = lambda given: problem.run(other, given)
+        inputs = [problem.inputs(params.seed + number) for number in range(params.inputs)]
+        found = time_calls(device, variants, inputs, params.plan, around)
     wanted = {k.name.split("#")[0].rpartition(".")[2]: k.name for k in params.kernels}
-    timed = {wanted[n]: to_plain(latency(s)) for n, s in samples.items() if n in wanted}
-    return {"timings": timed, "device": torch.cuda.get_device_name(), "runs": runs}
+    timings = {wanted[name]: known for name, known in found.timings.items() if name in wanted}
+    return {**to_plain(found), "timings": to_plain(timings)}
 
 
-def _l2_bytes(torch: Any) -> int:
-    return int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0) or 64 << 20)
+@contextmanager
+def _hooked(timer: LaunchTimer) -> Iterator[None]:
+    from triton import knobs
+
+    chains = (knobs.runtime.launch_enter_hook, timer.enter), (knobs.runtime.launch_exit_hook, timer.exit)
+    for chain, hook in chains:
+        chain.add(hook)
+    try:
+        yield
+    finally:
+        for chain, hook in chains:
+            with contextlib.suppress(ValueError):  # user code may have cleared the hooks
+                chain.remove(hook)

@@ -1,0 +1,113 @@
+"""Clocks, temperature and power of a device, read through the vendor's tool before and after a measurement."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+_NVIDIA = ("clocks.sm", "clocks.mem", "temperature.gpu", "power.draw", "clocks_throttle_reasons.active")
+#: Bits of NVIDIA's throttle reasons that mean "slower than it could be"; idle and the user's own clocks do not.
+_SLOWED = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x20: "temperature",
+    0x40: "temperature",
+    0x80: "power brake",
+}
+_LEAST_CLOCK_CHANGE = 0.03
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """None where the tool does not tell. Clocks in MHz, temperature in degrees Celsius, power in watts."""
+
+    core_mhz: float | None = None
+    memory_mhz: float | None = None
+    celsius: float | None = None
+    watts: float | None = None
+    slowed_by: str = ""
+
+
+def read_conditions(index: int = 0) -> Conditions | None:
+    """The conditions of the device ``index`` now; None without ``nvidia-smi`` and ``rocm-smi``, or when they fail."""
+    if shutil.which("nvidia-smi"):
+        command = [
+            "nvidia-smi",
+            f"--id={index}",
+            f"--query-gpu={','.join(_NVIDIA)}",
+            "--format=csv,noheader,nounits",
+        ]
+        said = _said(command)
+        return parse_nvidia(said) if said is not None else None
+    if shutil.which("rocm-smi"):
+        said = _said(["rocm-smi", "-d", str(index), "--showclocks", "--showtemp", "--showpower", "--json"])
+        return parse_rocm(said) if said is not None else None
+    return None
+
+
+def _said(command: list[str]) -> str | None:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def parse_nvidia(text: str) -> Conditions | None:
+    """One line of ``nvidia-smi``'s CSV; "[N/A]" and the like are None."""
+    cells = [cell.strip() for cell in text.strip().partition("\n")[0].split(",")]
+    if len(cells) != len(_NVIDIA):
+        return None
+    core, memory, celsius, watts = (_number(cell) for cell in cells[:4])
+    try:
+        bits = int(cells[4], 16)
+    except ValueError:
+        bits = 0
+    return Conditions(
+        core, memory, celsius, watts, ", ".join(dict.fromkeys(w for b, w in _SLOWED.items() if bits & b))
+    )
+
+
+def parse_rocm(text: str) -> Conditions | None:
+    """``rocm-smi --json``: one object per card, its keys worded differently from release to release."""
+    try:
+        cards = json.loads(text)
+        card = next(
+            value for name, value in cards.items() if name.startswith("card") and isinstance(value, dict)
+        )
+    except (ValueError, AttributeError, StopIteration):
+        return None
+    return Conditions(
+        _field(card, "sclk clock speed"), _field(card, "mclk clock speed"),
+        _field(card, "temperature", "edge") or _field(card, "temperature", "junction"), _field(card, "power (w)"),
+    )  # fmt: skip
+
+
+def _field(card: dict[str, Any], *words: str) -> float | None:
+    for key, value in card.items():
+        if all(word in key.lower() for word in words):
+            return _number(str(value).strip("()").lower().removesuffix("mhz"))
+    return None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def notes(before: Conditions | None, after: Conditions | None) -> list[str]:
+    """What in the conditions makes a time doubtful, in words."""
+    if before is None or after is None:
+        return ["Clocks, temperature and power are not known."]
+    found = []
+    if before.core_mhz and after.core_mhz:
+        change = after.core_mhz / before.core_mhz - 1
+        if abs(change) > _LEAST_CLOCK_CHANGE:
+            found.append(f"The clock went from {before.core_mhz:.0f} to {after.core_mhz:.0f} MHz meanwhile.")
+    if reason := after.slowed_by or before.slowed_by:
+        found.append(f"The device slowed itself down: {reason}.")
+    return found

@@ -1,0 +1,75 @@
+"""The device that is timed, as little of it as timing needs; torch's CUDA interface, which ROCm builds offer too.
+
+Not yet run on a device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from typing import Any, Protocol
+
+
+class Event(Protocol):
+    def record(self) -> None:
+        """Mark this point of the current stream."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has passed the mark."""
+
+    def elapsed_time(self, end: Any) -> float:
+        """Milliseconds from this event to ``end``; both must have completed."""
+
+
+class Device(Protocol):
+    """``name`` as the driver says it."""
+
+    name: str
+
+    def event(self) -> Event:
+        """A new event that can be timed."""
+
+    def synchronize(self) -> None:
+        """Wait until every stream of the device is idle."""
+
+    def empty_caches(self) -> None:
+        """Overwrite the L2 cache, and give up what was set aside in it to persist; returns once that is done."""
+
+    def capturing(self) -> bool:
+        """Whether a graph is being captured on the current stream: events must not be recorded then."""
+
+
+class TorchDevice:
+    """The current device of ``torch.cuda``."""
+
+    def __init__(self, torch: Any) -> None:
+        # bound now: what user code puts in their place later is not used
+        self._event, self._synchronize = torch.cuda.Event, torch.cuda.synchronize
+        self._capturing = torch.cuda.is_current_stream_capturing
+        self.name = str(torch.cuda.get_device_name())
+        cache = int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0) or 64 << 20)
+        self._scratch = torch.empty(2 * cache, dtype=torch.int8, device="cuda")
+        self._reset_persisting = _persisting_reset()
+
+    def event(self) -> Event:
+        event: Event = self._event(enable_timing=True)
+        return event
+
+    def synchronize(self) -> None:
+        self._synchronize()
+
+    def empty_caches(self) -> None:
+        # an ordinary overwrite leaves persisting lines where they are
+        self._reset_persisting()
+        self._scratch.zero_()
+        self.synchronize()
+
+    def capturing(self) -> bool:
+        return bool(self._capturing())
+
+
+def _persisting_reset() -> Any:
+    """The CUDA driver's ``cuCtxResetPersistingL2Cache``; where there is none (ROCm), nothing persists."""
+    with contextlib.suppress(OSError, AttributeError):
+        return ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
+    return lambda: 0

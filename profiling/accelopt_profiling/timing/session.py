@@ -1,0 +1,126 @@
+"""One session of timing on one device: the whole call, each Triton kernel of it, and what makes the times doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.timing.comparing import Comparison, compare
+from accelopt_profiling.timing.conditions import Conditions, notes
+from accelopt_profiling.timing.device import Device
+from accelopt_profiling.timing.launches import LaunchTimer
+from accelopt_profiling.timing.names import DeviceKernel, same_set
+from accelopt_profiling.timing.running import Plan, Runs, measure
+from accelopt_profiling.timing.samples import latency
+
+CANDIDATE, BASELINE = "candidate", "baseline"
+KERNEL_ROUNDS = 30
+TRACED_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a session needs besides the device: a clock in seconds, the tracer (None where there is none), Triton's
+    launch hooks around a block, and a reading of the device's conditions.
+    """
+
+    clock: Callable[[], float]
+    trace: Callable[[Callable[[], Any]], list[DeviceKernel] | None]
+    hooked: Callable[[LaunchTimer], AbstractContextManager[None]]
+    conditions: Callable[[], Conditions | None]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a session found. ``timings`` are latencies per Triton kernel (the launches of one run summed), ``call`` is
+    that of the whole call. ``names`` are the kernels that the tracer saw in one run, None where there is no tracer.
+    """
+
+    device: str
+    timings: dict[str, Latency]
+    call: Latency
+    wall: Latency
+    runs: int
+    warm_runs: int
+    names: list[str] | None = None
+    before: Conditions | None = None
+    after: Conditions | None = None
+    comparison: Comparison | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def time_calls(
+    device: Device,
+    variants: Mapping[str, Callable[[Any], Any]],
+    inputs: Sequence[Any],
+    plan: Plan,
+    around: Surroundings,
+) -> Session:
+    """Time the variant ``CANDIDATE``, and compare it with ``BASELINE`` where that is given too."""
+    before = around.conditions()
+    runs = measure(device, variants, inputs, plan, around.clock)
+    own = runs[CANDIDATE]
+    candidate = variants[CANDIDATE]
+    timings = _by_kernel(device, candidate, inputs, around)
+    traces = [around.trace(partial(candidate, inputs[i % len(inputs)])) for i in range(TRACED_ROUNDS)]
+    seen = [trace for trace in traces if trace is not None]
+    found = _run_notes(own)
+    if seen:
+        timings = {**_only_traced(seen, timings), **timings}
+        if not same_set(seen):
+            found.append("Not every run executed the same kernels.")
+    after = around.conditions()
+    comparison = None
+    if BASELINE in runs:
+        comparison = compare(own.times_us, runs[BASELINE].times_us)
+        found += [f"The baseline: {note}" for note in _run_notes(runs[BASELINE])]
+    names = sorted({kernel.name for trace in seen for kernel in trace}) if seen else None
+    return Session(
+        device.name, timings, latency(own.times_us), latency(own.wall_us), len(own.device_us), own.warm,
+        names, before, after, comparison, [*found, *notes(before, after)],
+    )  # fmt: skip
+
+
+def _run_notes(runs: Runs) -> list[str]:
+    found = []
+    if not runs.stable:
+        found.append(f"The time had not settled after {runs.warm} runs.")
+    if runs.escapes:
+        found.append(
+            "Work goes on after the call's stream is done; the time is that until the device is idle."
+        )
+    if len(set(runs.device_us)) == 1 and len(runs.device_us) > 10:
+        found.append("Every run took the very same time, which no device does.")
+    return found
+
+
+def _by_kernel(
+    device: Device, call: Callable[[Any], Any], inputs: Sequence[Any], around: Surroundings
+) -> dict[str, Latency]:
+    """Latencies per kernel by events around each launch, in runs of their own: the events cost a little themselves."""
+    timer = LaunchTimer(device.event, device.synchronize, device.capturing)
+    samples: dict[str, list[float]] = {}
+    with around.hooked(timer):
+        for turn in range(KERNEL_ROUNDS):
+            device.empty_caches()
+            call(inputs[turn % len(inputs)])
+            for name, total in timer.finish().items():
+                samples.setdefault(name, []).append(total)
+    return {name: latency(totals) for name, totals in samples.items()}
+
+
+def _only_traced(traces: list[list[DeviceKernel]], hooked: Mapping[str, Any]) -> dict[str, Latency]:
+    """Kernels that Triton's hooks did not see, because a graph launched them: their times by the tracer."""
+    totals: dict[str, list[float]] = {}
+    for trace in traces:
+        of_run: dict[str, float] = {}
+        for kernel in trace:
+            if kernel.name not in hooked:
+                of_run[kernel.name] = of_run.get(kernel.name, 0.0) + kernel.us
+        for name, total in of_run.items():
+            totals.setdefault(name, []).append(total)
+    return {name: latency(found) for name, found in totals.items()}
