@@ -73,7 +73,8 @@ class ProfileParams:
     """Parameters of the step ``profile``.
 
     ``input_specs`` are shapes and dtypes seen for the same problem before, so that first numbers need not wait for
-    the inputs to be drawn; ``detail`` asks for the slow facts too (machine code per line).
+    the inputs to be drawn; ``detail`` asks for the slow facts too (machine code per line), ``timeline``
+    for when each engine does what.
     """
 
     kernels: list[Kernel]
@@ -83,6 +84,7 @@ class ProfileParams:
     input_specs: list[dict[str, Any]] | None = None
     detail: bool = True
     seed: int = 0
+    timeline: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from accelopt_profiling.quantity import Known, Quantity
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.timeline import Timeline
 
 Dialect = Literal["triton", "nki"]
 Severity = Literal["error", "warning", "information", "hint"]
@@ -72,7 +73,8 @@ class KernelMeasurement:
     ``percent_of_peak`` is 0..100 against the roofline of the target, known as well as the latency is.
     ``bound`` says in a word or two what limits the kernel ("memory", "VectorE", "tensor core", ...).
     ``stage`` grows while results arrive: "traced", "executed", "compiled", "checked", "timed".
-    ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``).
+    ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``). ``timeline`` is there if it was asked
+    for (``ProfileRequest.timeline``) and a model schedules the kernel.
     """
 
     name: str
@@ -91,6 +93,7 @@ class KernelMeasurement:
     content_hash: str = ""
     stage: str = "traced"
     toolchain: dict[str, str] = field(default_factory=dict)
+    timeline: Timeline | None = None
 
 
 @dataclass(frozen=True)

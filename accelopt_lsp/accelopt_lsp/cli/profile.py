@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 )
 @target_option
 @host_option
+@click.option(
+    "--trace",
+    metavar="OUT.json",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write when each engine does what, for Perfetto (ui.perfetto.dev). NKI kernels only.",
+)
 @json_option
 def profile(
     file: Path,
@@ -37,6 +43,7 @@ def profile(
     kernels: tuple[str, ...],
     target: str | None,
     host: str | None,
+    trace: Path | None,
     as_json: bool,
 ) -> int:
     """What the kernels of FILE cost and whether they are right.
@@ -44,13 +51,15 @@ def profile(
     Exit code 1: a kernel's result is wrong, or there is no kernel. 2: nothing could be run.
     """
     settings = settings_for(file, {"problem": problem, "host": host})
-    request = request_for(file, read_source(file), settings, target, kernels)
+    request = request_for(file, read_source(file), settings, target, kernels, timeline=trace is not None)
     _check_names(request)
     found = asyncio.run(_profile(settings, request))
     remember_receipts(settings, found)
     measurement = dataclasses.replace(
         found, file=str(file)
     )  # as it was named, so that a terminal makes a link
+    if trace is not None:
+        _write_trace(trace, measurement, request.text)
     if as_json:
         from accelopt_lsp.cli.shapes import file_object
 
@@ -62,8 +71,34 @@ def profile(
     return answer(measurement)
 
 
+def _write_trace(path: Path, measurement: FileMeasurement, text: str) -> None:
+    """Write the timelines of the file's kernels; a file without any is said, not an error."""
+    import json
+
+    from accelopt_lsp.cli.trace_file import trace_object
+
+    shown = [kernel for kernel in measurement.kernels if kernel.timeline is not None]
+    if not shown:
+        say(f"{path} was not written: only NKI kernels that run are scheduled on engines, and there is none.")
+        return
+    try:
+        path.write_text(json.dumps(trace_object(measurement.file, text, shown)), encoding="utf-8")
+    except OSError as error:
+        raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None
+    say(f"Wrote {path}; open it at https://ui.perfetto.dev (nothing is sent: the page reads the file).")
+    for kernel in shown:
+        timeline = kernel.timeline
+        if timeline is not None and timeline.shown_us < timeline.us:
+            say(f"{kernel.name}: the trace shows the first {timeline.shown_us:.0f} of {timeline.us:.0f} us.")
+
+
 def request_for(
-    file: Path, text: str, settings: Settings, target: str | None = None, kernels: tuple[str, ...] = ()
+    file: Path,
+    text: str,
+    settings: Settings,
+    target: str | None = None,
+    kernels: tuple[str, ...] = (),
+    timeline: bool = False,
 ) -> ProfileRequest:
     """The question to ask about a file under its settings."""
     from accelopt_profiling.profiler import ProfileRequest
@@ -76,6 +111,7 @@ def request_for(
         problem=settings.problem,
         kernels=kernels or None,
         limits=settings.job_limits,
+        timeline=timeline,
     )
 
 

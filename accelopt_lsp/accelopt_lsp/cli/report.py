@@ -41,7 +41,8 @@ def report(files: tuple[Path, ...], output: Path, target: str | None, host: str 
     settings = settings_for(Path.cwd(), {"host": host})
     texts = {file: read_source(file) for file in files}
     requests = [
-        request_for(file, text, settings_for(file, {"host": host}), target) for file, text in texts.items()
+        request_for(file, text, settings_for(file, {"host": host}), target, timeline=True)
+        for file, text in texts.items()
     ]
     found = asyncio.run(_profile_all(settings, requests))
     measurements = [dataclasses.replace(m, file=str(f)) for f, m in zip(texts, found, strict=True)]

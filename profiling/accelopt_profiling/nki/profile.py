@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -17,8 +18,9 @@ from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.instruction import Trace
 from accelopt_profiling.nki.report import measurement
 from accelopt_profiling.nki.specs import specs_of, stand_ins
-from accelopt_profiling.nki.time_model.estimate import estimate
+from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
+from accelopt_profiling.nki.time_model.timeline import timeline
 from accelopt_profiling.problems.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.targets.load import UnknownTarget
@@ -68,6 +70,7 @@ class _Run:
         self.findings: list[Finding] = []
         self.correctness = Correctness()
         self.stage = "traced"
+        self.answers: dict[str, Estimate] = {}
 
     def _load(self) -> ModuleType:
         try:
@@ -93,6 +96,7 @@ class _Run:
         if emulation.real:
             return
         self.traced = emulation
+        self.answers.clear()
         self._collect(emulation)
         self.context.emit({"kernels": self.measurements()})
 
@@ -100,8 +104,7 @@ class _Run:
         """Run with values and compare the outputs with the reference in float64."""
         if self.fault is not None:
             return
-        planned = [m.trace for m in self.traced.machines] if self.traced is not None else None
-        with emulated("full", planned is None, self.hardware.limits, planned) as emulation:
+        with emulated("full", self.traced is None, self.hardware.limits) as emulation:
             try:
                 with user_errors(self.context):
                     outputs = self.problem.run(self.module, inputs)
@@ -154,10 +157,9 @@ class _Run:
         correctness = self.correctness
         if self.fault is not None:
             correctness = Correctness("failed", self.fault.message)
-        trace = self._trace_of(kernel)
-        if trace is not None:
-            answer = estimate(trace, self.hardware)
-            return measurement(
+        answer = self._answer(kernel)
+        if answer is not None:
+            found = measurement(
                 kernel,
                 self.params.target,
                 self.params.host,
@@ -167,6 +169,8 @@ class _Run:
                 self.stage,
                 _TOOLCHAIN,
             )
+            shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
+            return replace(found, timeline=shown)
         if self.fault is None:
             message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
             findings.append(Finding("never-launched", kernel.line, "information", message))
@@ -178,6 +182,12 @@ class _Run:
 
     def _owned(self, line: int) -> bool:
         return any(k.first_line <= line <= k.end_line for k in self.params.kernels)
+
+    def _answer(self, kernel: Kernel) -> Estimate | None:
+        """The model's answer for the kernel's launches; once per trace."""
+        if kernel.name not in self.answers and (trace := self._trace_of(kernel)) is not None:
+            self.answers[kernel.name] = estimate(trace, self.hardware)
+        return self.answers.get(kernel.name)
 
     def _trace_of(self, kernel: Kernel) -> Trace | None:
         if self.traced is None:
