@@ -92,7 +92,7 @@ class NKIKernel:
             return
         self._decide(verdict)
         if self.res.correct:
-            metadata.update(_latency(cost.measurement), **profile_fields(cost.measurement, save_fields))
+            metadata.update(_latency(cost.measurement), **profile_fields(cost, save_fields))
 
     def _tolerance(self, subject: Subject) -> float:
         task = subject.task
@@ -119,10 +119,15 @@ def _latency(measured: KernelMeasurement) -> dict[str, Any]:
     }
 
 
-def profile_fields(measured: KernelMeasurement, names: Sequence[str]) -> dict[str, float]:
-    """Those of AccelOpt's profile fields in ``names`` that are known without a device."""
+def profile_fields(cost: measuring.Cost, names: Sequence[str]) -> dict[str, Any]:
+    """Those of AccelOpt's profile fields in ``names`` that are known: all that a device's profiler gave, or what the
+    emulator counted and the time model estimates.
+    """
+    measured = cost.measurement
+    if cost.profile or measured is None:
+        return {name: cost.profile[name] for name in names if name in cost.profile}
     table, quantities = _fields(), measured.quantities
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {}
     for name in names:
         source = quantities.get(table["quantities"].get(name, ""))
         busy = quantities.get(table["active_fractions"].get(name, ""))

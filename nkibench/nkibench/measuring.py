@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Any
 
 from accelopt_profiling.gate.gate import GateRequest, check
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.hosts.host import Host
-from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.hosts.host import Host, JobFailed
+from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding, KernelMeasurement
+from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.found import source_for
 from accelopt_profiling.problems.reading import read_text
 from accelopt_profiling.profiler import ProfileRequest, examine, profile
 from accelopt_profiling.profiler import Subject as Examined
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.trainium.step import DeviceParams
 from nkibench.subject import Subject
 
 #: A step at the published sizes needs longer than a step in the editor.
@@ -25,10 +28,14 @@ FULL_SIZE = Limits(seconds=1200.0, memory_bytes=24 << 30)
 
 @dataclass(frozen=True)
 class Cost:
-    """``measurement`` is None when nothing is known of the cost; ``findings`` then say why."""
+    """``measurement`` is None when nothing is known of the cost; ``findings`` then say why.
+
+    ``profile`` holds the fields of a device's profiler, empty without a device.
+    """
 
     measurement: KernelMeasurement | None
     findings: list[Finding] = field(default_factory=list)
+    profile: dict[str, Any] = field(default_factory=dict)
 
     @property
     def why(self) -> str:
@@ -56,12 +63,16 @@ def request_for(subject: Subject, target: str, text: str | None = None) -> Profi
 
 
 async def cost(host: Host, subject: Subject, target: str, text: str | None = None) -> Cost:
-    """The first known latency of the kernel; a kernel that cannot be run has findings instead.
+    """The first known latency of the kernel: a device's where the host has one, else the time model's.
+
+    A kernel that cannot be run has findings instead.
 
     Raises:
         HostUnreachable: the host was lost.
     """
     request = await asyncio.to_thread(request_for, subject, target, text)
+    if (await host.facts()).resources.get("neuron_devices"):
+        return await _on_device(host, request, target)
     findings: list[Finding] = []
     async with aclosing(profile(host, request)) as growing:
         async for found in growing:
@@ -70,6 +81,28 @@ async def cost(host: Host, subject: Subject, target: str, text: str | None = Non
                 if kernel.latency.us is not None:
                     return Cost(kernel, findings)
     return Cost(None, findings)
+
+
+async def _on_device(host: Host, request: ProfileRequest, target: str) -> Cost:
+    """The kernel's latency on the host's Trainium (not yet run on hardware)."""
+    examined = await asyncio.to_thread(examine, request)
+    ref = examined.found.ref
+    if ref is None or not examined.kernels:
+        return Cost(None, examined.findings)
+    source = source_for(request.path, request.text, examined.found, ship_imports=host.remote)
+    params = DeviceParams(examined.kernels, ref, target, host.name)
+    step = Step("trainium", "numpy", to_plain(params), request.limits, device=True)
+    try:
+        async with aclosing(host.run(Job(source, [step]))) as messages:
+            answer = [message.value async for message in messages if message.final][-1]
+        measurement = from_plain(KernelMeasurement, answer["kernels"][0])
+        return Cost(measurement, measurement.findings, dict(answer["profile"]))
+    except JobFailed as failed:
+        line = failed.error.line or examined.kernels[0].line
+        return Cost(None, [Finding(failed.error.code, line, "error", failed.error.message)])
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        message = f"The host's answer about its device cannot be read: {error!r}."
+        return Cost(None, [Finding("device-answer", examined.kernels[0].line, "error", message)])
 
 
 async def judge(

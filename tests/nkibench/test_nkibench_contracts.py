@@ -9,13 +9,17 @@ from synthetic_checkout import kernel, reference, write_checkout
 
 from accelopt_agent import events
 from accelopt_agent.request import Budget
+from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
 from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.measurement import Latency
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.plain import to_plain
 from accelopt_profiling.quantity import Known
-from nkibench.accelopt_kernel import NKIKernel
+from nkibench.accelopt_kernel import NKIKernel, profile_fields
 from nkibench.chart import chart, headline, page
 from nkibench.dataset import read_dataset
 from nkibench.journal import Journal
+from nkibench.measuring import cost
 from nkibench.profile_results import read_profiles
 from nkibench.report import report_object, table, write_report
 from nkibench.result import Best, TaskResult, summarise
@@ -76,6 +80,62 @@ def test_wrong_and_broken_kernels_say_so_where_accelopt_looks(tmp_path):
     assert "compilation_error" in no_python.metadata
     gone = NKIKernel(str(tmp_path / "gone.py"), str(task)).profile()
     assert "does not exist" in gone.metadata["compilation_error"]
+
+
+class DeviceHost:
+    """A host with a Trainium, which answers as the step ``trainium`` does (or fails as it does)."""
+
+    name, remote = "trn", True
+
+    def __init__(self, answer):
+        self.answer, self.jobs = answer, []
+
+    async def facts(self):
+        return HostFacts("trn", resources={"neuron_devices": 1})
+
+    async def run(self, job):
+        self.jobs.append(job)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        yield Progress("trainium", self.answer, final=True)
+
+
+MEASURED = KernelMeasurement(
+    "kernel", 12, "nki", "trn1", "trn", Correctness("passed"), Latency(1333, 1330, 1340, Known.MEASURED)
+)
+
+
+def test_a_host_with_a_device_is_measured_and_its_profile_is_kept(tmp_path):
+    subject = read_dataset(write_checkout(tmp_path, ("scale",))).ready[0]
+    profile = {"total_time": 0.001333, "hbm_read_bytes": 7, "hardware_flops": 5.0}
+    host = DeviceHost({"kernels": [to_plain(MEASURED)], "profile": profile})
+    found = asyncio.run(cost(host, subject, "trn1"))
+    assert found.measurement.latency.known is Known.MEASURED
+    step = host.jobs[0].steps[0]
+    assert (step.name, step.device, len(host.jobs[0].steps)) == ("trainium", True, 1)
+    assert step.params["kernels"][0]["name"] == "kernel"
+    assert profile_fields(found, ["hardware_flops", "hbm_read_bytes", "spill_save_bytes"]) == {
+        "hardware_flops": 5.0, "hbm_read_bytes": 7,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            JobFailed("trainium", StepError("device-busy", "Another process holds the NeuronCores")),
+            "Another process",
+        ),
+        ({"kernels": []}, "cannot be read"),
+        ({"kernels": [{"name": 3}], "profile": {}}, "cannot be read"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_device_that_fails_is_told_and_not_replaced_by_an_estimate(tmp_path, answer, words):
+    subject = read_dataset(write_checkout(tmp_path, ("scale",))).ready[0]
+    found = asyncio.run(cost(DeviceHost(answer), subject, "trn1"))
+    assert found.measurement is None
+    assert words in found.why
 
 
 # A run

@@ -40,7 +40,8 @@ class DeviceParams:
 def time_on_trainium(
     context: StepContext, params: DeviceParams, device_folder: Path = Path("/dev")
 ) -> dict[str, Any]:
-    """The measurement of the kernel, as ``profile`` returns it but measured, and its latency under ``timings``.
+    """The measurement of the kernel, as ``profile`` returns it but measured, and its latency under ``timings``;
+    ``profile`` holds the profiler's own fields.
 
     Raises:
         StepFailed: there is no device, a tool failed, or the user's code did.
@@ -76,5 +77,6 @@ def time_on_trainium(
         "kernels": [to_plain(found)],
         "timings": {kernel.name: to_plain(found.latency)},
         "device": f"{params.target} ({', '.join(f'{n} {v}' for n, v in run.toolchain.items())})",
+        "profile": {} if run.summary is None else to_plain(run.summary.fields),
         "notes": run.notes,
     }
