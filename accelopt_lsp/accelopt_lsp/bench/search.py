@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -25,6 +26,7 @@ from accelopt_agent.simulated.study import (
 )
 from accelopt_agent.simulated.world import Subject, World
 from accelopt_lsp.bench.row import Row
+from accelopt_lsp.bench.tokens import Tokens, call_tokens, counter, our_tokens, their_tokens
 from accelopt_profiling.hosts.local import LocalHost
 from nkibench.task import Task, chosen
 
@@ -99,31 +101,53 @@ def _shapes(reference: str) -> str:
     return re.sub(r",\s*\]", "]", found[1]) if found else "[{}]"
 
 
-async def study(
-    chosen_subjects: Sequence[Subject],
-    plan: Plan,
-    tokens: Callable[[Subject], CallTokens],
-    tell: Callable[[str], None],
-) -> list[Found]:
+async def study(chosen_subjects: Sequence[Subject], plan: Plan, tell: Callable[[str], None]) -> list[Found]:
     """Every contender on every subject, ``plan.seeds`` times. Costs are real and found out once per text."""
     found = []
     for subject in chosen_subjects:
-        host = LocalHost()
-        try:
-            request = OptimizeRequest(
-                subject.path,
-                subject.text,
-                subject.target,
-                root=subject.path.parent,
-                kernel=subject.kernel.name,
-            )
-            kept = plan.cache / f"{subject.name}.jsonl" if plan.cache else None
-            world = World(subject, ProfiledCost(host, request), kept)
-            found.append(await _one(world, plan, tokens(subject)))
-        finally:
-            await host.close()
-        tell(f"{subject.name}: {_told(found[-1])} ({len(world)} costs)")
+        async with _world(subject, plan) as world:
+            base = (await world.baseline()).kernels[0]
+            found.append(await _one(world, plan, call_tokens(base, subject.text, subject.target)))
+            tell(f"{subject.name}: {_told(found[-1])} ({len(world)} costs)")
     return found
+
+
+async def token_counts(
+    chosen_subjects: Sequence[Subject], plan: Plan, data: Path, tell: Callable[[str], None]
+) -> list[Tokens]:
+    """What a candidate costs on the kernels of AccelOpt's checkout ``data``, in our prompts and in its own. The digest
+    is that of our kernel for the same task, at its smaller size."""
+    count, found = counter(), []
+    for subject in chosen_subjects:
+        kernel = next(iter(sorted(data.glob(f"NKIBench/kernels/{subject.name}_[A-Z]*.py"))), None)
+        reference = next(iter(sorted(data.glob(f"NKIBench/reference/{subject.name}_[A-Z]*.py"))), None)
+        if kernel is None or reference is None:
+            continue
+        async with _world(subject, plan) as world:
+            base = (await world.baseline()).kernels[0]
+        ours = our_tokens(count, kernel, base, subject.target)
+        theirs = their_tokens(count, data, kernel, reference, base, subject.target)
+        if ours is None or theirs is None:
+            tell(
+                f"{subject.name}: the catalogue has no rewrite for its kernel, so no tokens are counted on it"
+            )
+            continue
+        found.append(Tokens(subject.name, ours, theirs))
+        tell(f"{subject.name}: {sum(ours)} tokens instead of {sum(theirs)}")
+    return found
+
+
+@asynccontextmanager
+async def _world(subject: Subject, plan: Plan) -> AsyncIterator[World]:
+    host = LocalHost()
+    try:
+        request = OptimizeRequest(
+            subject.path, subject.text, subject.target, root=subject.path.parent, kernel=subject.kernel.name
+        )
+        kept = plan.cache / f"{subject.name}.jsonl" if plan.cache else None
+        yield World(subject, ProfiledCost(host, request), kept)
+    finally:
+        await host.close()
 
 
 async def _one(world: World, plan: Plan, tokens: CallTokens) -> Found:

@@ -6,6 +6,7 @@ import asyncio
 import re
 import sys
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,14 @@ _BUDGET = {
     metavar="LIMITS",
     help="Such as 60, 5m, or candidates=60,minutes=5,tokens=100000. The search ends with the first that is used up.",
 )
+@click.option(
+    "--resume", is_flag=True, help="Go on with the last run if it was interrupted, paying nothing twice."
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(("hybrid", "beam", "tree", "sampling", "reflexion")),
+    help="How to choose what to try next; the setting search.strategy otherwise.",
+)
 @json_option
 def optimize(
     file: Path,
@@ -59,15 +68,17 @@ def optimize(
     host: str | None,
     no_model: bool,
     budget: str | None,
+    resume: bool,
+    strategy: str | None,
     as_json: bool,
 ) -> int:
     """Search for faster versions of the kernels of FILE. Only what passes the gate is printed.
 
     Exit code 1: nothing faster was found. 2: no kernel could be measured.
     """
-    settings = settings_for(file, {"problem": problem, "host": host})
+    settings = settings_for(file, {"problem": problem, "host": host, "search.strategy": strategy})
     limits = budget_of(settings, budget)
-    request = _request(file, settings, kernel, target, limits)
+    request = replace(_request(file, settings, kernel, target, limits), resume=resume)
     model = None if no_model else _model(settings, file, may_ask=not as_json and sys.stdin.isatty())
     search = asyncio.run(_search(settings, request, model))
     if search.run is None:
@@ -205,6 +216,9 @@ def budget_of(settings: Settings, text: str | None) -> Budget:
     limits: dict[str, Any] = {
         "candidates": settings.search.candidates,
         "seconds": settings.search.minutes * 60.0,
+        "percent_of_peak": None
+        if settings.search.percent_of_peak >= 100
+        else settings.search.percent_of_peak,
     }
     for part in filter(None, (text or "").replace(" ", "").split(",")):
         named = re.fullmatch(r"([a-z]+)=(\d+(?:\.\d+)?)", part)
@@ -250,4 +264,5 @@ def _request(
         problem=settings.problem,
         kernel=kernel,
         budget=budget,
+        strategy=settings.search.strategy,
     )

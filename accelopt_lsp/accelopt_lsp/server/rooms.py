@@ -105,7 +105,12 @@ class Rooms:
 
         settings = file.settings
         dialect = next(k.dialect for k in file.found.kernels if k.name == kernel)
-        budget = Budget(candidates=settings.search.candidates, seconds=settings.search.minutes * 60)
+        goal = settings.search.percent_of_peak
+        budget = Budget(
+            candidates=settings.search.candidates,
+            seconds=settings.search.minutes * 60,
+            percent_of_peak=goal if goal < 100 else None,
+        )
         request = OptimizeRequest(
             path=Path(file.path),
             text=file.text,
@@ -114,6 +119,7 @@ class Rooms:
             problem=settings.problem,
             kernel=kernel,
             budget=budget,
+            strategy=settings.search.strategy,
         )
         model, not_asked = await asyncio.to_thread(model_to_ask, settings, Path(file.path))
         try:

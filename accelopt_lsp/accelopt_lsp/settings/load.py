@@ -76,6 +76,8 @@ class LimitSettings:
 class SearchSettings:
     candidates: int
     minutes: float
+    strategy: str
+    percent_of_peak: float
 
 
 @dataclass(frozen=True)

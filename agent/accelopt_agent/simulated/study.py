@@ -78,7 +78,9 @@ class SomeRules:
     async def propose(self, node: Node) -> list[Candidate]:
         known = self._world.rewrites(marks.plain(node.text))
         return [
-            replace(c, text=marks.marked_as(c.text, node.text)) for c in known if c.origin not in self._withheld
+            replace(c, text=marks.marked_as(c.text, node.text))
+            for c in known
+            if c.origin not in self._withheld
         ]
 
 

@@ -63,7 +63,7 @@ class World:
             if not isinstance(found, KernelMeasurement):
                 measured = await self._cost.baseline()
                 found = next(m for m in measured.kernels if m.name == subject.kernel.name)
-                self._keep(key, found)
+                self._keep(key, found, whole=True)
             self._base = found
         return FileMeasurement(str(subject.path), [self._base], complete=True)
 
@@ -111,12 +111,12 @@ class World:
             raise CostUnknown(known.code, str(known), lasting=known.lasting)
         return known
 
-    def _keep(self, key: str, found: KernelMeasurement | CostUnknown) -> None:
+    def _keep(self, key: str, found: KernelMeasurement | CostUnknown, *, whole: bool = False) -> None:
         entry: dict[str, Any] = {"key": key}
         if isinstance(found, CostUnknown):
             entry["unknown"] = [found.code, str(found), found.lasting]
         else:
-            found = replace(found, lines=[], findings=[])
+            found = found if whole else replace(found, lines=[], findings=[])
             entry["measurement"] = to_plain(found)
         self._known[key] = found
         if self._kept is not None:

@@ -1,0 +1,138 @@
+"""``accelopt bench search``: which strategy needs how many candidates, and what a candidate costs in tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelopt_lsp.cli.failures import Exit, wrong_input
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import out, print_json, printable, say
+
+if TYPE_CHECKING:
+    from accelopt_agent.simulated.study import Interval
+    from accelopt_lsp.bench.row import Row
+    from accelopt_lsp.bench.search import Found, Plan
+    from accelopt_lsp.bench.tokens import Tokens
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option(
+    "--seeds", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs per strategy."
+)
+@click.option(
+    "--candidates",
+    type=click.IntRange(1, 10_000),
+    default=400,
+    show_default=True,
+    help="Ends a run at the latest.",
+)
+@click.option(
+    "--texts", type=click.IntRange(0, 10_000), default=60, show_default=True,
+    help="Rule compositions among which the best version is sought beforehand.",
+)  # fmt: skip
+@click.option(
+    "--cache", type=click.Path(path_type=Path, file_okay=False), help="Keep costs here from run to run."
+)
+@click.option(
+    "--data", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A checkout of AccelOpt: count tokens on its kernels, with its prompts beside ours.",
+)  # fmt: skip
+@click.option("--no-study", is_flag=True, help="Count tokens only.")
+@json_option
+def search(
+    names: tuple[str, ...],
+    seeds: int,
+    candidates: int,
+    texts: int,
+    cache: Path | None,
+    data: Path | None,
+    no_study: bool,
+    as_json: bool,
+) -> int:
+    """Compare the search strategies with a simulated proposer on the tasks and examples NAMES, or on all.
+
+    Costs are real (found out once per text), the proposer is not a model: it draws from the rule catalogue and
+    breaks half of its edits. Exit code 1: a goal is missed.
+    """
+    from accelopt_lsp.bench import search as study
+
+    plan = study.Plan(seeds, texts, candidates, cache)
+    with tempfile.TemporaryDirectory(prefix="accelopt-study-") as folder:
+        try:
+            chosen = study.subjects(Path(folder), EXAMPLES, names)
+        except ValueError as error:
+            raise wrong_input(str(error)) from error
+        found, tokens = asyncio.run(_measure(chosen, plan, data, no_study))
+    rows = [*(study.rows(found) if found else []), *_token_rows(tokens)]
+    if as_json:
+        print_json(_object(found, tokens, rows))
+    else:
+        _print(found, tokens, rows)
+    return Exit.NO if any(row.met is False for row in rows) else Exit.DONE
+
+
+async def _measure(
+    chosen: list[Any], plan: Plan, data: Path | None, no_study: bool
+) -> tuple[list[Found], list[Tokens]]:
+    from accelopt_lsp.bench import search as study
+
+    found = [] if no_study else await study.study(chosen, plan, say)
+    return found, await study.token_counts(chosen, plan, data, say) if data is not None else []
+
+
+def _token_rows(tokens: list[Tokens]) -> list[Row]:
+    from accelopt_lsp.bench import tokens as counting
+
+    return counting.rows(tokens)
+
+
+def _object(found: list[Found], tokens: list[Tokens], rows: list[Row]) -> dict[str, Any]:
+    from accelopt_lsp.bench.search import summaries
+
+    return {
+        "met": not any(row.met is False for row in rows),
+        "rows": rows,
+        "strategies": summaries(found) if found else [],
+        "subjects": found,
+        "tokens": tokens,
+    }
+
+
+def _print(found: list[Found], tokens: list[Tokens], rows: list[Row]) -> None:
+    from rich.table import Table
+
+    from accelopt_lsp.bench.search import summaries
+
+    console = out()
+    if found:
+        table = Table(
+            "strategy", "candidates", "simulated tokens", "calls", "got there", box=None, pad_edge=False
+        )
+        for s in summaries(found):
+            table.add_row(
+                s.contender, _with(s.candidates), _with(s.tokens), _with(s.calls), f"{100 * s.reached:.0f} %"
+            )
+        console.print(table)
+        closed = [f.subject for f in found if not f.open]
+        if closed:
+            console.print(f"Nothing to find, and so left out: {', '.join(closed)}.")
+    if tokens:
+        table = Table("kernel", "ours", "AccelOpt's layout", "share", box=None, pad_edge=False)
+        for t in tokens:
+            table.add_row(printable(t.kernel), str(sum(t.ours)), str(sum(t.theirs)), f"{t.share:.2f}")
+        console.print(table)
+    for row in rows:
+        met = "met" if row.met else "missed"
+        console.print(f"{printable(row.what)}: {row.value:.3g} ({row.goal}: {met}); {printable(row.detail)}")
+
+
+def _with(interval: Interval) -> str:
+    return f"{interval.mean:.3g} ({interval.low:.3g}-{interval.high:.3g})"
