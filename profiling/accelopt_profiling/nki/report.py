@@ -6,6 +6,7 @@ from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
 from accelopt_profiling.nki.instruction import DMA, Memory
 from accelopt_profiling.nki.time_model.estimate import Estimate
+from accelopt_profiling.nki.time_model.explain import Wait
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 
 #: DMA guide: contiguous pieces of 2 KiB or more are recommended, below 256 B the overhead rules.
@@ -46,6 +47,8 @@ def quantities(answer: Estimate) -> dict[str, Quantity]:
     for engine, ns in plan.busy.items():
         if ns:
             found[f"{engine} busy"] = _interval(answer, ns / 1000)
+    if waited := sum(wait.ns for wait in answer.waits):
+        found[f"{answer.critical} waits"] = _interval(answer, waited / 1000)
     return found
 
 
@@ -59,6 +62,7 @@ def lines(answer: Estimate) -> list[LineCost]:
     """A short text per line that costs something: the engine it keeps busy, or the bytes it moves."""
     plan = answer.schedule
     scale = answer.us / plan.total if plan.total else 0.0
+    waiting = {w.line: w for w in reversed(answer.waits) if w.ns >= _WORTH * plan.total}
     found = []
     for line, engines in sorted(plan.lines.items()):
         engine = max(engines, key=lambda e: engines[e])
@@ -69,11 +73,21 @@ def lines(answer: Estimate) -> list[LineCost]:
             text = f"moves {_bytes(size)} in {_bytes(size / pieces)} pieces, DMA {_time(ns)}, {share:.0%}"
         else:
             text = f"{engine} {_time(ns)}, {share:.0%}"
+        wait = waiting.get(line)
+        if wait is not None:
+            text += f"; {_said(wait)}"
         details = {f"{e} busy": _interval(answer, t * scale) for e, t in engines.items()}
+        if wait is not None:
+            details[f"{wait.engine} waits"] = _interval(answer, wait.ns / 1000)
         if line in plan.line_bytes:
             details["dma_bytes"] = executed(plan.line_bytes[line], "B")
         found.append(LineCost(line, text, share, details))
     return [cost for cost in found if cost.share is None or cost.share >= _WORTH / 10]
+
+
+def _said(wait: Wait) -> str:
+    what = "for line" if wait.why == "operand" else "for room still in use on line"
+    return f"{wait.engine} waits {_time(wait.ns)} {what} {wait.cause_line} ({wait.cause_engine})"
 
 
 def cost_findings(answer: Estimate) -> list[Finding]:

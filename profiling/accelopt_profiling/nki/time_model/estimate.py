@@ -9,11 +9,15 @@ from accelopt_profiling.nki.time_model.explain import Path, Wait, critical_path,
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.schedule import Schedule, prepare, schedule
 
+#: An engine that is busy for less than this share of the time is not what holds the kernel back.
+_SATURATED = 0.5
+
 
 @dataclass
 class Estimate:
     """Times in microseconds; ``percent_of_peak`` is 0..100 against the roofline of ``roofline_us``.
 
+    ``bound`` is the critical engine ("memory" for DMA), or "latency" where even that one stands still half of the time.
     ``critical`` is the engine with the most work, ``busy`` each engine's share of the time (0..1), ``waits`` where
     the critical engine stands still and for what, ``path`` what the critical path runs through.
     """
@@ -41,9 +45,12 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
     roofline = roofline_us(trace, hardware)
     busiest = max(plan.busy, key=lambda e: plan.busy[e])
     latency = dict.fromkeys(COMPUTE_ENGINES, hardware.semaphore_ns) | {DMA: hardware.dma_latency_ns}
+    bound = "memory" if busiest == DMA else busiest
+    if plan.busy[busiest] < _SATURATED * plan.total:
+        bound = "latency"
     return Estimate(
         us, us * hardware.low, us * hardware.high, roofline, min(100.0, 100 * roofline / us) if us else 0.0,
-        "memory" if busiest == DMA else busiest, plan, busiest,
+        bound, plan, busiest,
         {e: t / plan.total if plan.total else 0.0 for e, t in plan.busy.items()},
         waits(plan, busiest), critical_path(plan, latency),
     )  # fmt: skip
