@@ -73,7 +73,7 @@ def _build(hint: Any, data: Any) -> Any:
             return hint(**{k: _build(hints[k], v) for k, v in data.items() if k in hints})
         except TypeError as error:
             raise ValueError(f"{hint.__name__}: {error}") from None
-    if isinstance(hint, type) and issubclass(hint, Enum):
+    if origin is None and isinstance(hint, type) and issubclass(hint, Enum):
         return hint(data)
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)

@@ -197,7 +197,8 @@ async def candidate(server: AccelOptServer, uri: str) -> str:
 
 def _commands(server: AccelOptServer) -> None:
     def on(name: str, run: Callable[[Arguments], Awaitable[dict[str, Any]]]) -> None:
-        async def command(*given: Any) -> dict[str, Any]:
+        # pygls reads annotations to see who wants the server; on Python 3.10 it fails on Any, and object wants it.
+        async def command(*given):  # type: ignore[no-untyped-def]
             try:
                 return await run(Arguments.of(name, given))
             except BackendProblem as problem:
