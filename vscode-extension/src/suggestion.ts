@@ -10,10 +10,8 @@ interface Shown {
   title?: string;
 }
 
-interface Answer {
-  applied?: boolean;
-  message?: string;
-}
+/** How long the server's edit may take to arrive; where it refuses, it says why. */
+const EDIT_ARRIVES_MS = 8000;
 
 export class SuggestionView {
   constructor(private readonly server: Server) {}
@@ -34,10 +32,12 @@ export class SuggestionView {
     if (!shown) {
       return;
     }
-    const answer = await this.server.execute<Answer>('accept', { id: shown.id, uri: shown.uri, apply: true });
-    if (answer && answer.applied !== false) {
+    const file = vscode.Uri.parse(shown.uri, true);
+    const applied = edited(file);
+    await this.server.execute('accept', { id: shown.id, uri: shown.uri, apply: true });
+    if (await applied) {
       await this.close(shown.candidate);
-      await vscode.window.showTextDocument(vscode.Uri.parse(shown.uri, true));
+      await vscode.window.showTextDocument(file);
     }
   }
 
@@ -64,4 +64,21 @@ export class SuggestionView {
       tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.toString() === candidate.toString();
     await vscode.window.tabGroups.close(tabs.filter(showing));
   }
+}
+
+/** Whether the document is edited within `EDIT_ARRIVES_MS`. */
+function edited(uri: vscode.Uri): Promise<boolean> {
+  return new Promise((resolve) => {
+    const done = (answer: boolean) => {
+      clearTimeout(limit);
+      listening.dispose();
+      resolve(answer);
+    };
+    const limit = setTimeout(() => done(false), EDIT_ARRIVES_MS);
+    const listening = vscode.workspace.onDidChangeTextDocument((change) => {
+      if (change.document.uri.toString() === uri.toString() && change.contentChanges.length) {
+        done(true);
+      }
+    });
+  });
 }
