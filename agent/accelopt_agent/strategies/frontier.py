@@ -46,10 +46,12 @@ class Frontier(ABC):
         elif room.tries and (trial := self.next_idea()) is not None:
             self.ideas.remove(trial)
             step = Try(trial)
+        elif room.judges and (wanted := self.wants_proof()) is not None:
+            step = Judge(wanted)
         elif room.asks and (ask := self.next_ask()) is not None:
             ask.node.asked[ask.proposer] = ask.node.asked.get(ask.proposer, 0) + 1
             step = ask
-        elif room.judges and (wanted := self.wants_proof()) is not None:
+        elif room.judges and (wanted := self.wants_proof()) is not None:  # the question needs it
             step = Judge(wanted)
         elif not self.begun and (last := self._last_proof()) is not None:
             step = Judge(last)
