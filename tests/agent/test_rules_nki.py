@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nki_block_cases import CASES as BLOCK_CASES
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
@@ -409,6 +410,29 @@ CASES = [
         None,
     ),
     Case(
+        "nki-larger-tiles",
+        "chooses by a size that is known when the kernel runs",
+        """
+    height, width = x.shape
+    columns = nl.arange(WIDTH)[None, :]
+    rows = nl.arange(128)[:, None]
+    for i in nl.affine_range(2):
+        for j in nl.affine_range(width // WIDTH):
+            tile = nl.load(x[i * 128 + rows, j * WIDTH + columns])
+            nl.store(out[i * 128 + rows, j * WIDTH + columns], nl.exp(tile))
+""",
+        """
+    height, width = x.shape
+    WIDTH = 512 if width % 512 == 0 else 256
+    columns = nl.arange(WIDTH)[None, :]
+    rows = nl.arange(128)[:, None]
+    for i in nl.affine_range(2):
+        for j in nl.affine_range(width // WIDTH):
+            tile = nl.load(x[i * 128 + rows, j * WIDTH + columns])
+            nl.store(out[i * 128 + rows, j * WIDTH + columns], nl.exp(tile))
+""",
+    ),
+    Case(
         "nki-merge-tiles",
         "takes an inner loop away",
         """
@@ -666,6 +690,7 @@ CASES = [
         None,
     ),
 ]
+CASES += [Case(*case) for case in BLOCK_CASES]
 
 
 def whole(body: str) -> str:

@@ -27,7 +27,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
         if width is None:
             continue
         divided = _divided(kernel, name)
-        for factor in (2, 4, 8):
+        for factor in (2, 4, 7, 8):
             known = [size for _, text in divided if (size := number_of_text(kernel.flow, text)) is not None]
             fits = all(size % (width * factor) == 0 for size in known)
             if divided and fits and width * factor <= _WIDEST:
@@ -97,6 +97,9 @@ def _divided(kernel: NkiKernel, name: str) -> list[tuple[cst.CSTNode, str]]:
 def _with_width(kernel: NkiKernel, name: str, width: int, divided: list[tuple[cst.CSTNode, str]]) -> Rewrite:
     """Give ``name`` the new value, and make sure that it divides what the old one did."""
     source, flow = kernel.source, kernel.flow
+    chosen = _chosen_by_size(kernel, name, width, [size for _, size in divided])
+    if chosen is not None:
+        return Rewrite((chosen,), f"Make tiles {width} elements wide ({name}) where that divides the size.")
     edits: list[Edit] = []
     bound = next((s for s in flow.simple() if s.binds(name)), None)
     if bound is not None and isinstance(bound.target, cst.Name) and bound.value is not None:
@@ -114,6 +117,20 @@ def _with_width(kernel: NkiKernel, name: str, width: int, divided: list[tuple[cs
     if local is not None:
         edits.append(source.before(_first_statement(kernel), local))
     return Rewrite(tuple(edits), f"Make tiles {width} elements wide ({name}).")
+
+
+def _chosen_by_size(kernel: NkiKernel, name: str, width: int, sizes: list[str]) -> Edit | None:
+    """A choice before the first use of a width that the module sets, if the sizes are known there at run time only."""
+    flow, source, old = kernel.flow, kernel.source, _value(kernel, name)
+    unknown = [size for size in dict.fromkeys(sizes) if number_of_text(flow, size) is None]
+    uses = [s for s in flow.simple() if s.block is kernel.subject.function.body and name in s.reads]
+    if not unknown or not uses or any(s.binds(name) for s in flow.simple()):
+        return None
+    ready = set(kernel.arguments).union(*(s.writes for s in flow.before(uses[0])))
+    if any(not size.isidentifier() or size not in ready for size in unknown):
+        return None
+    fits = " and ".join(f"{size} % {width} == 0" for size in unknown)
+    return source.before(uses[0].node, f"{name} = {width} if {fits} else {old}")
 
 
 def _first_statement(kernel: NkiKernel) -> cst.CSTNode:

@@ -1,0 +1,86 @@
+"""Compute what a loop computes in every iteration once, before it, and keep all of it in SBUF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.chains import Chain, chain
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.instructions import NL, NkiKernel, open_nki
+from accelopt_agent.rules.kept import Kept, keep
+from accelopt_agent.rules.shapes import tile
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    chains = [c for s in kernel.flow.simple() if (c := chain(kernel, s)) is not None and has_load(kernel, c)]
+    for found in chains:
+        if not any(_is_inside(kernel, found, other) for other in chains):
+            rewrite = _kept(kernel, found)
+            if rewrite is not None:
+                yield rewrite
+
+
+def has_load(kernel: NkiKernel, found: Chain) -> bool:
+    """Whether the chain loads, and under no mask: what a mask leaves out would be kept as well."""
+    calls = [c for s in found.statements for c in kernel.source.walk(s.node, cst.Call)]
+    masked = any(a.keyword is not None and a.keyword.value == "mask" for c in calls for a in c.args)
+    return not masked and any(kernel.names.path(c.func) == f"{NL}.load" for c in calls)
+
+
+def _is_inside(kernel: NkiKernel, one: Chain, other: Chain) -> bool:
+    """Whether the other chain uses up what this one makes."""
+    if one is other or one.last not in other.statements or one.outer is not other.outer:
+        return False
+    uses = kernel.flow.uses_after(one.last) or []
+    return all(kernel.flow.statement_of(use) in other.statements for use in uses)
+
+
+def _kept(kernel: NkiKernel, found: Chain) -> Rewrite | None:
+    """Every use of the value becomes the kept tile; its loops run once more, before, to fill the tensor."""
+    source, last = kernel.source, found.last
+    name = last.target_name or ""
+    if not found.over:
+        return None  # the rules that hoist do that
+    assert last.value is not None
+    kept = keep(kernel, f"{name}_kept", tile(kernel, last.value), found.over)
+    uses = kernel.flow.uses_after(last)
+    edits = [] if kept is None or uses is None else read_kept(kernel, kept, uses)
+    if kept is None or not edits:
+        return None
+    moved = [source.code(s.node) for s in found.statements[:-1]]
+    lines = kept.filled(kernel, [*moved, f"{kept.place(kernel)} = {source.code(last.value)}"])
+    edits += [source.before(found.outer, lines), *removed(kernel, found)]
+    over = source.code(found.outer.target)
+    return Rewrite(tuple(edits), f"Make {name} once before the loop over {over} and keep it in SBUF.")
+
+
+def read_kept(kernel: NkiKernel, kept: Kept, uses: list[cst.Name]) -> list[Edit]:
+    """The edits that read the kept tile where ``uses`` read the variable; none where one reads it in another way."""
+    source, edits = kernel.source, []
+    for use in uses:
+        parent = source.parent(use)
+        if isinstance(parent, cst.Attribute):
+            return []
+        if isinstance(parent, cst.Subscript) and parent.value is use:
+            at = source.start(parent.slice[0])
+            edits.append(source.replace(use, kept.name))
+            edits.append(Edit(at, at, "".join(f"{index}, " for index in kept.indices(kernel))))
+        else:
+            edits.append(source.replace(use, kept.place(kernel)))
+    return edits
+
+
+def removed(kernel: NkiKernel, found: Chain) -> list[Edit]:
+    """The edits that take the chain's statements away where they stood, but for those that others read."""
+    gone = {found.last}
+    for statement in reversed(found.statements[:-1]):
+        uses = kernel.flow.uses_after(statement) or []
+        if all(kernel.flow.statement_of(use) in gone for use in uses):
+            gone.add(statement)
+    return [kernel.source.without(s.node) for s in found.statements if s in gone]

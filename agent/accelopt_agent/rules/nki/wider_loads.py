@@ -1,0 +1,49 @@
+"""Load rows in full before the loop that loads them part by part: larger pieces, fewer of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.instructions import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.rows import parts
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    for load in kernel.of("nl.load"):
+        rewrite = _in_full(kernel, load)
+        if rewrite is not None:
+            yield rewrite
+
+
+def _in_full(kernel: NkiKernel, load: Instruction) -> Rewrite | None:
+    statement, source = load.statement, kernel.source
+    if statement is None or not isinstance(statement.target, cst.Name) or load.get("mask") is not None:
+        return None
+    found, name = parts(kernel, load["src"], statement.loops), statement.target.value
+    row = f"{name}_rows"
+    uses = kernel.flow.uses_after(statement)
+    if found is None or not uses or kernel.flow.occurrences(row):
+        return None
+    rest = kernel.flow.variables(load["src"]) - {_name(found.loop)}
+    if rest & kernel.flow.varying(found.loop) or found.loop is not statement.loops[-1]:
+        return None
+    edits = [source.without(statement.node)]
+    for use in uses:
+        parent = source.parent(use)
+        if isinstance(parent, (cst.Attribute, cst.Subscript)):
+            return None
+        edits.append(source.replace(use, found.part(row)))
+    call = source.code(load.call).replace(source.code(load["src"]), found.whole, 1)
+    edits.append(source.before(found.loop, f"{row} = {call}"))
+    over = source.code(found.loop.target)
+    return Rewrite(tuple(edits), f"Load the rows of {found.tensor} in full before the loop over {over}.")
+
+
+def _name(loop: cst.For) -> str:
+    return loop.target.value if isinstance(loop.target, cst.Name) else ""

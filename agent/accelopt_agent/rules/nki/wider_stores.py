@@ -1,0 +1,77 @@
+"""Collect the parts of rows that a loop stores one by one, and store the rows in full after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.flow import Statement
+from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.loops import runs_each_iteration
+from accelopt_agent.rules.rows import parts
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    for store in kernel.of("nl.store"):
+        rewrite = _in_full(kernel, store)
+        if rewrite is not None:
+            yield rewrite
+
+
+def _in_full(kernel: NkiKernel, store: Instruction) -> Rewrite | None:
+    statement, source, flow, value = store.statement, kernel.source, kernel.flow, store.get("value")
+    if statement is None or value is None or set(store.args) != {"dst", "value"} or not statement.loops:
+        return None
+    found = parts(kernel, store["dst"], statement.loops[-1:])
+    words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "sbuf")}
+    if found is None or None in words.values() or not runs_each_iteration(statement, found.loop):
+        return None
+    tensor, row = found.tensor, f"{found.tensor}_rows"
+    rest = flow.variables(store["dst"]) - {_name(found.loop), tensor}
+    touching = [
+        s for s in flow.statements if found.loop in s.loops and s.simple and tensor in s.reads | s.writes
+    ]
+    reads = [s for s in touching if s is not statement and not _only_dtype(kernel, s, tensor)]
+    if rest & flow.varying(found.loop) or reads or flow.occurrences(row):
+        return None
+    shape = f"({words['par_dim']}({found.rows}), {found.length})"
+    made = f"{row} = {words['ndarray']}({shape}, dtype={tensor}.dtype, buffer={words['sbuf']})"
+    edits = [source.before(found.loop, made)]
+    maker = kernel.producer(value, statement)
+    if maker is not None and maker.statement is not None and isinstance(maker.statement.target, cst.Name):
+        edits.append(source.replace(maker.statement.target, found.part(row)))
+        edits.append(source.without(statement.node))
+    else:
+        edits.append(source.replace(statement.node, f"{found.part(row)} = {_copied(kernel, value)}"))
+    edits.append(
+        source.after(
+            found.loop,
+            f"{source.code(store.call.func)}({found.whole}, value={row})"
+            if isinstance(store.call, cst.Call)
+            else "",
+        )
+    )
+    over = source.code(found.loop.target)
+    return Rewrite(tuple(edits), f"Store the rows of {tensor} in full after the loop over {over}.")
+
+
+def _copied(kernel: NkiKernel, value: cst.BaseExpression) -> str:
+    """The value as an instruction's result: a variable has to be copied."""
+    code, copy = kernel.source.code(value), kernel.names.spelled(f"{NL}.copy")
+    return f"{copy}({code})" if isinstance(value, (cst.Name, cst.Subscript)) else code
+
+
+def _only_dtype(kernel: NkiKernel, statement: Statement, tensor: str) -> bool:
+    """Whether a statement asks for nothing but the tensor's type."""
+    names = [n for n in kernel.source.walk(statement.node, cst.Name) if n.value == tensor]
+    parents = [kernel.source.parent(n) for n in names]
+    return all(isinstance(p, cst.Attribute) and p.attr.value == "dtype" for p in parents)
+
+
+def _name(loop: cst.For) -> str:
+    return loop.target.value if isinstance(loop.target, cst.Name) else ""
