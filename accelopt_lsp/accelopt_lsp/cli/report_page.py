@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from accelopt_lsp.cli import timeline_picture
 from accelopt_lsp.features.wording import duration, headline, number, percent, quantity
 from accelopt_profiling import __version__
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
@@ -29,7 +30,7 @@ def page(measurements: Sequence[FileMeasurement], texts: Sequence[str]) -> str:
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>AccelOpt report</title>'
-        f"<style>{_STYLE}</style></head>\n<body><h1>Kernels</h1>\n{_overview(measurements)}\n{body}\n"
+        f"<style>{_STYLE}{timeline_picture.STYLE}</style></head>\n<body><h1>Kernels</h1>\n{_overview(measurements)}\n{body}\n"
         f'<p class="known">AccelOpt {escape(__version__)}. Each number says how it is known: measured on a device, '
         "executed (counted while interpreting), compiled (told by the compiler), or estimated (a model, with an "
         "interval).</p></body></html>\n"
@@ -62,6 +63,8 @@ def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
         status, detail = kernel.correctness.status, kernel.correctness.detail
         yield f'<p class="{escape(status)}">Result: {escape(status)}{": " if detail else ""}{escape(detail)}</p>'
         yield _findings(kernel.findings)
+        if kernel.timeline is not None:
+            yield timeline_picture.pictures(kernel.timeline, lines)
         yield _source(kernel, lines)
         rows = [
             f'<tr><td>{escape(name.replace("_", " "))}</td><td class="number">{escape(quantity(value))}</td>'
