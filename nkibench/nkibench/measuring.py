@@ -95,7 +95,7 @@ async def _on_device(host: Host, request: ProfileRequest, target: str) -> Cost:
     try:
         async with aclosing(host.run(Job(source, [step]))) as messages:
             answer = [message.value async for message in messages if message.final][-1]
-        measurement = from_plain(KernelMeasurement, answer["kernels"][0])
+        measurement = from_plain(KernelMeasurement, answer["measurement"])
         return Cost(measurement, measurement.findings, dict(answer["profile"]))
     except JobFailed as failed:
         line = failed.error.line or examined.kernels[0].line

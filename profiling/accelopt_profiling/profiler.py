@@ -23,6 +23,7 @@ from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.targets.load import load_target
 from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
 from accelopt_profiling.timing.step import TimeParams
+from accelopt_profiling.trainium.step import DeviceParams
 
 RUNTIMES: dict[Dialect, Runtime] = {"nki": "numpy", "triton": "torch"}
 
@@ -131,6 +132,9 @@ def _job(
     steps = [Step("profile", RUNTIMES[dialect], to_plain(params), request.limits)]
     if dialect == "triton" and host.devices and ref.kind != "selfrun":
         steps.append(Step("time", "torch", to_plain(TimeParams(kernels, ref)), request.limits, device=True))
+    if dialect == "nki" and host.resources.get("neuron_devices") and ref.kind != "selfrun":
+        on_device = DeviceParams(kernels, ref, request.targets[dialect], host.name)
+        steps.append(Step("trainium", "numpy", to_plain(on_device), request.limits, device=True))
     return Job(source, steps, request.background)
 
 
@@ -163,6 +167,10 @@ class _State:
             if name in self._kernels:
                 latency, device = from_plain(Latency, data), str(value.get("device", ""))
                 self._kernels[name] = _timed(self._kernels[name], latency, device)
+                changed = True
+        for name, data in value.get("counters", {}).items():
+            if name in self._kernels:
+                self._kernels[name] = _counted(self._kernels[name], data)
                 changed = True
         return changed
 
@@ -239,7 +247,13 @@ def _timed(estimate: KernelMeasurement, latency: Latency, device: str) -> Kernel
     if model.us is not None:
         quantities["estimated_time"] = Quantity(model.us, model.known, "us", model.low_us, model.high_us)
         if share is not None and latency.us:
-            share = share * model.us / latency.us if same else None
+            share = share * model.us / latency.us if same or device == target.name else None
     return dataclasses.replace(
         estimate, latency=latency, quantities=quantities, percent_of_peak=share, stage="timed"
     )
+
+
+def _counted(estimate: KernelMeasurement, counters: dict[str, Any]) -> KernelMeasurement:
+    """A measurement with what a device's profiler counted in place of what was executed or estimated."""
+    measured = {name: from_plain(Quantity, data) for name, data in counters.items()}
+    return dataclasses.replace(estimate, quantities={**estimate.quantities, **measured})

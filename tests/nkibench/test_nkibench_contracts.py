@@ -108,7 +108,7 @@ MEASURED = KernelMeasurement(
 def test_a_host_with_a_device_is_measured_and_its_profile_is_kept(tmp_path):
     subject = read_dataset(write_checkout(tmp_path, ("scale",))).ready[0]
     profile = {"total_time": 0.001333, "hbm_read_bytes": 7, "hardware_flops": 5.0}
-    host = DeviceHost({"kernels": [to_plain(MEASURED)], "profile": profile})
+    host = DeviceHost({"measurement": to_plain(MEASURED), "profile": profile})
     found = asyncio.run(cost(host, subject, "trn1"))
     assert found.measurement.latency.known is Known.MEASURED
     step = host.jobs[0].steps[0]
@@ -126,8 +126,8 @@ def test_a_host_with_a_device_is_measured_and_its_profile_is_kept(tmp_path):
             JobFailed("trainium", StepError("device-busy", "Another process holds the NeuronCores")),
             "Another process",
         ),
-        ({"kernels": []}, "cannot be read"),
-        ({"kernels": [{"name": 3}], "profile": {}}, "cannot be read"),
+        ({}, "cannot be read"),
+        ({"measurement": {"name": 3}, "profile": {}}, "cannot be read"),
         (None, "cannot be read"),
     ],
 )

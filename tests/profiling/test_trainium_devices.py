@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from trainium_stand_ins import RECORDED, neuron_host
 
+from accelopt_profiling.hosts.host import HostFacts, Progress
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.quantity import Known
+from accelopt_profiling.profiler import ProfileRequest, profile
+from accelopt_profiling.quantity import Known, executed
 from accelopt_profiling.trainium.beta1 import Beta1Device, view
 from accelopt_profiling.trainium.bundle import environment as told_environment
 from accelopt_profiling.trainium.bundle import write_bundle
@@ -369,7 +371,7 @@ def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale"):
 def test_the_step_times_checks_and_profiles_on_the_device(host, monkeypatch, tmp_path):
     host.profiler()
     found = stepped(host, monkeypatch, tmp_path, BETA1_KERNEL)
-    kernel = from_plain(KernelMeasurement, found["kernels"][0])
+    kernel = from_plain(KernelMeasurement, found["measurement"])
     assert kernel.correctness.status == "passed"
     assert kernel.latency.known is Known.MEASURED
     assert found["timings"]["kernel"]["us"] == pytest.approx(1333)
@@ -380,7 +382,8 @@ def test_the_step_times_checks_and_profiles_on_the_device(host, monkeypatch, tmp
 def test_the_step_says_what_is_wrong(host, monkeypatch, tmp_path):
     host.profiler()
     wrong = from_plain(
-        KernelMeasurement, stepped(host, monkeypatch, tmp_path / "a", BETA1_KERNEL, "x + scale")["kernels"][0]
+        KernelMeasurement,
+        stepped(host, monkeypatch, tmp_path / "a", BETA1_KERNEL, "x + scale")["measurement"],
     )
     assert wrong.correctness.status == "failed"
     with pytest.raises(StepFailed) as caught:
@@ -390,3 +393,35 @@ def test_the_step_says_what_is_wrong(host, monkeypatch, tmp_path):
     with pytest.raises(StepFailed) as caught:
         stepped(host, monkeypatch, tmp_path / "c", BETA1_KERNEL)
     assert caught.value.error.code == "device-busy"
+
+
+async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(tmp_path):
+    measured = {"us": 1333.0, "low_us": 1330.0, "high_us": 1340.0, "known": "measured"}
+    counters = {"dma_read_bytes": {"value": 7, "known": "measured", "unit": "B"}}
+    estimate = KernelMeasurement(
+        "kernel", 4, "nki", "trn1", latency=Latency(1000, 800, 1200, Known.ESTIMATED), percent_of_peak=50.0,
+        quantities={"dma_read_bytes": executed(9, "B"), "sbuf_peak": executed(5)},
+    )  # fmt: skip
+
+    class DeviceHost:
+        name, remote = "trn", True
+
+        async def facts(self):
+            return HostFacts("trn", resources={"neuron_devices": 1})
+
+        async def run(self, job):
+            assert [(s.name, s.device) for s in job.steps] == [("profile", False), ("trainium", True)]
+            yield Progress("profile", {"kernels": [to_plain(estimate)]}, final=True)
+            answer = {"timings": {"kernel": measured}, "counters": {"kernel": counters}, "device": "trn1"}
+            yield Progress("trainium", answer, final=True)
+
+    path = tmp_path / "kernel.py"
+    path.write_text(BETA1_KERNEL + PROBLEM.format(answer="x * scale"))
+    request = ProfileRequest(path, path.read_text(), {"nki": "trn1", "triton": "h100"})
+    found = [m async for m in profile(DeviceHost(), request)][-1].kernels[0]
+    assert found.latency == Latency(1333.0, 1330.0, 1340.0, Known.MEASURED)
+    assert found.stage == "timed"
+    assert found.percent_of_peak == pytest.approx(50 * 1000 / 1333)
+    assert found.quantities["dma_read_bytes"].value == 7
+    assert found.quantities["sbuf_peak"].value == 5
+    assert found.quantities["estimated_time"].known is Known.ESTIMATED

@@ -40,8 +40,8 @@ class DeviceParams:
 def time_on_trainium(
     context: StepContext, params: DeviceParams, device_folder: Path = Path("/dev")
 ) -> dict[str, Any]:
-    """The measurement of the kernel, as ``profile`` returns it but measured, and its latency under ``timings``;
-    ``profile`` holds the profiler's own fields.
+    """The ``measurement`` of the kernel, everything in it measured; its latency and quantities also by kernel, as
+    ``timings`` and ``counters``; and the profiler's own fields as ``profile``.
 
     Raises:
         StepFailed: there is no device, a tool failed, or the user's code did.
@@ -74,9 +74,10 @@ def time_on_trainium(
             correctness = compare(problem.finish(run.outputs, expected), expected, problem.tolerance)
     found = device_measurement(kernel, run, params.target, params.host, correctness)
     return {
-        "kernels": [to_plain(found)],
+        "measurement": to_plain(found),
         "timings": {kernel.name: to_plain(found.latency)},
-        "device": f"{params.target} ({', '.join(f'{n} {v}' for n, v in run.toolchain.items())})",
+        "counters": {kernel.name: to_plain(found.quantities)},
+        "device": params.target,
         "profile": {} if run.summary is None else to_plain(run.summary.fields),
         "notes": run.notes,
     }
