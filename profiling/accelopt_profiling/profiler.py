@@ -23,7 +23,6 @@ from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.targets.load import load_target
 from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
 from accelopt_profiling.timing.step import TimeParams
-from accelopt_profiling.trainium.step import DeviceParams
 
 RUNTIMES: dict[Dialect, Runtime] = {"nki": "numpy", "triton": "torch"}
 
@@ -133,6 +132,10 @@ def _job(
     if dialect == "triton" and host.devices and ref.kind != "selfrun":
         steps.append(Step("time", "torch", to_plain(TimeParams(kernels, ref)), request.limits, device=True))
     if dialect == "nki" and host.resources.get("neuron_devices") and ref.kind != "selfrun":
+        from accelopt_profiling.trainium.step import (
+            DeviceParams,
+        )  # brings NumPy, which an editor's start need not wait for
+
         on_device = DeviceParams(kernels, ref, request.targets[dialect], host.name)
         steps.append(Step("trainium", "numpy", to_plain(on_device), request.limits, device=True))
     return Job(source, steps, request.background)
