@@ -132,9 +132,8 @@ def _job(
     if dialect == "triton" and host.devices and ref.kind != "selfrun":
         steps.append(Step("time", "torch", to_plain(TimeParams(kernels, ref)), request.limits, device=True))
     if dialect == "nki" and host.resources.get("neuron_devices") and ref.kind != "selfrun":
-        from accelopt_profiling.trainium.step import (
-            DeviceParams,
-        )  # brings NumPy, which an editor's start need not wait for
+        # here, since it brings NumPy, which an editor's start need not wait for
+        from accelopt_profiling.trainium.step import DeviceParams
 
         on_device = DeviceParams(kernels, ref, request.targets[dialect], host.name)
         steps.append(Step("trainium", "numpy", to_plain(on_device), request.limits, device=True))
