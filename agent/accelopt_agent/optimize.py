@@ -11,6 +11,7 @@ from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressTex
 from accelopt_agent.from_memory import MemoryProposer
 from accelopt_agent.model.propose import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.model.team import Team
 from accelopt_agent.node import Node
 from accelopt_agent.profiled import HostGate, ProfiledCost
 from accelopt_agent.proposer import Proposer, RuleProposer
@@ -28,9 +29,11 @@ from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 
 
 def optimize(
-    request: OptimizeRequest, host: Host, memory: Memory | None, *, model: ModelSettings | None = None
+    request: OptimizeRequest, host: Host, memory: Memory | None, *, model: ModelSettings | Team | None = None
 ) -> AsyncGenerator[Event, None]:
     """Search on ``host`` and yield what happens, the last event always being ``Finished``.
+
+    A ``model`` takes all roles of the team; a ``Team`` has its own for each.
 
     Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run
     is then recorded as cancelled. Expected failures are told in the events and raised by nothing.
@@ -42,14 +45,14 @@ def optimize(
 
 
 def _proposers(
-    request: OptimizeRequest, memory: Memory | None, model: ModelSettings | None, meter: Meter
+    request: OptimizeRequest, memory: Memory | None, model: ModelSettings | Team | None, meter: Meter
 ) -> list[Proposer]:
     found: list[Proposer] = []
     if memory is not None:
         found.append(MemoryProposer(memory))
     found.append(RuleProposer(request.target))
     if model is not None:
-        found.append(ModelProposer(model, meter, request.target))
+        found.append(ModelProposer(model, meter, request.target, wishes=request.instructions))
     return found
 
 

@@ -51,4 +51,5 @@ class OptimizeRequest:
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     calls: int = 2
     seed: int = 0
+    instructions: str = ""
     limits: Limits = Limits()

@@ -19,7 +19,7 @@ from accelopt_agent.simulated.study import (
     Contender,
     Interval,
     Outcome,
-    best_known,
+    explored,
     mean_of,
     play,
     ratio_of,
@@ -40,11 +40,11 @@ GOALS = {"beam (AccelOpt: B6 N12 K2 T16)": 1 / 3, "tree (STARK)": 1 / 2}
 
 @dataclass(frozen=True)
 class Plan:
-    """How large the study is. ``texts`` bounds the compositions of rules that the best known version is sought
-    among, ``candidates`` a run; ``cache`` keeps costs from run to run."""
+    """How large the study is. ``texts`` bounds the compositions of rules whose costs are found out, and so the world
+    that all search; ``candidates`` bounds a run; ``cache`` keeps costs from one study to the next."""
 
     seeds: int = 20
-    texts: int = 80
+    texts: int = 40
     candidates: int = 400
     cache: Path | None = None
 
@@ -152,25 +152,13 @@ async def _world(subject: Subject, plan: Plan) -> AsyncIterator[World]:
 
 async def _one(world: World, plan: Plan, tokens: CallTokens) -> Found:
     base = (await world.baseline()).kernels[0].latency.us or float("inf")
-    least = await best_known(world, plan.texts)
-    while True:
-        outcomes = []
-        for contender in CONTENDERS:
-            for seed in range(plan.seeds):
-                outcomes.append(
-                    await play(
-                        world,
-                        contender,
-                        seed,
-                        goal_us=least * NEAR,
-                        candidates=plan.candidates,
-                        tokens=tokens,
-                    )
-                )
-        fastest = min(o.best_us for o in outcomes)
-        if fastest >= least * (1 - 1e-6):
-            return Found(world.subject.name, base, least, tuple(outcomes))
-        least = fastest  # a run knew better: all are played again, towards that
+    least = await explored(world, plan.texts)
+    outcomes = [
+        await play(world, contender, seed, goal_us=least * NEAR, candidates=plan.candidates, tokens=tokens)
+        for contender in CONTENDERS
+        for seed in range(plan.seeds)
+    ]
+    return Found(world.subject.name, base, least, tuple(outcomes))
 
 
 def _told(found: Found) -> str:

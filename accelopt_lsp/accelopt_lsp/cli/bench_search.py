@@ -35,8 +35,8 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
     help="Ends a run at the latest.",
 )
 @click.option(
-    "--texts", type=click.IntRange(0, 10_000), default=60, show_default=True,
-    help="Rule compositions among which the best version is sought beforehand.",
+    "--texts", type=click.IntRange(0, 10_000), default=40, show_default=True,
+    help="Rule compositions per kernel whose costs are found out, fastest first: the world that is searched.",
 )  # fmt: skip
 @click.option(
     "--cache", type=click.Path(path_type=Path, file_okay=False), help="Keep costs here from run to run."

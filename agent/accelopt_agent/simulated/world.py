@@ -38,7 +38,8 @@ class World:
     kept in the file ``kept`` (JSON lines), so that another run with the same texts asks nothing.
 
     It is the cost model and the gate of a simulated search: a text with a mark of a broken edit fails as the mark
-    says, any other costs what the text without marks costs and is right if the profiler found it so.
+    says, any other costs what the text without marks costs and is right if the profiler found it so. Once it is
+    closed, it is a finite world that is the same for all who search it.
     """
 
     def __init__(self, subject: Subject, cost: CostModel, kept: Path | None = None) -> None:
@@ -46,6 +47,7 @@ class World:
         self._known: dict[str, KernelMeasurement | CostUnknown] = {}
         self._rewrites: dict[str, tuple[Candidate, ...]] = {}
         self._base: KernelMeasurement | None = None
+        self._closed = False
         if kept is not None and kept.is_file():
             for line in kept.read_text("utf-8").splitlines():
                 entry = json.loads(line)
@@ -95,7 +97,15 @@ class World:
             known = measured if isinstance(measured, KernelMeasurement) else self._base
             found = tuple(proposals(text, kernel, known, self.subject.target)) if kernel else ()
             self._rewrites[text] = found
-        return found
+        return [c for c in found if self.knows(c.text)] if self._closed else found
+
+    def knows(self, text: str) -> bool:
+        """Whether the cost of the text, which has no marks, was found out."""
+        return _key(self.subject, text) in self._known
+
+    def close(self) -> None:
+        """From now on only rewrites whose cost is known are told of: nobody finds out another."""
+        self._closed = True
 
     async def _of(self, plain: str) -> KernelMeasurement:
         key = _key(self.subject, plain)
