@@ -31,6 +31,7 @@ COMMANDS = {
     "bench": "bench:bench",
     "demo": "demo:demo",
     "lsp": "lsp:lsp",
+    "mcp": "mcp:mcp",
 }
 
 
