@@ -70,7 +70,8 @@ def lines(answer: Estimate) -> list[LineCost]:
         ns = engines[engine] * scale * 1000
         if engine == DMA:
             size, pieces = plan.line_bytes.get(line, 0), max(1, plan.line_descriptors.get(line, 1))
-            text = f"moves {_bytes(size)} in {_bytes(size / pieces)} pieces, DMA {_time(ns)}, {share:.0%}"
+            moved = f"{_bytes(size)} in {_bytes(size / pieces)} pieces"
+            text = f"DMA {_time(ns)}, {share:.0%}: {moved}"
         else:
             text = f"{engine} {_time(ns)}, {share:.0%}"
         wait = waiting.get(line)
