@@ -70,10 +70,10 @@ def lines(answer: Estimate) -> list[LineCost]:
         ns = engines[engine] * scale * 1000
         if engine == DMA:
             size, pieces = plan.line_bytes.get(line, 0), max(1, plan.line_descriptors.get(line, 1))
-            moved = f"{_bytes(size)} in {_bytes(size / pieces)} pieces"
-            text = f"DMA {_time(ns)}, {share:.0%}: {moved}"
+            moved = f"{_bytes(size)}, {_bytes(size / pieces)} pieces"
+            text = f"DMA est. {_time(ns)}, {share:.0%}: {moved}"
         else:
-            text = f"{engine} {_time(ns)}, {share:.0%}"
+            text = f"{engine} est. {_time(ns)}, {share:.0%}"
         wait = waiting.get(line)
         if wait is not None:
             text += f"; {_said(wait)}"
