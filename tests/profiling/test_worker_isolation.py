@@ -14,6 +14,7 @@ import pytest_asyncio
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Limits, Source, Step
+from accelopt_profiling.worker.sources import remove_stale_folders
 
 
 def job(text: str, seconds: float = 20.0, background: bool = False, **limits: int) -> Job:
@@ -169,15 +170,31 @@ async def test_files_are_removed(host):
     assert not [f for f in folders if f.exists()]
 
 
-async def test_a_new_worker_removes_what_a_killed_one_left(host):
+async def test_a_killed_worker_leaves_no_files(host):
     await answer(host, job("x = 1"))
-    process = host._connection._process
-    process.kill()
-    await process.wait()
-    left = list(Path(tempfile.gettempdir()).glob(f"accelopt-{process.pid}-*"))
+    task = asyncio.create_task(answer(host, job("open('file', 'w').write('x')\n" + SLEEPS)))
+    await running(host)
+    left = list(Path(tempfile.gettempdir()).glob(f"accelopt-{host.process}-*"))
     assert left
-    await answer(host, job("x = 1"))
-    assert not [f for f in left if f.exists()]
+    os.kill(host.process, 9)
+    with pytest.raises(HostUnreachable):
+        await task
+    await until(lambda: not [f for f in left if f.exists()])
+
+
+async def test_what_is_left_of_workers_that_are_gone_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = await asyncio.create_subprocess_exec("true")
+    await ended.wait()
+    for name in (
+        f"accelopt-{ended.pid}-a",
+        f"accelopt-worker-{ended.pid}-b",
+        f"accelopt-{os.getpid()}-c",
+        "accelopt-x-d",
+    ):
+        (tmp_path / name).mkdir()
+    remove_stale_folders()
+    assert {f.name for f in tmp_path.iterdir()} == {f"accelopt-{os.getpid()}-c", "accelopt-x-d"}
 
 
 async def test_background_jobs_wait_for_a_core_and_all_get_answers(host):

@@ -51,6 +51,11 @@ class WorkerConnection:
         return self._facts is not None and not self._lost
 
     @property
+    def process(self) -> int | None:
+        """The process that was started here, None before."""
+        return self._process.pid if self._process is not None else None
+
+    @property
     def facts(self) -> HostFacts:
         """What the worker said of itself. Raises HostUnreachable before the handshake."""
         if self._facts is None:

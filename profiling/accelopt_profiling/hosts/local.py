@@ -29,6 +29,11 @@ class LocalHost:
         self._connection: WorkerConnection | None = None
         self._starting = asyncio.Lock()
 
+    @property
+    def process(self) -> int | None:
+        """The worker's process, None before the first job and after ``close``."""
+        return self._connection.process if self._connection is not None else None
+
     async def _connected(self) -> WorkerConnection:
         async with self._starting:
             if self._connection is None or not self._connection.alive:

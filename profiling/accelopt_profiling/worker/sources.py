@@ -32,5 +32,13 @@ def remove_stale_folders() -> None:
     for folder in Path(tempfile.gettempdir()).glob("accelopt-*-*"):
         match = re.match(r"accelopt-(?:worker-)?(\d+)-", folder.name)
         with contextlib.suppress(OSError):  # another worker removes the same
-            if match and not Path(f"/proc/{match.group(1)}").exists() and folder.stat().st_uid == os.getuid():
+            if match and _gone(match.group(1)) and folder.stat().st_uid == os.getuid():
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _gone(pid: str) -> bool:
+    """Whether there is no such process, or one that ended and waits for its parent to notice."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (OSError, IndexError):
+        return not Path(f"/proc/{pid}").exists()

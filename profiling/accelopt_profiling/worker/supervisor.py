@@ -24,6 +24,7 @@ from accelopt_profiling.worker.activity import Activity, RunningJob, all_activit
 from accelopt_profiling.worker.device_lock import DeviceLock
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import hello
+from accelopt_profiling.worker.janitor import leave_a_janitor
 from accelopt_profiling.worker.parent import Ended, Started, WarmParent
 from accelopt_profiling.worker.running import RunningStep
 from accelopt_profiling.worker.sources import remove_stale_folders, write_sources
@@ -56,6 +57,7 @@ class Supervisor:
         self._for_device: deque[_RunningJob] = deque()  # jobs whose step waits for the lock of the devices
         remove_stale_folders()
         self._base = Path(tempfile.mkdtemp(prefix=f"accelopt-{os.getpid()}-"))
+        leave_a_janitor(self._base)
         self._places = max(1, (os.cpu_count() or 2) - 1)
         self._tokens = 0
         self._open = True
