@@ -18,11 +18,9 @@ from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.instruction import VECTOR, Instruction, Memory, Place, Trace
 from accelopt_profiling.nki.selection import select
 from accelopt_profiling.nki.tile import Array, Block, BlockArray, Tile, contiguous
+from accelopt_profiling.nki.work import Step, Work
 
 Mode = Literal["full", "trace"]
-
-#: Which blocks are not needed any more once the instruction of this number is over: number -> places.
-Releases = dict[int, list[int]]
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _ours: dict[str, bool] = {}
@@ -49,19 +47,11 @@ class Chip(ABC):
         self._shared: list[Tile] = []
         self._next_shared = 0
         self.arithmetic_of: Callable[..., Tile] | None = None
-        self.position = -1  # the number of the instruction under way
-        self.releases: Releases = {}
+        self.work = Work()
         self.version = ""  # of the dialect, where it has versions
         self.registers: dict[str, Any] = {}  # engine -> its accumulator registers, one per partition
         self.launched_on_a_grid = False
         self.tensor: type[Tile] = Tile  # what tensors look like in the dialect of the kernel
-        self.kept: dict[int, Block] = {}  # blocks that a tensor of many tiles holds on to
-
-    def restart(self) -> None:
-        """Forget everything but the mode and the limits, and give no memory back early."""
-        kernel = self.trace.kernel
-        self.__init__(self.mode, self.record, self.limits)  # type: ignore[misc]
-        self.trace.kernel = kernel
 
     # What the layers above add, and tiles rely on
 
@@ -133,8 +123,7 @@ class Chip(ABC):
         block = Block(place, dtype)
         tile = self.tensor(self, block, 0, contiguous(shape))
         if fill is not None:
-            if self.full:
-                block.storage = np.full(shape, fill, dtype=dtype)
+            block.fill = fill
             block.coverage.full = True
             if memory is Memory.SBUF:
                 instruction = self.emit("memset", (VECTOR,), tile)
@@ -180,12 +169,20 @@ class Chip(ABC):
             )
             if self.full:
                 self._poison(tile.block)
-        if not self.full:
+        if self.full:
+            self.work.do(final=True)
+        else:
             return np.broadcast_to(np.zeros((), dtype=tile.dtype), tile.shape)
         return tile.array() if tile.covers_block() else tile.array().copy()
 
     def _poison(self, block: Block) -> None:
-        block.writable()[block.coverage.missing()] = np.nan if is_float(block.dtype) else 4
+        """From here on, what nothing was written to holds NaN (4 for whole numbers), as in the SDK's simulator."""
+        missing, value = block.coverage.missing(), np.nan if is_float(block.dtype) else 4
+
+        def spoil() -> None:
+            block.writable()[missing] = value
+
+        self.work.steps.append(Step(spoil, ()))
 
     # Views
 
@@ -226,12 +223,6 @@ class Chip(ABC):
         partitions = shape[0] if shape else 1
         instruction = Instruction(opcode, engines, self.line(), partitions, prod(shape[1:]))
         instruction.itemsize = shaped.dtype.itemsize
-        if self.releases:
-            for ident in self.releases.get(self.position, ()):
-                block = self.kept.pop(ident, None)
-                if block is not None:
-                    block.storage = None
-        self.position += 1
         if self.record:
             self.trace.instructions.append(instruction)
         return instruction

@@ -11,14 +11,10 @@ import numpy as np
 from accelopt_profiling.nki import rules
 from accelopt_profiling.nki.chip import Chip
 from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.dtypes import is_float
 from accelopt_profiling.nki.index import BoolArray, Mask
 from accelopt_profiling.nki.instruction import Instruction, Memory
 from accelopt_profiling.nki.tile import Array, BlockArray, Tile, bounding_box
-
-
-class ReleasedTooEarly(Exception):
-    """A block was read after the instruction that the trace took for its last: the two runs differ."""
+from accelopt_profiling.nki.work import Step, View
 
 
 class Executor(Chip, ABC):
@@ -26,83 +22,79 @@ class Executor(Chip, ABC):
 
     # Values
 
-    def values(self, tile: Tile, box: Box | None = None) -> Array | None:
-        """Read a view; None in trace mode. Unwritten memory is told and reads as NaN."""
+    def seen(self, tile: Tile, box: Box | None = None) -> View | None:
+        """What an instruction reads; None in trace mode. Unwritten memory is told and reads as NaN."""
         if box is not None and tile.positions is None:
             tile = tile.within(narrow(box, tile.shape))
         coverage = tile.block.coverage
-        known = (
-            coverage.holds(tile.box()) if tile.positions is None else coverage.holds_positions(tile.positions)
-        )
-        if not known:
-            self.tell("uninitialised-read", f"{_describe(tile)} is read here before all of it was written.")
-            if self.full:
-                self._poison(tile.block)
-            tile.block.coverage.full = True  # told once; the poison is in place
-        if not self.full:
+        if not coverage.full:
+            known = (
+                coverage.holds(tile.box())
+                if tile.positions is None
+                else coverage.holds_positions(tile.positions)
+            )
+            if not known:
+                message = f"{_describe(tile)} is read here before all of it was written."
+                self.tell("uninitialised-read", message)
+                if self.full:
+                    self._poison(tile.block)
+                coverage.full = True  # told once; the poison is in place
+        return View.of(tile) if self.full else None
+
+    def later(self, function: Callable[..., Any], *operands: Any) -> Step | None:
+        """A computation on what ``operands`` (tiles, or plain values) hold now; None in trace mode."""
+        inputs = [self.seen(o) if isinstance(o, Tile) else o for o in operands]
+        return Step(function, inputs) if self.full else None
+
+    def values(self, tile: Tile) -> Array | None:
+        """The values of a tile now, for what the kernel's own Python needs to know; None in trace mode."""
+        view = self.seen(tile)
+        if view is None:
             return None
-        if tile.block.storage is None:
-            raise ReleasedTooEarly
-        if tile.positions is not None:
-            storage = tile.block.storage
-            return storage.reshape(-1)[tile.positions]
-        return tile.array()
+        self.work.do()
+        return np.array(view.array())
 
     def index_values(self, tile: Tile) -> Array | None:
         """The values of a tensor of indices, now; None in trace mode."""
         return self.values(tile)
 
     def write(
-        self, tile: Tile, values: Array | None, box: Box | None = None, where: BoolArray | None = None
+        self, tile: Tile, made: Step | None, box: Box | None = None, where: BoolArray | None = None
     ) -> None:
-        """Write ``values`` (broadcast) to a view, inside ``box`` and where ``where`` says so."""
+        """Write what a step makes (broadcast) to a view, inside ``box`` and where ``where`` says so."""
         block = tile.block
         if tile.positions is not None:
             block.coverage.write_positions(tile.positions)
-            if self.full:
-                block.writable().reshape(-1)[tile.positions] = values
-            return
-        if box is not None:
-            tile = tile.within(narrow(box, tile.shape))
-        if 0 in tile.shape:
-            return
-        touched, dense = bounding_box(tile.offset, tile.dims, block.shape)
-        if dense and where is None:
-            block.coverage.write(touched)
         else:
-            flat = np.zeros(tile.shape, dtype=np.int64) + tile.offset
-            for axis, (num, step) in enumerate(tile.dims):
-                flat += (np.arange(num) * step).reshape(
-                    [-1 if axis == d else 1 for d in range(len(tile.dims))]
+            if box is not None:
+                tile = tile.within(narrow(box, tile.shape))
+            if 0 in tile.shape:
+                return
+            touched, dense = bounding_box(tile.offset, tile.dims, block.shape)
+            if dense and where is None:
+                block.coverage.write(touched)
+            elif not block.coverage.full:
+                flat = tile.addresses()
+                block.coverage.write_positions(
+                    flat if where is None else flat[np.broadcast_to(where, tile.shape)]
                 )
-            block.coverage.write_positions(
-                flat if where is None else flat[np.broadcast_to(where, tile.shape)]
-            )
-        if self.full and values is not None:
-            target = tile.array(writable=True)
-            with np.errstate(over="ignore", invalid="ignore"):
-                if where is None:
-                    np.copyto(target, values, casting="unsafe")
-                else:
-                    np.copyto(target, values, casting="unsafe", where=where)
+        if made is not None:
+            made.target, made.where = View.of(tile), where
+            self.work.steps.append(made)
 
     # Instructions
 
-    def fresh(self, shape: Sequence[int], dtype: np.dtype[Any], memory: Memory, values: Array | None) -> Tile:
-        """A tile that holds the result of an instruction and has no other home yet."""
+    def fresh(self, shape: Sequence[int], dtype: np.dtype[Any], memory: Memory) -> Tile:
+        """A tile for the result of an instruction that has no other home yet."""
         shape = tuple(shape)
         if len(shape) < 2:
             shape = (*shape, 1) if shape else (1, 1)
         tile = self.allocate(shape, dtype, memory)
         tile.fresh = True
-        if self.full and values is not None:
-            stored = np.ascontiguousarray(values, dtype=dtype).reshape(shape)
-            tile.block.storage = stored
-            tile.block.borrowed = not stored.flags.owndata
         return tile
 
     def run(
-        self, opcode: str, engines: tuple[str, ...], operands: Sequence[Any], function: Callable[..., Array],
+        self, opcode: str, engines: tuple[str, ...], operands: Sequence[Any], function: Callable[..., Any],
         dtype: np.dtype[Any] | None = None, mask: Any = None, shape: Sequence[int] | None = None,
         memory: Memory = Memory.SBUF, cost: Tile | None = None,
     ) -> Tile:  # fmt: skip
@@ -117,39 +109,40 @@ class Executor(Chip, ABC):
         for tile in real:
             rules.check_operand(self, tile, opcode)
         result_shape = tuple(shape) if shape is not None else self.broadcast_shape(real)
-        box, where = self._mask(mask, result_shape)
+        box, where = self._mask(mask, result_shape) if mask is not None else (None, None)
         instruction = self.emit(opcode, engines, first)
         read_box = box if shape is None else None
-        arrays: list[Any] = []
+        inputs: list[Any] = []
         for tile in tiles:
             if isinstance(tile, Tile):
-                self._check_range(tile, read_box)
+                if tile.out_of_range:
+                    self._check_range(tile, read_box)
                 instruction.reads.append((tile.block.place, tile.box()))
                 instruction.psum_inputs += tile.block.place.memory is Memory.PSUM
-                arrays.append(_wide(self.values(tile, read_box)))
+                inputs.append(self.seen(tile, read_box))
                 tile.fresh = False
             else:
-                arrays.append(tile)
+                inputs.append(tile)
         kind = dtype or first.dtype
-        values = None
+        step = None
         if self.full and (box is None or all(low < high for low, high in box)):
-            with np.errstate(all="ignore"):
-                values = function(*arrays)
-        return self._finish(instruction, result_shape, kind, memory, values, box, where)
+            step = Step(function, inputs)
+        return self._finish(instruction, result_shape, kind, memory, step, box, where)
 
     def _finish(
         self, instruction: Instruction, shape: tuple[int, ...], dtype: np.dtype[Any], memory: Memory,
-        values: Array | None, box: Box | None, where: BoolArray | None,
+        step: Step | None, box: Box | None, where: BoolArray | None,
     ) -> Tile:  # fmt: skip
+        tile = self.fresh(shape, dtype, memory)
         if box is None and where is None:
-            if values is not None and values.shape != shape:
-                values = np.broadcast_to(values, shape)
-            tile = self.fresh(shape, dtype, memory, values)
             tile.block.coverage.full = True
+            if step is not None:
+                step.target = View.of(tile)
+                self.work.steps.append(step)
         else:
-            tile = self.fresh(shape, dtype, memory, None)
-            self.write(tile, values, box, where)
+            self.write(tile, step, box, where)
             tile.valid, tile.where = box, where
+        tile.step = step
         instruction.writes.append((tile.block.place, tile.box()))
         tile.producer = instruction
         return tile
@@ -198,12 +191,6 @@ def narrow(box: Box, shape: tuple[int, ...]) -> Box:
         (0, 1) if n == 1 and high > low else (low, high)
         for (low, high), n in zip(aligned, shape, strict=True)
     )
-
-
-def _wide(values: Array | None) -> Array | None:
-    if values is not None and values.dtype.itemsize < 4 and is_float(values.dtype):
-        return values.astype(np.float32)
-    return values
 
 
 def _describe(tile: Tile) -> str:

@@ -56,6 +56,18 @@ class Affine:
 
     def __getitem__(self, key: Any) -> Affine:
         entries = key if isinstance(key, tuple) else (key,)
+        if len(self.dims) == 1:  # nl.arange(n)[:, None] and its like: the most frequent by far
+            opened: list[Dim] = []
+            for entry in entries:
+                if entry is None:
+                    opened.append((1, 0))
+                elif type(entry) is slice and entry == _WHOLE:
+                    opened.append(self.dims[0])
+                else:
+                    break
+            else:
+                if len(opened) - opened.count((1, 0)) == 1:
+                    return Affine(self.offset, tuple(opened))
         given = sum(1 for e in entries if e is not None and e is not Ellipsis)
         offset, dims, axis = self.offset, [], 0
         for entry in entries:
@@ -138,6 +150,9 @@ class Affine:
 
     def __repr__(self) -> str:
         return f"Affine(offset={self.offset}, dims={self.dims})"
+
+
+_WHOLE = slice(None)
 
 
 def _merge(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:

@@ -10,32 +10,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accelopt_profiling.nki.chip import Mode
-from accelopt_profiling.nki.instruction import Trace
 from accelopt_profiling.nki.machine import Machine
 from accelopt_profiling.nki.rules import Limits
 
 
 @dataclass
 class Emulation:
-    """The launches of one emulated run, in order. ``real`` tells that the SDK itself ran and nothing was emulated.
-
-    ``planned`` are the traces of an earlier run of the same launches: with them memory that is not needed any more is
-    given back during a run with values.
-    """
+    """The launches of one emulated run, in order. ``real`` tells that the SDK itself ran and nothing was emulated."""
 
     mode: Mode = "full"
     record: bool = True
     limits: Limits = field(default_factory=Limits)
     real: bool = False
     machines: list[Machine] = field(default_factory=list)
-    planned: list[Trace] = field(default_factory=list)
 
     def launch(self, kernel: str) -> Machine:
         machine = Machine(self.mode, self.record, self.limits)
         machine.trace.kernel = kernel
-        launch = len(self.machines)
-        if machine.full and launch < len(self.planned) and self.planned[launch].kernel == kernel:
-            machine.releases = self.planned[launch].releases()
         self.machines.append(machine)
         return machine
 
@@ -61,14 +52,12 @@ def sdk_present() -> bool:
 
 
 @contextmanager
-def emulated(
-    mode: Mode = "full", record: bool = True, limits: Limits | None = None, planned: list[Trace] | None = None
-) -> Iterator[Emulation]:
+def emulated(mode: Mode = "full", record: bool = True, limits: Limits | None = None) -> Iterator[Emulation]:
     """Run kernels of the body on the emulator. With the real SDK present, nothing is replaced.
 
     The stand-in modules stay for as long as the context lasts; kernels loaded inside must be run inside.
     """
-    emulation = Emulation(mode, record, limits or Limits(), planned=planned or [])
+    emulation = Emulation(mode, record, limits or Limits())
     if sdk_present():
         emulation.real = True
         yield emulation

@@ -81,15 +81,3 @@ class Trace:
     input_bytes: int = 0
     output_bytes: int = 0
     kernel: str = ""
-
-    def releases(self) -> dict[int, list[int]]:
-        """The tiles on the chip that nothing touches after an instruction: its number -> their places."""
-        last: dict[int, int] = {}
-        for number, instruction in enumerate(self.instructions):
-            for place, _ in (*instruction.reads, *instruction.writes):
-                if place.memory is not Memory.HBM:
-                    last[place.ident] = number
-        found: dict[int, list[int]] = {}
-        for ident, number in last.items():
-            found.setdefault(number, []).append(ident)
-        return found

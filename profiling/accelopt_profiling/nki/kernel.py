@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.nki.dtypes import as_dtype
-from accelopt_profiling.nki.executor import ReleasedTooEarly
 from accelopt_profiling.nki.machine import Machine, _current, running
 from accelopt_profiling.nki.tile import BlockArray, Tile
-
-#: Inputs above this many bytes are run once without values first, to learn when memory can be given back.
-_REHEARSED = 8 << 20
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
 Launcher = Callable[[str], Machine]
@@ -41,14 +39,7 @@ class Kernel:
         if _current:  # one kernel calls another: inlined
             return self.function(*args, **kwargs)
         machine = self._launch(self.__name__)  # type: ignore[attr-defined]
-        if machine.full and machine.record and _bytes(args) > _REHEARSED:
-            rehearsal = Machine("trace", True, machine.limits)
-            self._run(rehearsal, args, kwargs)
-            machine.releases = rehearsal.trace.releases()
-        try:
-            return self._run(machine, args, kwargs)
-        except ReleasedTooEarly:
-            machine.restart()
+        with _no_collection():
             return self._run(machine, args, kwargs)
 
     def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -64,8 +55,16 @@ class Kernel:
         return _result(machine, result)
 
 
-def _bytes(args: tuple[Any, ...]) -> int:
-    return sum(int(getattr(a, "nbytes", 0)) for a in args)
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """A trace is many objects that live as long as the run; looking through them for cycles would double its time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _argument(machine: Machine, value: Any) -> Any:

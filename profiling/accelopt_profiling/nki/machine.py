@@ -20,6 +20,7 @@ from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.instruction import DMA, SCALAR, TENSOR, VECTOR, Instruction, Memory
 from accelopt_profiling.nki.operations import BINARY
 from accelopt_profiling.nki.tile import Array, BlockArray, Tile
+from accelopt_profiling.nki.work import Step, View
 
 
 class Pending:
@@ -43,10 +44,16 @@ class Machine(Executor):
         self._check_range(tile, box)
         instruction = self._dma("load", tile, box)
         instruction.reads.append((tile.block.place, tile.box()))
-        values = self.values(tile, box) if box is None or all(low < high for low, high in box) else None
-        if values is not None and tile.positions is not None and box is not None:
-            values = values[tuple(slice(low, high) for low, high in box)]
-        return self._finish(instruction, tile.shape, dtype or tile.dtype, Memory.SBUF, values, box, where)
+        step = None
+        if box is None or all(low < high for low, high in box):
+            view = self.seen(tile, box)
+            if view is not None:
+                if tile.positions is not None and box is not None:
+                    inner = tuple(slice(low, high) for low, high in box)
+                    step = Step(lambda x: x[inner], (view,))
+                else:
+                    step = Step(_same, (view,))
+        return self._finish(instruction, tile.shape, dtype or tile.dtype, Memory.SBUF, step, box, where)
 
     def store(self, target: Tile, value: Any, mask: Any) -> None:
         """Write a tile (or a number) to HBM: one DMA."""
@@ -66,7 +73,8 @@ class Machine(Executor):
         instruction = self._dma("store", destination, box)
         instruction.reads.append((source.block.place, source.box()))
         instruction.writes.append((destination.block.place, destination.box()))
-        self.write(destination, self.values(source, box), box, where)
+        view = self.seen(source, box)
+        self.write(destination, None if view is None else Step(_same, (view,)), box, where)
         value.fresh = False
 
     def transfer(
@@ -90,7 +98,7 @@ class Machine(Executor):
         instruction = self._dma("load" if outside else "store", dram, None)
         if element:
             instruction.descriptors = dram.size
-        arrays = []
+        inputs: list[Any] = []
         for tile in (*sources, target):
             index = getattr(tile, "index", None)
             if index is not None:
@@ -98,16 +106,20 @@ class Machine(Executor):
         for source in sources:
             self._check_range(source, None)
             instruction.reads.append((source.block.place, source.box()))
-            arrays.append(self.values(self._inside(source, skip)))
+            inputs.append(self.seen(self._inside(source, skip)))
         instruction.writes.append((target.block.place, target.box()))
         if not self.full:
             self.write(target, None)
             return
-        values = np.asarray(function(*arrays)).reshape(target.shape)
+        shape = target.shape
+
+        def compute(*arrays: Array) -> Array:
+            return np.asarray(function(*arrays)).reshape(shape)
+
         if skip:
-            self._write_valid(target, sources, values)
+            self._write_valid(target, sources, compute, inputs)
         else:
-            self.write(self._inside(target, False), values)
+            self.write(self._inside(target, False), Step(compute, inputs))
 
     def _beyond(self, tile: Tile) -> npt.NDArray[np.bool_] | None:
         """Which positions of an indirect view lie outside the tensor."""
@@ -130,7 +142,9 @@ class Machine(Executor):
         view.positions = np.where(outside, 0, tile.positions)
         return view
 
-    def _write_valid(self, target: Tile, sources: Sequence[Tile], values: Array) -> None:
+    def _write_valid(
+        self, target: Tile, sources: Sequence[Tile], compute: Callable[..., Array], inputs: list[Any]
+    ) -> None:
         """Write what neither side's indices put outside."""
         skipped = np.zeros(target.shape, dtype=bool)
         for tile in (target, *sources):
@@ -138,13 +152,13 @@ class Machine(Executor):
             if outside is not None:
                 skipped |= outside.reshape(target.shape)
         if not skipped.any():
-            self.write(target, values)
+            self.write(target, Step(compute, inputs))
         elif target.positions is None:
-            self.write(target, values, where=~skipped)
+            self.write(target, Step(compute, inputs), where=~skipped)
         else:
             view = target.strided(target.offset, target.dims)
             view.positions = target.positions[~skipped]
-            self.write(view, values[~skipped])
+            self.write(view, Step(lambda *arrays: compute(*arrays)[~skipped], inputs))
 
     def settle(self, target: Tile, value: Tile) -> None:
         """Make the instruction that produced ``value`` write to ``target``, which has as many elements."""
@@ -162,23 +176,19 @@ class Machine(Executor):
             self._check_range(tile, None)
             instruction.reads.append((tile.block.place, tile.box()))
         instruction.writes.append((target.block.place, target.box()))
-        a, b = self.values(left), self.values(right)
-        values = None
-        if a is not None and b is not None:
-            values = function(a, b).reshape(target.shape)
-            if adds:
-                old = self.values(target)
-                values = values if old is None else old + values
-        elif adds:
-            self.values(target)
-        self.write(target, values)
+        step = self.later(function, left, right)
+        if adds:
+            self.seen(target)
+        if step is not None:
+            step.adds = adds
+        self.write(target, step)
         return instruction
 
     def fill(self, target: Tile, value: Any, engines: tuple[str, ...]) -> None:
         """Write one number everywhere."""
         instruction = self.emit("memset", engines, target)
         instruction.writes.append((target.block.place, target.box()))
-        self.write(target, np.asarray(value))
+        self.write(target, self.later(np.asarray, value))
 
     def _dma(self, opcode: str, dram: Tile, box: Box | None) -> Instruction:
         moved = dram.within(narrow(box, dram.shape)) if box is not None and dram.positions is None else dram
@@ -218,7 +228,7 @@ class Machine(Executor):
             instruction = self.emit("memset", (VECTOR,), destination)
             instruction.writes.append((destination.block.place, destination.box()))
             self._check_range(destination, None)
-            self.write(destination, np.asarray(value))
+            self.write(destination, self.later(np.asarray, value))
             return
         source = self.operand(value)
         self._fit(source, destination.shape)
@@ -231,7 +241,7 @@ class Machine(Executor):
             self.fault("unsupported", "HBM is read with nl.load and written with nl.store.")
         instruction.reads.append((source.block.place, source.box()))
         instruction.writes.append((destination.block.place, destination.box()))
-        self.write(destination, self.values(source))
+        self.write(destination, self.later(_same, source))
 
     def _redirect(self, destination: Tile, value: Tile, source: Tile) -> None:
         """Make the instruction that produced ``value`` write to ``destination`` instead."""
@@ -239,17 +249,15 @@ class Machine(Executor):
         if destination.block.place.memory is Memory.HBM:
             self.fault("unsupported", "HBM is written with nl.store, not by assignment.")
         value.producer.writes[-1] = (destination.block.place, destination.box())
-        block, made = destination.block, value.block
-        whole = value.valid is None and value.where is None
-        if whole and destination.covers_block() and made.dtype == block.dtype and made.storage is not None:
-            block.storage = made.storage.reshape(block.shape)
-            block.borrowed = made.borrowed
-            block.coverage.full = True
-        elif whole:
-            self.write(destination, _shaped(self.values(source), destination.shape))
-        else:
-            self.write(destination, self.values(source, value.valid), value.valid, value.where)
+        block = destination.block
+        step = value.step
+        if self.work.newest(step) and value.dtype == block.dtype:
+            self.work.steps.pop()
+        elif step is not None:
+            step = Step(_same, (self.seen(source, value.valid),))
+        self.write(destination, step, value.valid, value.where)
         value.fresh = False
+        value.step = None
         if value.shape == destination.shape:
             value.block, value.offset, value.dims = block, destination.offset, destination.dims
 
@@ -272,19 +280,19 @@ class Machine(Executor):
             source = self.run("tensor_tensor", (VECTOR,), operands, np.add, destination.dtype)
             assert source.producer is not None
             source.producer.writes[-1] = (destination.block.place, destination.box())
-            self.write(destination, self.values(source))
+            self._redirect(destination, source, source)
             target.settled = True
             return target
-        if self.full:
-            area = destination if box is None else destination.within(narrow(box, destination.shape))
-            old, new = self.values(area), self.values(source, box)
-            if old is not None and new is not None and 0 not in area.shape:
-                into = area.array(writable=True)
-                if where is None:
-                    np.add(into, new, out=into, casting="unsafe")
-                else:
-                    np.add(into, new, out=into, casting="unsafe", where=where)
-        value.fresh = False
+        area = destination if box is None else destination.within(narrow(box, destination.shape))
+        self.seen(area)
+        step = value.step
+        if step is not None and 0 not in area.shape:
+            if self.work.newest(step) and where is None and box is None:
+                step.adds, step.target = True, View.of(destination)
+            else:
+                old, new = self.seen(area), self.seen(source, box)
+                self.write(area, Step(np.add, (old, new)), None, where)
+        value.fresh, value.step = False, None
         target.settled = True
         return target
 
@@ -295,14 +303,13 @@ class Machine(Executor):
             instruction = self.emit("tensor_copy", (VECTOR, SCALAR), destination)
             instruction.reads.append((source.block.place, source.box()))
             instruction.writes.append((destination.block.place, destination.box()))
-            self.write(destination, _shaped(self.values(source), destination.shape))
+            self.write(destination, self.later(_same, source))
             return
         result = self.run(
             "tensor_tensor", (VECTOR,), [destination, source], BINARY[pending.operation], destination.dtype
         )
         assert result.producer is not None
-        result.producer.writes[-1] = (destination.block.place, destination.box())
-        self.write(destination, self.values(result))
+        self._redirect(destination, result, result)
 
     def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile:
         """Repeat a tile. Along the free dimensions a view does; along partitions TensorE multiplies by ones."""
@@ -335,10 +342,8 @@ class Machine(Executor):
             copy.partitions, copy.free, copy.psum_inputs = wanted[0], instruction.free, 1
             copy.reads.append((place, whole))
             if result is None:
-                values = self.values(source)
-                stored = None if values is None else np.broadcast_to(values, wanted)
-                result = self.fresh(wanted, source.dtype, Memory.SBUF, stored)
-                result.block.coverage.full = True
+                result = self.fresh(wanted, source.dtype, Memory.SBUF)
+                self.write(result, self.later(lambda x: np.broadcast_to(x, wanted), source))
             copy.writes.append((result.block.place, result.box()))
         assert result is not None
         result.fresh = False
@@ -358,10 +363,14 @@ class Machine(Executor):
         return result
 
 
-def _shaped(values: Array | None, shape: tuple[int, ...]) -> Array | None:
-    if values is None or values.shape == shape:
-        return values
-    return values.reshape(shape) if values.size == prod(shape) else np.broadcast_to(values, shape)
+def _same(x: Any) -> Any:
+    return x
+
+
+def multiplied(a: Array, b: Array) -> Array:
+    """The product of two operands of TensorE, the first transposed."""
+    product: Array = np.matmul(a.reshape(a.shape[0], -1).T, b.reshape(b.shape[0], -1))
+    return product
 
 
 def _psum_product(value: Tile, destination: Tile) -> bool:

@@ -19,8 +19,49 @@ def select(tile: Tile, key: Any) -> Tile:
     """
     if key is Ellipsis:
         return tile
-    machine = tile.machine
     entries = list(key) if isinstance(key, tuple) else [key]
+    signature = None if tile.positions is not None else _signature(tile.dims, entries)
+    known = _known.get(signature) if signature is not None else None
+    if known is not None:
+        view = tile.strided(tile.offset + known[0], known[1])
+        view.out_of_range = known[2]
+        return view
+    view = _select(tile, entries)
+    if signature is not None and view.positions is None:
+        if len(_known) > _MANY:
+            _known.clear()
+        _known[signature] = (view.offset - tile.offset, view.dims, view.out_of_range)
+    return view
+
+
+#: What selections came to: dimensions and indices -> offset, dimensions, and what may be out of range. Kernels use the
+#: same few indices thousands of times.
+_known: dict[Any, tuple[int, tuple[Dim, ...], list[tuple[int, Affine]]]] = {}
+_MANY = 50_000
+
+
+def _signature(dims: tuple[Dim, ...], entries: list[Any]) -> Any:
+    """What a selection depends on, or None for indices that are not plain."""
+    parts: list[Any] = [dims]
+    for entry in entries:
+        kind = type(entry)
+        if kind is int or entry is None or entry is Ellipsis:
+            parts.append(entry)
+        elif kind is Affine:
+            parts.append((entry.offset, entry.dims))
+        elif kind is slice:
+            bounds = (entry.start, entry.stop, entry.step)
+            for bound in bounds:
+                if bound is not None and type(bound) is not int:
+                    return None
+            parts.append(bounds)
+        else:
+            return None
+    return tuple(parts)
+
+
+def _select(tile: Tile, entries: list[Any]) -> Tile:
+    machine = tile.machine
     if tile.positions is not None:
         machine.fault(
             "unsupported", "A gathered view cannot be indexed again; use its indices on the tensor itself."

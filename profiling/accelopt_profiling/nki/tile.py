@@ -26,24 +26,48 @@ Array = npt.NDArray[Any]
 
 class Block:
     """Contiguous memory of one shape. ``storage`` is allocated by the first write; ``borrowed`` means that it is
-    the caller's own array, copied before a write."""
+    the caller's own array, copied before a write. ``fill`` is what memory holds that nothing was written to, and
+    ``blank`` tells that nothing was."""
 
-    __slots__ = ("borrowed", "coverage", "dtype", "place", "shape", "storage")
+    __slots__ = ("_bytes", "blank", "borrowed", "coverage", "dtype", "fill", "place", "shape", "storage")
 
     def __init__(
         self, place: Place, dtype: np.dtype[Any], storage: Array | None = None, full: bool = False
     ) -> None:
         self.place, self.shape, self.dtype, self.storage = place, place.shape, dtype, storage
         self.borrowed = storage is not None
+        self.blank = storage is None
+        self.fill: Any = None
         self.coverage = Coverage(self.shape, full)
+        self._bytes: Any = None
 
     def writable(self) -> Array:
+        """The memory, to be written to; allocated if it is not there yet."""
         if self.storage is None:
-            self.storage = np.empty(self.shape, dtype=self.dtype)
+            if self.fill is None:
+                self.storage = np.empty(self.shape, dtype=self.dtype)
+            else:
+                self.storage = np.full(self.shape, self.fill, dtype=self.dtype)
+            self._bytes = None
         elif self.borrowed:
-            self.storage = self.storage.copy()
-        self.borrowed = False
+            self.storage, self._bytes = self.storage.copy(), None
+        self.borrowed = self.blank = False
         return self.storage
+
+    def adopt(self, storage: Array) -> None:
+        """Take an array of the block's shape and type as its memory."""
+        self.storage, self._bytes, self.borrowed, self.blank = storage, None, False, False
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self.storage = self._bytes = None
+
+    def bytes(self) -> Any:
+        """The memory as a buffer that views are cut from."""
+        if self._bytes is None:
+            assert self.storage is not None
+            self._bytes = self.storage.reshape(-1).view(np.uint8)
+        return self._bytes
 
 
 @lru_cache(maxsize=8192)
@@ -99,16 +123,18 @@ class Tile:
     """
 
     __slots__ = (
-        "block", "dims", "fresh", "machine", "offset", "out_of_range", "positions", "producer", "settled", "valid",
-        "where",
+        "_shape", "block", "dims", "fresh", "machine", "offset", "out_of_range", "positions", "producer", "settled",
+        "step", "valid", "where",
     )  # fmt: skip
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, machine: Chip, block: Block, offset: int, dims: tuple[Dim, ...]) -> None:
         self.machine, self.block, self.offset, self.dims = machine, block, offset, dims
+        self._shape: tuple[int, ...] | None = None
         self.positions: IntArray | None = None
         self.producer: Instruction | None = None
+        self.step: Any = None  # the work that makes its values, while it is fresh
         self.fresh = self.settled = False
         self.valid: Box | None = None
         self.where: npt.NDArray[np.bool_] | None = None
@@ -120,7 +146,9 @@ class Tile:
     def shape(self) -> tuple[int, ...]:
         if self.positions is not None:
             return self.positions.shape
-        return tuple(num for num, _ in self.dims)
+        if self._shape is None:
+            self._shape = tuple([num for num, _ in self.dims])
+        return self._shape
 
     @property
     def ndim(self) -> int:
@@ -222,6 +250,15 @@ class Tile:
             return tuple((0, n) for n in self.block.shape)
         return bounding_box(self.offset, self.dims, self.block.shape)[0]
 
+    def addresses(self) -> IntArray:
+        """Where each element lies, as offsets into the flattened block."""
+        if self.positions is not None:
+            return self.positions
+        flat = np.full(self.shape, self.offset, dtype=np.int64)
+        for axis, (num, step) in enumerate(self.dims):
+            flat += (np.arange(num) * step).reshape([-1 if axis == d else 1 for d in range(len(self.dims))])
+        return flat
+
     def array(self, writable: bool = False) -> Array:
         """The view as a NumPy array that shares the block's memory."""
         block = self.block
@@ -307,7 +344,7 @@ class BlockArray:
             entries = (0, *entries)
         leading: list[int] = []
         for axis, entry in enumerate(entries[:missing]):
-            position = _block_position(entry)
+            position = entry if type(entry) is int else _block_position(entry)
             if position is None:
                 self.machine.fault(
                     "unsupported",
@@ -334,7 +371,6 @@ class BlockArray:
                 self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
             )
             self.blocks[where] = tile
-            self.machine.kept[tile.block.place.ident] = tile.block
         return tile, entries[missing:]
 
     def __getitem__(self, key: Any) -> Any:

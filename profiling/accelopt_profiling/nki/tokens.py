@@ -142,10 +142,12 @@ def reduce(
                 part = reduce(
                     machine, name, tile.within(resolved), axis, dtype, None, keepdims, negate, opcode
                 )
-                result = machine.fresh((tile.shape[0], *part.shape[1:]), part.dtype, Memory.SBUF, None)
+                result = machine.fresh((tile.shape[0], *part.shape[1:]), part.dtype, Memory.SBUF)
                 assert part.producer is not None
                 box = (rows, *((0, n) for n in part.shape[1:]))
-                machine.write(result, machine.values(part), box)
+                step = machine.later(lambda x: x, part)
+                machine.write(result, step, box)
+                result.step = step
                 result.valid, result.producer = box, part.producer
                 part.producer.writes[-1] = (result.block.place, result.box())
                 return result

@@ -11,10 +11,11 @@ import numpy as np
 from accelopt_profiling.nki import rules
 from accelopt_profiling.nki.dtypes import as_dtype
 from accelopt_profiling.nki.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR, Memory
-from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.machine import Machine, current, multiplied
 from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, PREDICATES, REDUCTIONS, operation_name
 from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.tokens import MOVABLE, reduce
+from accelopt_profiling.nki.work import Step
 
 
 class Engine(Enum):
@@ -82,27 +83,33 @@ def nc_matmul(
     instruction.transpose = is_transpose
     instruction.onezero = is_moving_onezero or is_stationary_onezero
     instruction.flops = 2 * left.shape[0] * rows * columns
-    values = None
     for tile in (left, right):
         instruction.reads.append((tile.block.place, tile.box()))
+    step = None
     if box is None or all(low < high for low, high in box):
-        a, b = machine.values(left), machine.values(right, moving_box)
+        a, b = machine.seen(left), machine.seen(right, moving_box)
         if a is not None and b is not None:
-            a = a.reshape(left.shape[0], rows)
-            b = b.reshape(right.shape[0], columns)
-            product = a.T if is_transpose else np.matmul(_float32(a).T, _float32(b))
-            values = product if box is None else product.reshape([rows, *(h - low for low, h in box[1:])])
-            if box is None:
-                values = product[:, :columns].reshape(shape)
-            elif box[0] != (0, rows):
-                values = values[box[0][0] : box[0][1]]
+            step = Step(_turned if is_transpose else multiplied, (a,) if is_transpose else (a, b))
+            if box is not None:
+                step = Step(_part(step.function, box), step.inputs)
     left.fresh = right.fresh = False
     dtype = left.dtype if is_transpose else np.dtype(np.float32)
-    return machine._finish(instruction, shape, dtype, Memory.PSUM, values, box, None)
+    return machine._finish(instruction, shape, dtype, Memory.PSUM, step, box, None)
 
 
-def _float32(values: Any) -> Any:
-    return values if values.dtype == np.float32 else values.astype(np.float32)
+def _turned(a: Any) -> Any:
+    return a.reshape(a.shape[0], -1).T
+
+
+def _part(function: Any, box: Any) -> Any:
+    """A product of which a mask leaves the rows and columns of ``box``; the columns are cut off already."""
+    (low, high), *free = box
+
+    def compute(*values: Any) -> Any:
+        product = function(*values)[low:high]
+        return product.reshape([high - low, *(end - start for start, end in free)])
+
+    return compute
 
 
 def nc_transpose(
@@ -188,14 +195,12 @@ def _reduce_into(machine: Machine, op: Any, result: Tile, place: Any) -> None:
     producer.opcode = "activation_reduce"
     target = machine.operand(place)
     producer.writes.append((target.block.place, target.box()))
-    values = machine.values(result)
     name = operation_name(op)
     if name not in REDUCTIONS:
         machine.fault("unsupported", f"activation_reduce cannot reduce with {name!r}.")
-    total = (
-        None if values is None else REDUCTIONS[name](values, axis=tuple(range(1, values.ndim)), keepdims=True)
-    )
-    machine.write(target, None if total is None else total.reshape(target.shape))
+    function = REDUCTIONS[name]
+    total = machine.later(lambda x: function(x, axis=tuple(range(1, x.ndim))).reshape(target.shape), result)
+    machine.write(target, total)
 
 
 def activation_reduce(
@@ -308,9 +313,9 @@ def memset(
     """A tile filled with a number."""
     machine = current()
     sizes = tuple(int(n) for n in shape)
-    filled = np.full(sizes, value, dtype=as_dtype(dtype)) if machine.full else None
-    tile = machine.fresh(sizes, as_dtype(dtype), Memory.SBUF, filled)
-    tile.block.coverage.full = True
+    tile = machine.fresh(sizes, as_dtype(dtype), Memory.SBUF)
+    tile.step = machine.later(np.asarray, value)
+    machine.write(tile, tile.step)
     tile.producer = machine.emit("memset", _engines(machine, engine, (VECTOR,)), tile)
     tile.producer.writes.append((tile.block.place, tile.box()))
     return tile
@@ -320,8 +325,9 @@ def iota(expr: Any, dtype: Any, *, mask: Any = None, **unused: Any) -> Tile:
     """The values of an index expression, computed on GpSimdE."""
     machine = current()
     values = np.asarray(expr)
-    tile = machine.fresh(values.shape, as_dtype(dtype), Memory.SBUF, values if machine.full else None)
-    tile.block.coverage.full = True
+    tile = machine.fresh(values.shape, as_dtype(dtype), Memory.SBUF)
+    tile.step = machine.later(np.asarray, values)
+    machine.write(tile, tile.step)
     tile.producer = machine.emit("iota", (GPSIMD,), tile)
     tile.producer.writes.append((tile.block.place, tile.box()))
     return tile

@@ -24,7 +24,7 @@ from accelopt_profiling.nki.current.operands import (
 )  # fmt: skip
 from accelopt_profiling.nki.dtypes import is_float
 from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, TENSOR, VECTOR, Memory
-from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.machine import Machine, current, multiplied
 from accelopt_profiling.nki.operations import operation_name
 from accelopt_profiling.nki.tile import Array, Tile
 
@@ -60,15 +60,16 @@ def nc_matmul(
     rules.check_bank(machine, target)
     adds = not target.block.coverage.untouched_in(target.box()) if accumulate is None else bool(accumulate)
 
-    def compute(a: Array, b: Array) -> Any:
-        a, b = a.reshape(a.shape[0], rows), b.reshape(b.shape[0], columns)
-        return a.T if is_transpose else np.matmul(real(a).T, real(b))
-
-    result = machine.product(target, left, right, compute, adds and not is_transpose)
+    function = _turned if is_transpose else multiplied
+    result = machine.product(target, left, right, function, adds and not is_transpose)
     result.transpose = is_transpose
     result.onezero = is_moving_onezero or is_stationary_onezero
     result.stationary, result.free, result.partitions = rows, columns, right.shape[0]
     result.flops = 2 * left.shape[0] * rows * columns
+
+
+def _turned(a: Array, _: Array) -> Any:
+    return a.reshape(a.shape[0], -1).T
 
 
 def nc_transpose(dst: Any, data: Any, engine: Any = Engine.unknown, name: str | None = None) -> None:
@@ -157,18 +158,23 @@ def _reduce(
     producer = result.producer
     assert producer is not None
     producer.opcode = "activation_reduce" if engine == SCALAR else "tensor_scalar_reduce"
-    values = machine.values(target)
-    kept = machine.registers.get(engine)
-    total: Any = None
-    if values is not None:
-        total = real(reduction(machine, op or "add")(real(values), axis=tuple(range(1, values.ndim))))
+    function = reduction(machine, op or "add")
+    largest = operation_name(op or "add") in ("max", "maximum")
+    kept = machine.registers.get(engine) if command is ReduceCmd.reduce else None
+
+    def compute(values: Array, before: Any) -> Any:
+        total = real(function(real(values), axis=tuple(range(1, values.ndim))))
         if command is ReduceCmd.load_reduce:
             total = total + np.float32(0 if initial is None else initial)
-        elif command is ReduceCmd.reduce and kept is not None:
-            total = (
-                np.maximum(total, kept) if operation_name(op or "add") in ("max", "maximum") else total + kept
-            )
-        machine.registers[engine] = np.zeros_like(total) if command is ReduceCmd.reset else total
+        elif before is not None:
+            total = np.maximum(total, before) if largest else total + before
+        return np.zeros_like(total) if command is ReduceCmd.reset else total
+
+    total = machine.later(compute, target, kept)
+    if total is not None:
+        total.keep = True
+        machine.registers[engine] = total
+        machine.work.steps.append(total)
     if place is not None:
         into_place = on_chip(machine, place, "reduce_res")
         if per_partition(machine, into_place) != (target.shape[0], 1):
@@ -176,7 +182,7 @@ def _reduce(
                 "out-of-bounds", f"reduce_res has the shape {into_place.shape}, not ({target.shape[0]}, 1)."
             )
         producer.writes.append((into_place.block.place, into_place.box()))
-        machine.write(into_place, None if total is None else total.reshape(into_place.shape))
+        machine.write(into_place, machine.later(lambda x: x.reshape(into_place.shape), total))
 
 
 def activation_reduce(

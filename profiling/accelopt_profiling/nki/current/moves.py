@@ -9,6 +9,7 @@ import numpy as np
 
 from accelopt_profiling.nki.current.enums import DgeMode, Engine, OobMode
 from accelopt_profiling.nki.current.operands import engines, into, matched, on_chip, operator, real, same_size
+from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, VECTOR, Memory
 from accelopt_profiling.nki.machine import Machine, current
 from accelopt_profiling.nki.operations import operation_name
@@ -202,14 +203,13 @@ def nc_n_gather(dst: Any, data: Any, indices: Any, name: str | None = None) -> N
         on_chip(machine, dst, "dst"),
     )
     same_size(machine, target, chosen, "indices")
-    limit = prod(tile.shape[1:])
+    limit, line = prod(tile.shape[1:]), machine.line()
 
     def compute(x: Array, at: Array) -> Any:
         rows = at.reshape(at.shape[0], -1).astype(np.int64)
         if rows.size and (rows.min() < 0 or rows.max() >= limit):
-            machine.fault(
-                "out-of-bounds", f"An index is {rows.max()}; a partition of data has {limit} elements."
-            )
+            message = f"An index is {rows.max()}; a partition of data has {limit} elements."
+            raise KernelFault("out-of-bounds", message, line)
         return np.take_along_axis(x.reshape(x.shape[0], -1), rows, axis=1)
 
     into(machine, dst, "nc_n_gather", (GPSIMD,), [tile, chosen], compute, cost=target)

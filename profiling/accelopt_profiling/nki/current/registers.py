@@ -62,7 +62,7 @@ def register_store(dst: Any, src: Register) -> None:
     tile = machine.operand(dst, "dst")
     if tile.size != 1:
         machine.fault("out-of-bounds", f"A register holds one number; dst has the shape {tile.shape}.")
-    machine.write(tile, None if src.value is None else np.full(tile.shape, src.value, tile.dtype))
+    machine.write(tile, None if src.value is None else machine.later(np.asarray, src.value))
 
 
 def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[int]:

@@ -1,0 +1,152 @@
+"""Work put off: what instructions compute is noted while the kernel's Python runs, and done afterwards in one go.
+
+The order of the steps is the program's, so the result is bit for bit that of running each at once. Knowing all of them
+first lets a block's memory go after its last step, and keeps Python's bookkeeping out of the way of the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.blas import one_thread
+from accelopt_profiling.nki.dtypes import is_float
+from accelopt_profiling.nki.heap import keep_freed_memory
+from accelopt_profiling.nki.index import BoolArray, Dim, IntArray
+from accelopt_profiling.nki.instruction import Memory
+from accelopt_profiling.nki.tile import Array, Block, Tile, contiguous
+
+
+class View:
+    """Where values lie: a tile as it was when an instruction used it."""
+
+    __slots__ = ("block", "dims", "offset", "positions", "whole")
+
+    def __init__(self, block: Block, offset: int, dims: tuple[Dim, ...], positions: IntArray | None) -> None:
+        self.block, self.offset, self.dims, self.positions = block, offset, dims, positions
+        self.whole = positions is None and not offset and dims == contiguous(block.shape)
+
+    @staticmethod
+    def of(tile: Tile) -> View:
+        return View(tile.block, tile.offset, tile.dims, tile.positions)
+
+    def array(self, writable: bool = False) -> Array:
+        """The values; the block's own memory except for a gathered view."""
+        block = self.block
+        storage = block.writable() if writable or block.storage is None else block.storage
+        if self.whole:
+            return storage
+        if self.positions is not None:
+            return storage.reshape(-1)[self.positions]
+        if not self.dims:
+            return storage.reshape(-1)[self.offset : self.offset + 1].reshape(())
+        item = storage.dtype.itemsize
+        view: Array = np.ndarray(
+            [num for num, _ in self.dims], storage.dtype, block.bytes(), self.offset * item,
+            [step * item for _, step in self.dims],
+        )  # fmt: skip
+        return view
+
+
+class Step:
+    """``target = function(*inputs)``, where ``where`` says so; ``adds`` to it for a product into PSUM.
+
+    Inputs are views, steps whose ``result`` is kept, or plain values.
+    """
+
+    __slots__ = ("adds", "function", "inputs", "keep", "result", "target", "where")
+
+    def __init__(self, function: Callable[..., Any], inputs: Sequence[Any]) -> None:
+        self.function, self.inputs = function, inputs
+        self.target: View | None = None
+        self.where: BoolArray | None = None
+        self.adds = self.keep = False
+        self.result: Any = None
+
+
+class Work:
+    """The steps of a run that have not been done yet."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+
+    def newest(self, step: Step | None) -> bool:
+        """Whether ``step`` is the newest one, so that its target can still be changed."""
+        return bool(self.steps) and self.steps[-1] is step
+
+    def do(self, final: bool = False) -> None:
+        """Do all steps. At the end of a run (``final``) on-chip memory goes as soon as nothing needs it."""
+        steps, self.steps = self.steps, []
+        if not steps:
+            return
+        keep_freed_memory()
+        ends = _ends(steps) if final else {}
+        with np.errstate(all="ignore"), one_thread():
+            for number, step in enumerate(steps):
+                self._do(step)
+                for block in ends.get(number, ()):
+                    block.release()
+
+    def _do(self, step: Step) -> None:
+        values = []
+        for item in step.inputs:
+            if type(item) is View:
+                item = item.array()
+                if item.dtype.itemsize < 4 and is_float(item.dtype):
+                    item = item.astype(np.float32)
+            elif type(item) is Step:
+                item = item.result
+            values.append(item)
+        made = step.function(*values)
+        if step.keep:
+            step.result = made
+        if step.target is not None:
+            _store(step.target, made, step.where, step.adds, values)
+
+
+def _store(target: View, made: Any, where: BoolArray | None, adds: bool, values: Sequence[Any]) -> None:
+    """Put a result in its place: as the block's memory where it can be, else copied."""
+    block = target.block
+    if not isinstance(made, np.ndarray):
+        made = np.asarray(made)
+    if adds and not (block.blank and target.whole and not block.fill):
+        into = target.array(writable=True)
+        np.add(into, made.reshape(into.shape), out=into, casting="unsafe")
+        return
+    if target.whole and where is None and made.dtype == block.dtype and made.size == prod(block.shape):
+        if not made.flags.c_contiguous:
+            made = np.ascontiguousarray(made)
+        elif any(isinstance(v, np.ndarray) and np.may_share_memory(made, v) for v in values):
+            made = made.copy()
+        block.adopt(made.reshape(block.shape))
+        return
+    shape = target.positions.shape if target.positions is not None else tuple(num for num, _ in target.dims)
+    if made.shape != shape:
+        made = made.reshape(shape) if made.size == prod(shape) else np.broadcast_to(made, shape)
+    if target.positions is not None:
+        storage = block.writable()
+        storage.reshape(-1)[target.positions] = made
+        return
+    into = target.array(writable=True)
+    if any(isinstance(v, np.ndarray) and v.base is not None and np.may_share_memory(into, v) for v in values):
+        made = made.copy()
+    if where is None:
+        np.copyto(into, made, casting="unsafe")
+    else:
+        np.copyto(into, made, casting="unsafe", where=where)
+
+
+def _ends(steps: list[Step]) -> dict[int, list[Block]]:
+    """The on-chip blocks that nothing touches after a step."""
+    last: dict[int, tuple[int, Block]] = {}
+    for number, step in enumerate(steps):
+        for item in (*step.inputs, step.target):
+            if type(item) is View and item.block.place.memory is not Memory.HBM:
+                last[id(item.block)] = (number, item.block)
+    found: dict[int, list[Block]] = {}
+    for number, block in last.values():
+        found.setdefault(number, []).append(block)
+    return found
