@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.bench_gate import gate
+from accelopt_lsp.cli.bench_hosts import hosts
 from accelopt_lsp.cli.bench_nkibench import nkibench
 from accelopt_lsp.cli.bench_search import search
 from accelopt_lsp.cli.failures import Exit, wrong_input
@@ -28,7 +28,7 @@ def bench() -> None:
     """Benchmarks, and what AccelOpt says of itself."""
 
 
-bench.add_command(gate)
+bench.add_command(hosts)
 bench.add_command(nkibench)
 bench.add_command(search)
 
@@ -55,29 +55,6 @@ def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
     else:
         _print(rows)
     return Exit.NO if missed else Exit.DONE
-
-
-@bench.command(name="hosts")
-@click.option(
-    "--rounds", type=click.IntRange(5, 1000), default=30, help="Candidates per way of running them."
-)
-@click.option(
-    "--candidates", type=click.IntRange(2, 10000), default=200, help="Candidates while workers are killed."
-)
-@json_option
-def hosts_(rounds: int, candidates: int, as_json: bool) -> int:
-    """Measure what hosts add to a candidate, and whether candidates survive killed workers. Takes two minutes."""
-    from accelopt_lsp.bench import hosts
-
-    say("measuring the overhead per candidate ...")
-    rows = asyncio.run(hosts.overhead(rounds))
-    say("killing workers ...")
-    rows += asyncio.run(hosts.killed_workers(candidates))
-    if as_json:
-        print_json({"met": all(row.met for row in rows), "rows": rows})
-    else:
-        _print(rows)
-    return Exit.DONE if all(row.met for row in rows) else Exit.NO
 
 
 async def _measure(examples: Path, data: Sequence[Path]) -> list[Row]:
