@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import shutil
-import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.worker.cell import isolation
+from accelopt_profiling.worker.devices import gpus, neuron_cores
 
 PROTOCOL = 1
 _PACKAGES = ("numpy", "ml_dtypes", "torch", "triton", "neuronx-cc", "nki", "libneuronxla")
-_GPU_FIELDS = ("index", "name", "driver_version", "memory.total", "memory.free", "compute_cap")
 
 
 def hello() -> dict[str, Any]:
@@ -29,8 +27,8 @@ def hello() -> dict[str, Any]:
         "memory_bytes": _memory(),
         "memory_free_bytes": _free_memory(),
         "versions": _versions(),
-        "devices": _nvidia_devices(),
-        "resources": _neuron_devices(),
+        "devices": gpus(),
+        "resources": {**_neuron_devices(), **({"neuron_cores": cores} if (cores := neuron_cores()) else {})},
         "isolation": to_plain(isolation()),
     }
 
@@ -61,15 +59,3 @@ def _neuron_devices() -> dict[str, int]:
     """How many Neuron devices the driver shows, by the name that ``trainium`` looks for; empty where there are none."""
     count = len(list(Path("/dev").glob("neuron[0-9]*")))
     return {"neuron_devices": count} if count else {}
-
-
-def _nvidia_devices() -> list[dict[str, Any]]:
-    if shutil.which("nvidia-smi") is None:
-        return []
-    command = ["nvidia-smi", f"--query-gpu={','.join(_GPU_FIELDS)}", "--format=csv,noheader,nounits"]
-    try:
-        listing = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return []
-    rows = [[cell.strip() for cell in line.split(",")] for line in listing.splitlines() if line.strip()]
-    return [dict(zip(_GPU_FIELDS, row, strict=False)) for row in rows]
