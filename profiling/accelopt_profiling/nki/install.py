@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from accelopt_profiling.nki.chip import Mode
 from accelopt_profiling.nki.machine import Machine
 from accelopt_profiling.nki.rules import Limits
+from accelopt_profiling.nki.sdk import real_packages, simulating
 
 
 @dataclass
@@ -41,33 +41,33 @@ def _launch(kernel: str) -> Machine:
 
 
 def sdk_present() -> bool:
-    """Whether the real ``neuronxcc`` is importable."""
-    loaded = sys.modules.get("neuronxcc")
-    if loaded is not None:
-        return not getattr(loaded, "_accelopt_emulated", False)
-    try:
-        return importlib.util.find_spec("neuronxcc.nki") is not None
-    except (ImportError, ValueError):
-        return False
+    """Whether a real SDK with a simulator is importable; stand-ins do not count."""
+    return bool(real_packages())
 
 
 @contextmanager
-def emulated(mode: Mode = "full", record: bool = True, limits: Limits | None = None) -> Iterator[Emulation]:
-    """Run kernels of the body on the emulator. With the real SDK present, nothing is replaced.
+def emulated(
+    mode: Mode = "full", record: bool = True, limits: Limits | None = None, sdk: bool = True
+) -> Iterator[Emulation]:
+    """Run kernels of the body on the emulator, or with ``sdk`` on the real SDK's simulator where that is importable.
 
     The stand-in modules stay for as long as the context lasts; kernels loaded inside must be run inside.
+
+    Raises:
+        UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
     emulation = Emulation(mode, record, limits or Limits())
-    if sdk_present():
-        emulation.real = True
-        yield emulation
-        return
-    modules = _modules()
+    real = real_packages() if sdk else {}
+    emulation.real = bool(real)
+    modules = {
+        n: m for n, m in _modules().items() if n.partition(".")[0] not in {d.partition(".")[0] for d in real}
+    }
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
     _active.append(emulation)
     try:
-        yield emulation
+        with simulating(real, emulation.limits.generation) if real else nullcontext():
+            yield emulation
     finally:
         _active.pop()
         for name, module in before.items():

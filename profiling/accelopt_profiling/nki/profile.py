@@ -17,6 +17,7 @@ from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.instruction import Trace
 from accelopt_profiling.nki.report import measurement
+from accelopt_profiling.nki.sdk import real_packages
 from accelopt_profiling.nki.specs import specs_of, stand_ins
 from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
@@ -27,7 +28,7 @@ from accelopt_profiling.targets.load import UnknownTarget
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
-_TOOLCHAIN = {"nki": "emulated, neuronxcc.nki dialect", "numpy": np.__version__}
+_TOOLCHAIN = {"nki": "emulated", "numpy": np.__version__}
 
 
 def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasurement]:
@@ -41,7 +42,8 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         machine = hardware(params.target)
     except (UnknownTarget, UnknownVersion) as error:
         raise StepFailed(StepError("unsupported", str(error))) from None
-    with emulated(limits=machine.limits):
+    sdk = real_packages()
+    with emulated(limits=machine.limits, sdk=False):
         run = _Run(context, params, machine)
         if params.input_specs:
             run.trace(stand_ins(params.input_specs))
@@ -51,8 +53,14 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         if specs is not None and specs != params.input_specs:
             context.emit({"input_specs": specs})
             run.trace(stand_ins(specs))
-        run.check(inputs)
-        return run.measurements()
+        if not sdk:
+            run.check(inputs)
+    if sdk:
+        with emulated(limits=machine.limits):
+            run.load()
+            run.toolchain = {"nki": f"simulator of the SDK ({', '.join(sdk)})", "numpy": np.__version__}
+            run.check(inputs)
+    return run.measurements()
 
 
 class _Run:
@@ -60,17 +68,22 @@ class _Run:
 
     def __init__(self, context: StepContext, params: ProfileParams, machine: Hardware) -> None:
         self.context, self.params, self.hardware = context, params, machine
-        if params.problem is None:
-            raise StepFailed(StepError("no-problem", "No problem says what inputs this kernel takes."))
-        self.module: ModuleType = self._load()
-        with user_errors(context):
-            self.problem: Problem = load_problem(context, params.problem, self.module)
+        self.toolchain = _TOOLCHAIN
+        self.load()
         self.traced: Emulation | None = None
         self.fault: KernelFault | None = None
         self.findings: list[Finding] = []
         self.correctness = Correctness()
         self.stage = "traced"
         self.answers: dict[str, Estimate] = {}
+
+    def load(self) -> None:
+        """Load the file and its problem, with whatever ``nki`` is in place."""
+        if self.params.problem is None:
+            raise StepFailed(StepError("no-problem", "No problem says what inputs this kernel takes."))
+        self.module: ModuleType = self._load()
+        with user_errors(self.context):
+            self.problem: Problem = load_problem(self.context, self.params.problem, self.module)
 
     def _load(self) -> ModuleType:
         try:
@@ -86,15 +99,13 @@ class _Run:
 
     def trace(self, inputs: list[Any]) -> None:
         """Run without values and emit first numbers. Host code that needs values just has to wait for them."""
-        with emulated("trace", limits=self.hardware.limits) as emulation:
+        with emulated("trace", limits=self.hardware.limits, sdk=False) as emulation:
             try:
                 self.problem.run(self.module, inputs)
             except KernelFault as fault:
                 self._stop(fault, emulation)
             except (Exception, SystemExit):
                 return
-        if emulation.real:
-            return
         self.traced = emulation
         self.answers.clear()
         self._collect(emulation)
@@ -167,7 +178,7 @@ class _Run:
                 findings,
                 correctness,
                 self.stage,
-                _TOOLCHAIN,
+                self.toolchain,
             )
             shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
             return replace(found, timeline=shown)
@@ -177,7 +188,7 @@ class _Run:
             correctness = Correctness()
         return KernelMeasurement(
             kernel.name, kernel.line, "nki", self.params.target, self.params.host, correctness, findings=findings,
-            content_hash=kernel.content_hash, stage=self.stage, toolchain=_TOOLCHAIN,
+            content_hash=kernel.content_hash, stage=self.stage, toolchain=self.toolchain,
         )  # fmt: skip
 
     def _owned(self, line: int) -> bool:
