@@ -1,4 +1,4 @@
-// Find the Python environment that has the server, or make a private one after asking.
+// Find the Python environment that has the server; make a private one after asking.
 import * as vscode from 'vscode';
 import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -16,9 +16,7 @@ export interface FoundServer {
 }
 
 /** The first that has AccelOpt: the setting, the workspace's `.venv`, the path, the private environment. */
-export async function findServer(
-  context: vscode.ExtensionContext, output: vscode.LogOutputChannel,
-): Promise<FoundServer | undefined> {
+export async function findServer(context: vscode.ExtensionContext): Promise<FoundServer | undefined> {
   const configured = vscode.workspace.getConfiguration('accelopt').get<string>('interpreter', '');
   if (configured) {
     if (!(await hasServer(configured))) {
@@ -37,16 +35,16 @@ export async function findServer(
   if (await answers('accelopt-lsp', ['--version'])) {
     return { command: 'accelopt-lsp', args: [], why: 'on the path' };
   }
-  const privatePython = path.join(context.globalStorageUri.fsPath, 'venv', 'bin', 'python');
-  if ((await hasServer(privatePython)) || (await makeEnvironment(context, output, privatePython))) {
-    return { command: privatePython, args: SERVE, why: 'the extension\'s own environment' };
-  }
-  return undefined;
+  const python = privatePython(context);
+  return (await hasServer(python)) ? { command: python, args: SERVE, why: 'the extension\'s own environment' } : undefined;
 }
 
-async function makeEnvironment(
-  context: vscode.ExtensionContext, output: vscode.LogOutputChannel, python: string,
-): Promise<boolean> {
+const privatePython = (context: vscode.ExtensionContext): string =>
+  path.join(context.globalStorageUri.fsPath, 'venv', 'bin', 'python');
+
+/** Ask, then install the bundled server into an environment of the extension's own. Whether there is one now. */
+export async function offerEnvironment(context: vscode.ExtensionContext, output: vscode.LogOutputChannel): Promise<boolean> {
+  const python = privatePython(context);
   const install = 'Install';
   const question = 'AccelOpt needs a Python environment for its server. Make one for this extension only?';
   if ((await vscode.window.showInformationMessage(question, install)) !== install) {

@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import {
   LanguageClient, RevealOutputChannelOn, State, TransportKind, type LanguageClientOptions, type ServerOptions,
 } from 'vscode-languageclient/node';
-import { findServer } from './environment';
+import { findServer, offerEnvironment } from './environment';
 import { suggestionMiddleware } from './middleware';
 import type { StatusItem } from './status';
 
@@ -11,6 +11,7 @@ export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private starting: Promise<void> | undefined;
   private again = false;
+  private offering = false;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -63,9 +64,10 @@ export class Server implements vscode.Disposable {
   private async start(): Promise<void> {
     this.status.show({ state: 'starting', message: 'Starting' });
     try {
-      const found = await findServer(this.context, this.output);
+      const found = await findServer(this.context);
       if (!found) {
         this.status.show({ state: 'stopped', message: 'Not installed', detail: 'Set accelopt.interpreter, or restart to install.' });
+        void this.offer();
         return;
       }
       this.output.info(`Server: ${found.command} ${found.args.join(' ')} (${found.why})`);
@@ -76,6 +78,24 @@ export class Server implements vscode.Disposable {
     } catch (error) {
       this.output.error(`The server could not be started: ${error}`);
       this.status.show({ state: 'stopped', message: 'Not running', detail: String(error) });
+    }
+  }
+
+  /** Offer to install the server; a restart in the meantime does not wait for the answer. */
+  private async offer(): Promise<void> {
+    if (this.offering) {
+      return;
+    }
+    this.offering = true;
+    try {
+      if (await offerEnvironment(this.context, this.output)) {
+        await this.restart();
+      }
+    } catch (error) {
+      this.output.error(`The server could not be installed: ${error}`);
+      void vscode.window.showErrorMessage('AccelOpt: the server could not be installed; the output has the reason.');
+    } finally {
+      this.offering = false;
     }
   }
 
