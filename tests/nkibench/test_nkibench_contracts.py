@@ -189,6 +189,30 @@ def test_a_run_goes_on_after_every_kind_of_fault_and_is_taken_up_again(tmp_path)
     assert {event.task for event in changed if isinstance(event, Working)} == {"raises", "silu"}
 
 
+#: Kernels that cannot be run: the value that is stored, and words of the finding. All on line 18 of the kernel file.
+UNFIT = {
+    "removed": ("nl.tensor_copy_dynamic(v5)", "tensor_copy_dynamic"),
+    "shapes": ("nl.add(v5, nl.zeros((128, 64), dtype=nl.float32, buffer=nl.sbuf))", "64"),
+    "partitions": ("nl.zeros((256, 512), dtype=nl.float32, buffer=nl.sbuf)", "128"),
+    "psum": ("nl.zeros((128, 8192), dtype=nl.float32, buffer=nl.psum)", "PSUM"),
+    "branch": ("v5 if v5 > 0 else v4", "depend on data"),
+    "range": ("nl.load(v1[99, nl.arange(128)[:, None], nl.arange(512)[None, :]])", "99"),
+}
+
+
+@pytest.mark.slow
+def test_kernels_that_cannot_be_run_are_named_with_their_line_and_the_rest_goes_on(tmp_path):
+    folder = write_checkout(tmp_path, (*UNFIT, "scale"))
+    for name, (value, _) in UNFIT.items():
+        (folder / f"kernels/{name}_M256_N512_0.py").write_text(kernel(value=value))
+    found = {r.task: r for r in results_of(told(read_dataset(folder), Plan("trn1", jobs=2)))}
+    assert found.pop("scale").status == "passed"
+    for name, result_found in found.items():
+        assert result_found.status != "passed", name
+        assert UNFIT[name][1] in result_found.detail, (name, result_found.detail)
+        assert "18" in result_found.detail, (name, result_found.detail)
+
+
 # Searching, with a search that is told in advance
 
 
