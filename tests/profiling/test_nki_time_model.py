@@ -107,6 +107,26 @@ for i in nl.affine_range(a.shape[0] // 128):
 return out
 """
 
+KEPT = """
+out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+{before}
+for i in nl.affine_range(a.shape[0] // 128):
+{inside}
+    x = nl.load(a[i * 128:i * 128 + 128, :])
+    nl.store(out[i * 128:i * 128 + 128, :], nisa.activation(op=nl.exp, data=x, bias=w[:, 0:1]))
+return out
+"""
+PRODUCT = """
+out = nl.ndarray((128, 4096), dtype=a.dtype, buffer=nl.shared_hbm)
+left = [nl.load(a[k * 128:k * 128 + 128, :]) for k in range(8)]
+right = [[nl.load(b[k * 128:k * 128 + 128, n * {wide}:(n + 1) * {wide}]) for n in range({of})] for k in range(8)]
+for j in range(8):
+    bank = nl.zeros((128, 512), nl.float32, buffer=nl.psum)
+    for k in range(8):
+        bank += nisa.nc_matmul(left[k], right[k][{part}][:, {within} * 512:({within} + 1) * 512])
+    nl.store(out[:, j * 512:j * 512 + 512], nl.copy(bank))
+return out
+"""
 #: Two versions of one kernel that compute the same, the slower first; the last entry is the shapes of the inputs.
 PAIRS = {
     "larger tiles": (loop("y = nl.exp(x)", width=128), loop("y = nl.exp(x)", width=2048), [SHAPE]),
@@ -145,6 +165,16 @@ PAIRS = {
         NORM.format(before="w = nl.broadcast_to(nl.load(b[0:1, :]), shape=(128, 4096))", inside=""),
         [SHAPE, (1, 4096)],
     ),
+    "a load in the loop, or before it": (
+        KEPT.format(before="", inside="    w = nl.load(b[0:128, :])"),
+        KEPT.format(before="w = nl.load(b[0:128, :])", inside=""),
+        [SHAPE, (128, 4096)],
+    ),
+    "tiles of one product's width, or rows of four": (
+        PRODUCT.format(wide=512, part="j", of=8, within=0),
+        PRODUCT.format(wide=2048, part="j // 4", of=2, within="j % 4"),
+        [(1024, 128), (1024, 4096)],
+    ),
     "short pieces by a transposed load, or rows": (
         loop("y = nl.copy(nl.load_transpose2d(a[0:128, 0:128]))", width=128),
         loop("y = nl.copy(nl.load(a[0:128, 128:256]))", width=128),
@@ -160,7 +190,7 @@ PAIRS = {
 
 
 #: Rewrites that published profiles show the Beta 1 compiler to make: they pay only where it is not at work.
-DONE_BY_THE_COMPILER = {"broadcast in the loop, or before it"}
+DONE_BY_THE_COMPILER = {"broadcast in the loop, or before it", "a load in the loop, or before it"}
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -240,6 +270,30 @@ def test_what_does_not_fit_is_spilled_and_paid_for(tiles: int, spills: bool) -> 
     room = TRN1.sbuf_usable * 128
     reserved = TRN1.compiler.reserve_bytes * 128
     assert plan.residency.saved_bytes <= max(0, tiles * tile - room + reserved) + 2 * tile
+
+
+def test_a_chain_of_small_steps_is_bound_by_latency() -> None:
+    body = """
+    out = nl.ndarray((128, 1), dtype=a.dtype, buffer=nl.shared_hbm)
+    x = nl.load(a[0:128, 0:1])
+    for _ in nl.sequential_range(64):
+        x = nl.exp(nisa.tensor_tensor(x, x, op=nl.multiply))
+    nl.store(out, x)
+    return out
+    """
+    assert of(body, (128, 4096)).bound == "latency"
+
+
+def test_waits_and_the_critical_path_tell_where_the_time_goes() -> None:
+    answer = of(loop("y = nisa.tensor_tensor(x, x, op=nl.multiply)", width=4096), (128, 4096))
+    load, work, store = FIRST_LINE + 4, FIRST_LINE + 5, FIRST_LINE + 6
+    total = answer.schedule.total
+    assert sum(answer.path.on.values()) == pytest.approx(total)
+    assert sum(answer.path.lines.values()) == pytest.approx(total)
+    assert set(answer.path.lines) == {load, work, store}
+    (wait,) = (w for w in answer.waits if w.line == (store if answer.critical == "DMA" else work))
+    assert wait.cause_line == (work if answer.critical == "DMA" else load)
+    assert wait.why == "operand"
 
 
 def test_an_empty_trace_takes_no_time() -> None:
