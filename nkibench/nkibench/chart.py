@@ -19,7 +19,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
   color: var(--text); background: var(--page); }
 table { border-collapse: collapse; } th, td { text-align: right; padding: .1rem .8rem .1rem 0; }
 th { border-bottom: 1px solid var(--line); } th:first-child, td:first-child, td.text, th.text { text-align: left; }
-svg { max-width: 100%; height: auto; } svg text { fill: var(--text); font-size: 13px; }
+svg { max-width: 100%; height: auto; margin-bottom: 1rem; } svg text { fill: var(--text); font-size: 13px; }
 svg .soft { fill: var(--soft); font-size: 12px; } .known { color: var(--soft); }
 .before { fill: var(--before); } .best { fill: var(--best); }
 .grid { stroke: var(--line); } .published { stroke: var(--text); stroke-width: 2; }
@@ -58,7 +58,7 @@ def chart(results: Sequence[TaskResult]) -> str:
     height = _TOP + _ROW * len(shown) + 24
     title = "Percent of peak per task: baseline and best version"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDTH + 90} {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDTH + 130} {height}" role="img" '
         f'aria-label="{title}"><title>{title}</title>'
     ]
     for share in range(0, 101, 20):
