@@ -117,8 +117,7 @@ def test_scaled_operands_in_psum_make_vector_work_cheaper() -> None:
         assert found.lines[line]["VectorE"] == pytest.approx(ns)
 
 
-@pytest.mark.parametrize(("buffers", "slower"), [(1, 3.0), (2, 1.1)])
-def test_one_buffer_makes_loads_wait_for_the_work(buffers: int, slower: float) -> None:
+def test_one_buffer_makes_loads_wait_for_the_work() -> None:
     body = """
     out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
     for i in nl.affine_range(64):
@@ -126,8 +125,11 @@ def test_one_buffer_makes_loads_wait_for_the_work(buffers: int, slower: float) -
         nl.store(out[i * 128:i * 128 + 128, 0:512], nl.exp(x))
     return out
     """
-    times = [plan(body, (8192, 512), compiler=replace(TRN1.compiler, buffers=n)).total for n in (buffers, 8)]
-    assert times[0] > slower * times[1]
+    one, two, many = (
+        plan(body, (8192, 512), compiler=replace(TRN1.compiler, buffers=n)).total for n in (1, 2, 8)
+    )
+    assert one > 1.4 * two
+    assert two >= many
 
 
 def test_room_held_back_lets_transfers_run_ahead() -> None:
