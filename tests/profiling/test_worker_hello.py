@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelopt_profiling.worker.cell import Isolation
 from accelopt_profiling.worker.devices import gpus, neuron_cores, parse_neuron, parse_nvidia, parse_rocm
 from accelopt_profiling.worker.hello import PROTOCOL, hello
 
@@ -37,7 +38,7 @@ def tools(tmp_path, monkeypatch):
 
 
 def test_a_machine_without_devices(tools):
-    said = hello()
+    said = hello(Isolation())
     assert (said["devices"], said["resources"], said["protocol"]) == ([], {}, PROTOCOL)
     assert said["memory_bytes"] >= said["memory_free_bytes"] > 0
     json.dumps(said, allow_nan=False)
@@ -64,7 +65,7 @@ def test_amd(tools):
 def test_neuron(tools):
     tools("neuron-ls", json.dumps(NEURON))
     assert neuron_cores() == 16
-    assert hello()["resources"]["neuron_cores"] == 16
+    assert hello(Isolation())["resources"]["neuron_cores"] == 16
 
 
 @pytest.mark.parametrize("name", ["nvidia-smi", "rocm-smi", "neuron-ls"])

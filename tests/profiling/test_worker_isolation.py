@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import re
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -129,6 +130,34 @@ async def test_without_namespaces_too_it_is_gone_and_the_worker_says_so(monkeypa
             await answer(host, job(text.replace("100000", "100")))
             await gone(host)
         assert "x" in (await answer(host, job("x = 1")))["names"]
+    finally:
+        await host.close()
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "left"),
+    [
+        ("max_user_namespaces", (False, False, False)),
+        ("max_pid_namespaces", (False, False, False)),
+        ("max_net_namespaces", (True, False, True)),
+        ("max_mnt_namespaces", (True, True, False)),
+    ],
+)
+async def test_where_the_kernel_forbids_some_the_rest_is_used_and_the_note_says_so(tmp_path, forbidden, left):
+    inside = tmp_path / "inside"
+    inside.write_text(f'#!/bin/sh\necho 0 > /proc/sys/user/{forbidden} && exec {sys.executable} "$@"\n')
+    outside = tmp_path / "python"
+    outside.write_text(f'#!/bin/sh\nexec unshare --map-root-user {inside} "$@"\n')
+    for path in (inside, outside):
+        path.chmod(0o755)
+    host = LocalHost(str(outside))
+    try:
+        found = (await host.facts()).isolation
+        assert (found.processes, found.network, found.files) == left
+        assert found.note
+        assert "x" in (await answer(host, job("open('file', 'w').write('here')\nx = 1")))["names"]
+        await answer(host, job(STRAYS["own session"]))
+        await gone(host)
     finally:
         await host.close()
 

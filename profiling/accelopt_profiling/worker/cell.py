@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits
+from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker import namespaces
 from accelopt_profiling.worker.files import keep_only, protect_files
 from accelopt_profiling.worker.limits import die_with_parent
@@ -63,7 +64,7 @@ def isolation() -> Isolation:
     os.waitpid(child, 0)
     if not said:
         return Isolation(note="namespaces could not be tried out")
-    return Isolation(**json.loads(said))
+    return from_plain(Isolation, json.loads(said))
 
 
 def _try() -> dict[str, Any]:
@@ -87,7 +88,7 @@ def _furnish(base: Path) -> dict[str, Any]:
     """In the first process of a PID namespace: the other namespaces, as far as the kernel allows."""
     done: dict[str, Any] = {"network": False, "files": False, "note": ""}
     notes: list[str] = []
-    done["watched"] = False
+    done |= {"watched": False, "mounts": False}
     try:
         namespaces.unshare(namespaces.NEW_NETWORK | namespaces.NEW_IPC)
         done["network"] = True
@@ -97,6 +98,7 @@ def _furnish(base: Path) -> dict[str, Any]:
         notes.append(f"steps see the host's network ({error})")
     try:
         namespaces.unshare(namespaces.NEW_MOUNTS)
+        done["mounts"] = True
         namespaces.keep_mounts_private()
         namespaces.mount_own_processes()
         done["watched"] = True
@@ -113,7 +115,7 @@ class Cell:
     """One cell as the warm parent holds it. ``pid`` is its first process, seen from outside."""
 
     pid: int
-    isolation: Isolation
+    furnished: dict[str, Any]
     handle: int
     _spaces: dict[int, int] = field(default_factory=dict)
 
@@ -122,7 +124,7 @@ class Cell:
         kinds = {"pid": namespaces.NEW_PIDS, "mnt": namespaces.NEW_MOUNTS, "net": namespaces.NEW_NETWORK}
         kinds["ipc"] = namespaces.NEW_IPC
         spaces = {flag: os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name, flag in kinds.items()}
-        return cls(pid, Isolation(processes=True, **furnished), os.pidfd_open(pid), spaces)
+        return cls(pid, furnished, os.pidfd_open(pid), spaces)
 
     def hold_children(self) -> None:
         """Children forked from now on, until another cell is told the same, belong to this cell's processes."""
@@ -130,10 +132,12 @@ class Cell:
 
     def enter(self, folder: Path) -> None:
         """In a child of the cell: take on its network and files, then give up every privilege."""
-        namespaces.join(self._spaces[namespaces.NEW_IPC], namespaces.NEW_IPC)
-        namespaces.join(self._spaces[namespaces.NEW_NETWORK], namespaces.NEW_NETWORK)
-        namespaces.join(self._spaces[namespaces.NEW_MOUNTS], namespaces.NEW_MOUNTS)
-        if self.isolation.files:
+        if self.furnished["network"]:
+            namespaces.join(self._spaces[namespaces.NEW_IPC], namespaces.NEW_IPC)
+            namespaces.join(self._spaces[namespaces.NEW_NETWORK], namespaces.NEW_NETWORK)
+        if self.furnished["mounts"]:
+            namespaces.join(self._spaces[namespaces.NEW_MOUNTS], namespaces.NEW_MOUNTS)
+        if self.furnished["files"]:
             keep_only(folder)
         namespaces.give_up_privileges()
 
@@ -147,18 +151,14 @@ class Cell:
 
 
 class Cells:
-    """The warm parent's side of the launcher.
+    """The warm parent's side of the launcher, for hosts whose ``isolation`` has ``processes``: a process that enters a
+    user namespace where the kernel then allows nothing in it could not even write files any more.
 
     Raises:
-        OSError: this host has no user namespaces, or they are switched off.
+        OSError: the kernel refuses all the same.
     """
 
     def __init__(self, base: Path) -> None:
-        if os.environ.get("ACCELOPT_NAMESPACES") == "0":
-            raise OSError("ACCELOPT_NAMESPACES=0 is set")
-        if not hasattr(os, "pidfd_open"):
-            raise OSError("not Linux")
-        os.close(os.pidfd_open(os.getpid()))  # fails before Linux 5.3
         namespaces.become_user_of_own_namespace()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.launcher = os.fork()

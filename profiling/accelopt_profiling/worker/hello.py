@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.worker.cell import isolation
+from accelopt_profiling.worker.cell import Isolation
 from accelopt_profiling.worker.devices import gpus, neuron_cores
 
 PROTOCOL = 1
 _PACKAGES = ("numpy", "ml_dtypes", "torch", "triton", "neuronx-cc", "nki", "libneuronxla")
 
 
-def hello() -> dict[str, Any]:
+def hello(found: Isolation) -> dict[str, Any]:
     return {
         "type": "hello",
         "protocol": PROTOCOL,
@@ -29,7 +29,7 @@ def hello() -> dict[str, Any]:
         "versions": _versions(),
         "devices": gpus(),
         "resources": {**_neuron_devices(), **({"neuron_cores": cores} if (cores := neuron_cores()) else {})},
-        "isolation": to_plain(isolation()),
+        "isolation": to_plain(found),
     }
 
 

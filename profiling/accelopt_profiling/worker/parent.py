@@ -32,9 +32,10 @@ class Ended:
 
 
 class WarmParent:
-    """One warm parent. ``missing`` names the package it lacks, once it is ready; ``base`` is the folder of all jobs."""
+    """One warm parent. ``missing`` names the package it lacks, once it is ready; ``base`` is the folder of all jobs,
+    ``cells`` whether each step gets namespaces of its own."""
 
-    def __init__(self, runtime: Runtime, base: Path) -> None:
+    def __init__(self, runtime: Runtime, base: Path, cells: bool) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
@@ -45,7 +46,7 @@ class WarmParent:
             keep = theirs.fileno()
             os.closerange(3, keep)
             os.closerange(keep + 1, 4096)
-            warm.serve(theirs, runtime, base)
+            warm.serve(theirs, runtime, base, cells)
         theirs.close()
         self.runtime = runtime
         self.ready = False

@@ -21,6 +21,7 @@ from typing import Any
 from accelopt_profiling.jobs import Job, Limits, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.worker.activity import Activity, RunningJob, all_activity, tell
+from accelopt_profiling.worker.cell import isolation
 from accelopt_profiling.worker.device_lock import DeviceLock
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import hello
@@ -58,6 +59,7 @@ class Supervisor:
         remove_stale_folders()
         self._base = Path(tempfile.mkdtemp(prefix=f"accelopt-{os.getpid()}-"))
         leave_a_janitor(self._base)
+        self._isolation = isolation()
         self._places = max(1, (os.cpu_count() or 2) - 1)
         self._tokens = 0
         self._open = True
@@ -67,7 +69,7 @@ class Supervisor:
         os.set_blocking(self._read, False)
         self._selector.register(self._read, selectors.EVENT_READ, self._hear_client)
         try:
-            self._send(hello())
+            self._send(hello(self._isolation))
             while self._open:
                 for key, _ in self._selector.select(self._patience()):
                     if key.fd in self._selector.get_map():
@@ -280,7 +282,7 @@ class Supervisor:
 
     def _parent(self, runtime: Runtime) -> WarmParent:
         if runtime not in self._parents:
-            parent = WarmParent(runtime, self._base)
+            parent = WarmParent(runtime, self._base, self._isolation.processes)
             self._parents[runtime] = parent
             self._selector.register(parent, selectors.EVENT_READ, self._hearing(parent))
         return self._parents[runtime]

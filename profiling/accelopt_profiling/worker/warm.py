@@ -34,11 +34,9 @@ _WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes"}
 LARGEST_REQUEST = 1 << 16
 
 
-def serve(control: socket.socket, runtime: Runtime, base: Path) -> NoReturn:
+def serve(control: socket.socket, runtime: Runtime, base: Path, with_cells: bool) -> NoReturn:
     """Import, report, then fork a child per request until the supervisor closes the socket."""
-    cells = None
-    with contextlib.suppress(OSError):  # the worker's first message says that there are none, and why
-        cells = Cells(base)
+    cells = Cells(base) if with_cells else None
     die_with_parent()
     adopt_orphans()
     os.setsid()
