@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accelopt_lsp.cli.bench_flashinfer import flashinfer
+from accelopt_lsp.cli.bench_gate import gate
 from accelopt_lsp.cli.bench_hosts import hosts
+from accelopt_lsp.cli.bench_kernelbench import kernelbench
 from accelopt_lsp.cli.bench_nkibench import nkibench
 from accelopt_lsp.cli.bench_search import search
 from accelopt_lsp.cli.failures import Exit, wrong_input
@@ -28,7 +31,10 @@ def bench() -> None:
     """Benchmarks, and what AccelOpt says of itself."""
 
 
+bench.add_command(flashinfer)
+bench.add_command(gate)
 bench.add_command(hosts)
+bench.add_command(kernelbench)
 bench.add_command(nkibench)
 bench.add_command(search)
 
