@@ -76,9 +76,11 @@ class Scripted:
         self._kept[file.text] = FileMeasurement(file.path, kernels, findings, complete=True)
         yield self._kept[file.text]
 
-    async def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
+    async def optimize(
+        self, file: FileText, kernel: str, instructions: str = ""
+    ) -> AsyncGenerator[SearchEvent, None]:
         self._follow(file.text)
-        yield Tried("halving the cost", 1, 0.5)
+        yield Tried(f"halving the cost {instructions}".strip(), 1, 0.5)
         found = next(k for k in file.found.kernels if k.name == kernel)
         cost = _cost(file.text, found)
         suggestion = _suggest(file, found, cost)

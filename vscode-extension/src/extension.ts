@@ -17,6 +17,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   context.subscriptions.push(output, status, running);
   command('accelopt.profile', () => running.onActiveFile('profile'));
   command('accelopt.optimize', () => running.onActiveFile('optimize'));
+  command('accelopt.optimizeWithInstructions', () => optimizeWithInstructions(running));
   command('accelopt.cancel', () => running.execute('cancel', {}));
   command('accelopt.restart', () => running.restart());
   command('accelopt.showOutput', () => output.show());
@@ -33,6 +34,18 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
   );
   await running.restart();
+}
+
+/** A sentence from the person goes to the model that proposes rewrites. */
+async function optimizeWithInstructions(running: Server): Promise<void> {
+  const instructions = await vscode.window.showInputBox({
+    title: 'Optimize the kernel at the cursor',
+    prompt: 'What the model should try, or leave alone',
+    placeHolder: 'keep the tile sizes; hold the weights in SBUF',
+  });
+  if (instructions?.trim()) {
+    await running.onActiveFile('optimize', { instructions: instructions.trim() });
+  }
 }
 
 export async function deactivate(): Promise<void> {

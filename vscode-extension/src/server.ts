@@ -46,10 +46,10 @@ export class Server implements vscode.Disposable {
     return this.client.sendRequest<T>('workspace/executeCommand', { command: `accelopt.server.${name}`, arguments: [argument] });
   }
 
-  async onActiveFile(name: string): Promise<void> {
+  async onActiveFile(name: string, more: object = {}): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.languageId === 'python') {
-      await this.execute(name, { uri: editor.document.uri.toString(), line: editor.selection.active.line + 1 });
+      await this.execute(name, { uri: editor.document.uri.toString(), line: editor.selection.active.line + 1, ...more });
     }
   }
 

@@ -84,8 +84,11 @@ class Backend(Protocol):
             HostDown, BackendProblem
         """
 
-    def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
-        """Search for faster versions of one kernel. Closing it ends what it started.
+    def optimize(
+        self, file: FileText, kernel: str, instructions: str = ""
+    ) -> AsyncGenerator[SearchEvent, None]:
+        """Search for faster versions of one kernel. Closing it ends what it started. ``instructions`` are for the
+        model, which must then be one that may be asked.
 
         Raises:
             HostDown, BackendProblem

@@ -13,7 +13,8 @@ from accelopt_lsp.server.backend import BackendProblem
 class Arguments:
     """What a command was called with. ``apply`` asks the server to make the edit itself; ``ask`` to ask first.
 
-    ``line`` is 1-based; it chooses a kernel where no name is given.
+    ``line`` is 1-based; it chooses a kernel where no name is given. ``instructions`` are a sentence from the person
+    to the model that proposes rewrites.
     """
 
     uri: str | None = None
@@ -23,6 +24,7 @@ class Arguments:
     job: str | None = None
     apply: bool = False
     ask: bool = False
+    instructions: str = ""
 
     @classmethod
     def of(cls, command: str, given: Sequence[Any]) -> Arguments:
@@ -59,4 +61,5 @@ class Arguments:
 
 _FIELDS: dict[str, type] = {
     "uri": str, "kernel": str, "line": int, "id": str, "job": str, "apply": bool, "ask": bool,
+    "instructions": str,
 }  # fmt: skip

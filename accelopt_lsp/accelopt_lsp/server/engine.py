@@ -53,8 +53,10 @@ class Engine:
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         return self._values("profile", file)
 
-    def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
-        return self._values("optimize", file, kernel)
+    def optimize(
+        self, file: FileText, kernel: str, instructions: str = ""
+    ) -> AsyncGenerator[SearchEvent, None]:
+        return self._values("optimize", file, kernel, instructions)
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
         answer: Suggestion | None = await self._value("suggestion", suggestion_id, settings)

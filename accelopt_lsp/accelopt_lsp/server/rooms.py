@@ -98,7 +98,9 @@ class Rooms:
         if last is not None and last.complete:
             await self._remember(file, key, last)
 
-    async def optimize(self, file: FileText, kernel: str) -> AsyncGenerator[SearchEvent, None]:
+    async def optimize(
+        self, file: FileText, kernel: str, instructions: str = ""
+    ) -> AsyncGenerator[SearchEvent, None]:
         await self._search_loaded()
         from accelopt_agent.optimize import optimize
         from accelopt_agent.request import Budget, OptimizeRequest
@@ -120,8 +122,12 @@ class Rooms:
             kernel=kernel,
             budget=budget,
             strategy=settings.search.strategy,
+            instructions=instructions,
         )
         model, not_asked = await asyncio.to_thread(model_to_ask, settings, Path(file.path))
+        if instructions and model is None:
+            why = not_asked or "none is configured; set `model.base_url` and `model.model`"
+            raise BackendProblem(f"Instructions are for a model, and no model is asked: {why}")
         try:
             memory: Memory | None = await self._memory.opened(settings)
         except BackendProblem as problem:

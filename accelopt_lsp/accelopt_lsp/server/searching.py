@@ -19,30 +19,35 @@ class Searches:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
 
-    def ask(self, uri: str, kernel: str | None, line: int | None) -> Job:
+    def ask(self, uri: str, kernel: str | None, line: int | None, instructions: str = "") -> Job:
         """Search for faster versions of a kernel: the one named, the one at the 1-based ``line``, or every one of the
-        file. A search for the same that runs already is the answer."""
+        file. A search for the same that runs already is the answer, unless there are ``instructions``: then it ends,
+        and what it paid for is remembered."""
         state = self._server.board.get(uri)
         if kernel is None and line is not None and state is not None and (at := state.kernel_at(line)):
             kernel = at.kernel.name
         for job in self._server.jobs.running(uri, "optimize"):
             if job.kernel == kernel:
-                return job
+                if not instructions:
+                    return job
+                self._server.jobs.cancel(job.id)
         job = Job("optimize", uri, f"Optimizing {kernel or PurePath(uri).name}", kernel)
-        return self._server.jobs.start(job, self._run(job, line))
+        return self._server.jobs.start(job, self._run(job, line, instructions))
 
-    async def _run(self, job: Job, line: int | None) -> None:
+    async def _run(self, job: Job, line: int | None, instructions: str) -> None:
         server = self._server
         shows = server.client.has("window", "work_done_progress")
         async with Progress(server, shows, job.title, lambda: server.jobs.cancel(job.id)) as progress:
             file = await server.editing.file(job.uri)
             for name in _kernels(file, job.kernel, line):
-                await self._search(job.uri, file, name, progress)
+                await self._search(job.uri, file, name, progress, instructions)
 
-    async def _search(self, uri: str, file: FileText, name: str, progress: Progress) -> None:
+    async def _search(
+        self, uri: str, file: FileText, name: str, progress: Progress, instructions: str
+    ) -> None:
         server = self._server
         found: dict[str, Suggestion] = {}
-        async with aclosing(server.backend.optimize(file, name)) as events:
+        async with aclosing(server.backend.optimize(file, name, instructions)) as events:
             async for event in events:
                 if isinstance(event, Tried):
                     progress.report(event.message, event.share)

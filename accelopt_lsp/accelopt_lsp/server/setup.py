@@ -217,7 +217,9 @@ def _commands(server: AccelOptServer) -> None:
 
     async def optimize(args: Arguments) -> dict[str, Any]:
         trusted("search")
-        return started(server.searches.ask(args.document("optimize"), args.kernel, args.line))
+        return started(
+            server.searches.ask(args.document("optimize"), args.kernel, args.line, args.instructions)
+        )
 
     async def cancel(args: Arguments) -> dict[str, Any]:
         wanted = [j.id for j in server.jobs.running(args.uri) if args.job in (None, j.id)]
