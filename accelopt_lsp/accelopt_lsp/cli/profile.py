@@ -50,6 +50,8 @@ def profile(
 
     Exit code 1: a kernel's result is wrong, or there is no kernel. 2: nothing could be run.
     """
+    if trace is not None and not trace.absolute().parent.is_dir():
+        raise wrong_input(f"{trace} cannot be written: there is no folder {trace.parent}.")
     settings = settings_for(file, {"problem": problem, "host": host})
     request = request_for(file, read_source(file), settings, target, kernels, timeline=trace is not None)
     _check_names(request)
