@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from loopback_sshd import Sshd, answer, job, until
 
+from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
+from accelopt_profiling.hosts.connection import WorkerConnection
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.ssh import SshHost
 
@@ -77,6 +79,13 @@ async def test_a_python_too_old_says_so(sshd, tmp_path):
     with pytest.raises(HostUnreachable, match=r"3\.8; the worker needs 3\.10"):
         await box.facts()
     await box.close()
+
+
+async def test_a_python_too_old_is_heard_though_it_reads_nothing_of_what_is_sent():
+    command = [sys.executable, "-c", f"import sys\nsys.version_info = (2, 7)\n{BOOTSTRAP}"]
+    connection = WorkerConnection("old", command, preamble())
+    with pytest.raises(HostUnreachable, match=r"old: its python3 is 2\.7; the worker needs 3\.10"):
+        await connection.start()
 
 
 async def test_a_chatty_shell_profile_is_skipped(sshd, tmp_path):

@@ -84,7 +84,10 @@ class WorkerConnection:
         ]
         try:
             if self._preamble:
-                await self._write(self._preamble)
+                with contextlib.suppress(
+                    JobInterrupted
+                ):  # it may have ended with a reason, which is read next
+                    await self._write(self._preamble)
             message = await asyncio.wait_for(first, self._patience)
         except (TimeoutError, asyncio.TimeoutError):
             await self.close()
