@@ -219,7 +219,7 @@ def test_kernelbench_through_the_gate(checker: Checker, tmp_path: Path) -> None:
     bypass = MODEL_NEW.replace(
         "        out = self.linear(x)", "        return torch.relu(self.linear(x))\n        out = x"
     )
-    assert set(codes(checker.file(path, bypass, "h100", FEW)[0])) == {"never-launched"}
+    assert "never-launched" in codes(checker.file(path, bypass, "h100", FEW)[0])
     both = KERNELBENCH + MODEL_NEW
     path.write_text(both)
     cheat = both.replace("        out = self.linear(x)", "        return Model(32, True)(x)\n        out = x")

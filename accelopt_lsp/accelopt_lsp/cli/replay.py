@@ -45,18 +45,19 @@ class Replayed:
 def replay(receipt_id: str, host: str | None, as_json: bool) -> int:
     """Run what RECEIPT is the evidence of again. Exit code 1: it does not agree.
 
-    Counts and compiler facts must be the same and intervals of times must overlap.
+    Of a profile, counts and compiler facts must be the same and intervals of times must overlap. Of a check by the
+    gate, the same seeds must draw the same inputs, and the verdict, its reasons and each case's outcome must be the
+    same.
     """
     settings = settings_for(Path.cwd(), {"host": host})
     with open_memory(settings, read_only=True) as memory:
         receipt = memory.receipt(receipt_id)
     if receipt is None:
         raise CommandFailed(Exit.NO, f"The memory has no receipt {receipt_id!r}.")
-    if receipt.kind != "profile":
-        raise wrong_input(
-            f"{receipt_id} is the receipt of a {receipt.kind}; only receipts of profiles hold all sources needed."
-        )
-    replayed = asyncio.run(_profile_again(settings, receipt))
+    if receipt.kind not in ("profile", "gate"):
+        raise wrong_input(f"{receipt_id} is the receipt of a {receipt.kind}, which nothing can run again.")
+    again = _profile_again if receipt.kind == "profile" else _check_again
+    replayed = asyncio.run(again(settings, receipt))
     if as_json:
         print_json(replayed)
     else:
@@ -102,6 +103,23 @@ async def _profile_again(settings: Settings, receipt: Receipt) -> Replayed:
         raise wrong_input(f"The receipt {receipt.id} holds no kernel {then.name}.")
     differences = compare(then, now)
     return Replayed(receipt.id, receipt.kind, not differences, differences)
+
+
+async def _check_again(settings: Settings, receipt: Receipt) -> Replayed:
+    from accelopt_profiling.gate.gate import check
+    from accelopt_profiling.gate.replay import differences, request_of
+
+    try:
+        request = request_of(receipt)
+    except (ValueError, KeyError) as error:
+        raise wrong_input(f"The receipt {receipt.id} is not complete: {error}.") from None
+    host = open_host(settings)
+    try:
+        _, now = await check(host, request)
+    finally:
+        await host.close()
+    found = [Difference(name, then, again) for name, then, again in differences(receipt, now)]
+    return Replayed(receipt.id, receipt.kind, not found, found)
 
 
 def _write(folder: Path, source: Any) -> None:

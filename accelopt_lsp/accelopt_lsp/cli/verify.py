@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.failures import Exit, wrong_input
-from accelopt_lsp.cli.opening import open_host, open_memory, read_source, settings_for
+from accelopt_lsp.cli.checking import Asked, gate_requests, without_kernel
+from accelopt_lsp.cli.failures import Exit
+from accelopt_lsp.cli.opening import open_host, open_memory, read_source, settings_for, targets_for
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, target_option
-from accelopt_lsp.cli.profile import request_for
 from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
     from accelopt_profiling.gate.verdict import Verdict
-    from accelopt_profiling.measurement import Dialect
-    from accelopt_profiling.profiler import ProfileRequest, Subject
     from accelopt_profiling.receipt import Receipt
 
 
@@ -43,13 +41,13 @@ def verify(
     settings = settings_for(original or candidate, {"problem": problem, "host": host})
     text = read_source(candidate)
     base = read_source(original) if original else text
-    refused = _no_kernel(text) if original is None else None
-    if refused is None:
-        request = request_for(original or candidate, base, settings, target)
-        subject = _subject(request, original or candidate)
-        verdict = asyncio.run(_check(settings, request, subject, text))
-    else:
-        verdict = refused
+    verdict = without_kernel(text) if original is None else None
+    if verdict is None:
+        asked = Asked(
+            (original or candidate).resolve(), text, base, Path(str(settings.problem)), settings.project_root,
+            targets_for(settings, target), settings.job_limits,
+        )  # fmt: skip
+        verdict = asyncio.run(_check(settings, asked))
     if as_json:
         from accelopt_lsp.cli.shapes import verdict_object
 
@@ -59,64 +57,16 @@ def verify(
     return Exit.DONE if verdict.accepted else Exit.NO
 
 
-def _no_kernel(text: str) -> Verdict | None:
-    """The refusal of a candidate that has nothing to check; None when it has a kernel."""
-    from accelopt_profiling.gate.verdict import Reason, Verdict
-    from accelopt_profiling.kernels import find_kernels
-
-    discovery = find_kernels(text)
-    if any(not kernel.device_function for kernel in discovery.kernels):
-        return None
-    broken = [f for f in discovery.findings if f.code == "syntax-error"]
-    if broken:
-        return Verdict(False, [Reason("does-not-parse", f"{broken[0].message} (line {broken[0].line})")])
-    return Verdict(
-        False, [Reason("no-kernel", "The candidate has no Triton or NKI kernel that host code launches.")]
-    )
-
-
-def _subject(request: ProfileRequest, file: Path) -> Subject:
-    """The kernels and the problem that was asked for, wherever it lies and whatever a comment in the file names.
-
-    Raises CommandFailed: there is no kernel, or the problem cannot be used."""
-    from accelopt_profiling.profiler import examine
-
-    problem = Path(str(request.problem))
-    root = request.project_root
-    inside = root is not None and problem.resolve().is_relative_to(root.resolve())
-    asked = dataclasses.replace(
-        request, text=request.text.replace("accelopt:", "accelopt "), project_root=root if inside else None
-    )
-    subject = examine(asked)
-    errors = [f"{file}:{f.line}: {f.message}" for f in subject.findings if f.severity == "error"]
-    if errors or subject.found.ref is None or not subject.kernels:
-        raise wrong_input("\n".join(errors) or f"{file} has no kernel, or the problem gives it no inputs.")
-    return subject
-
-
-async def _check(settings: Settings, request: ProfileRequest, subject: Subject, text: str) -> Verdict:
+async def _check(settings: Settings, asked: Asked) -> Verdict:
     """The gate's verdict, once for each dialect of the file's kernels; the first refusal ends it."""
-    from accelopt_profiling.gate.gate import GateRequest, check
-    from accelopt_profiling.problems.found import source_for
+    from accelopt_profiling.gate.gate import check
 
-    assert subject.found.ref is not None
     host = open_host(settings)
     try:
-        before = source_for(request.path, request.text, subject.found, ship_imports=host.remote)
-        after = source_for(request.path, text, subject.found, ship_imports=host.remote)
         verdicts: list[Verdict] = []
-        for dialect in dict.fromkeys(kernel.dialect for kernel in subject.kernels):
-            asked = GateRequest(
-                candidate=after,
-                original=before,
-                problem=subject.found.ref,
-                kernel=_changed(subject, dialect, text),
-                dialect=dialect,
-                target=request.targets[dialect],
-                limits=request.limits,
-            )
-            with err().status(f"checking {printable(request.path.name)} on {host.name} ..."):
-                verdict, receipt = await check(host, asked)
+        for request in gate_requests(asked, ship_imports=host.remote):
+            with err().status(f"checking {printable(asked.file.name)} on {host.name} ..."):
+                verdict, receipt = await check(host, request)
             _keep(settings, receipt)
             verdicts.append(verdict)
             if not verdict.accepted:
@@ -124,15 +74,6 @@ async def _check(settings: Settings, request: ProfileRequest, subject: Subject, 
     finally:
         await host.close()
     return _together(verdicts)
-
-
-def _changed(subject: Subject, dialect: Dialect, text: str) -> str:
-    """The one kernel that differs in the candidate; "" where several do, or none."""
-    from accelopt_profiling.kernels import find_kernels
-
-    now = {kernel.name: kernel.content_hash for kernel in find_kernels(text).kernels}
-    changed = [k.name for k in subject.kernels if k.dialect == dialect and now.get(k.name) != k.content_hash]
-    return changed[0] if len(changed) == 1 else ""
 
 
 def _together(verdicts: list[Verdict]) -> Verdict:

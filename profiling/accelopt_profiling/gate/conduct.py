@@ -14,8 +14,9 @@ from accelopt_profiling.gate.verdict import Reason
 if TYPE_CHECKING:
     from accelopt_profiling.gate.outcome import Evidence, Subject
 
-#: With kernels that do nothing at most this share of the elements may be right.
-_IDLE = 0.5
+#: With kernels that do nothing fewer than this share of the elements may be right: the rest of a result may be honest
+#: work of the host that a kernel finishes in place.
+_IDLE = 0.999
 #: Work of host code counts from this share of the largest input on.
 _SHARE = 8
 

@@ -9,6 +9,7 @@ from accelopt_profiling.gate.outcome import Evidence
 from accelopt_profiling.gate.tolerance import rule
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.hosts.host import HostFacts
+from accelopt_profiling.jobs import Source
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.receipt import Receipt
 
@@ -34,8 +35,8 @@ def receipt_of(
             "gate_version": GATE_VERSION,
             "source_hash": hashes[0],
             "original_hash": hashes[1],
-            "candidate": to_plain(request.candidate),
-            "original": to_plain(request.original) if hashes[0] != hashes[1] else None,
+            "candidate": _files(request.candidate),
+            "original": _files(request.original) if hashes[0] != hashes[1] else None,
             "problem": to_plain(request.problem),
             "problem_hash": request.problem.content_hash,
             "kernel": request.kernel,
@@ -65,3 +66,8 @@ def receipt_of(
             "reasons": to_plain(reasons),
         },
     )  # fmt: skip
+
+
+def _files(source: Source) -> Any:
+    """A source without the folders of the machine that it was checked on."""
+    return to_plain(Source(source.kernel, source.files))

@@ -17,7 +17,13 @@ from accelopt_profiling.gate.evidence import receipt_of
 from accelopt_profiling.gate.judge import JudgedCase, JudgeParams
 from accelopt_profiling.gate.original import OriginalParams, OriginalResult
 from accelopt_profiling.gate.outcome import Evidence, Subject, decide, failed_step
-from accelopt_profiling.gate.reach import hidden_modules, neutralised_names, runtime_of, without_problem
+from accelopt_profiling.gate.reach import (
+    hidden_modules,
+    neutralised_names,
+    runtime_of,
+    with_imports,
+    without_problem,
+)
 from accelopt_profiling.gate.reading.read import read
 from accelopt_profiling.gate.reference import ReferenceParams, ReferenceResult
 from accelopt_profiling.gate.run import RunParams, RunResult
@@ -62,6 +68,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
         HostUnreachable: the host could not be reached, or was lost; nothing is known about the candidate.
     """
     cases = request.cases or plan_cases(request.options)
+    request = await asyncio.to_thread(_whole, request)
     text = request.candidate.files[request.candidate.kernel]
     before = request.original.files[request.original.kernel]
     evidence = Evidence(findings=await asyncio.to_thread(read, text, before))
@@ -88,6 +95,13 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     except ValueError as error:
         evidence.reasons.append(Reason("bad-answer", f"The host's answer cannot be read: {error}."))
     return _conclude(request, facts, cases, evidence)
+
+
+def _whole(request: GateRequest) -> GateRequest:
+    """The request with every file of the project that it needs, so that its receipt can be replayed anywhere."""
+    return replace(
+        request, candidate=with_imports(request.candidate), original=with_imports(request.original)
+    )
 
 
 def _refusals(request: GateRequest, evidence: Evidence) -> list[Reason]:

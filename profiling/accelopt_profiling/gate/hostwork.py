@@ -32,7 +32,7 @@ _KINDS = {
     "sum": "sum mean nansum nanmean", "variance": "var var_mean std std_mean", "product": "prod",
     "extreme": "amax amin max min maximum minimum aminmax clamp clamp_min clamp_max clip fmax fmin",
     "index of extreme": "argmax argmin", "choice": "where",
-    "add": "add sub subtract rsub", "multiply": "mul div multiply divide true_divide addcmul addcdiv lerp",
+    "add": "add sub subtract rsub", "multiply": "mul div multiply divide true_divide truediv addcmul addcdiv lerp",
 }  # fmt: skip
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 #: Work that is never mere preparation or the end of a reduction.
@@ -60,7 +60,12 @@ class HostWork:
         self.elements: dict[str, int] = {}
 
     def add(self, name: str, size: int) -> None:
-        kind = _KIND_OF.get(name.rstrip("_")) or _KIND_OF.get(name)
+        plain = name.strip("_")
+        kind = (
+            _KIND_OF.get(name)
+            or _KIND_OF.get(plain)
+            or _KIND_OF.get(plain[1:] if plain[:1] in "ri" else plain)
+        )
         if kind is not None:
             self.elements[kind] = max(self.elements.get(kind, 0), size)
 
@@ -120,15 +125,20 @@ def _plain(value: Any) -> Any:
 
 
 def _torch_mode(work: HostWork) -> Any:
+    """Counts calls of torch's own functions, operators and methods. (Its dispatch modes would see what these call in
+    turn, but entering one imports the compiler, which takes more than a second.)
+    """
     import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.overrides import TorchFunctionMode
 
-    class Counting(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    class Counting(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
-            flat = [*args, result] if not isinstance(result, (list, tuple)) else [*args, *result]
-            sizes = [t.numel() for t in flat if isinstance(t, torch.Tensor)]
-            work.add(func.overloadpacket.__name__, max(sizes, default=0))
+            name = getattr(func, "__name__", "").split(".")[0]
+            if name != "__get__":
+                flat = [*args, *(kwargs or {}).values(), *(result if type(result) is tuple else [result])]
+                sizes = [t.numel() for t in flat if isinstance(t, torch.Tensor)]
+                work.add(name, max(sizes, default=0))
             return result
 
     return Counting()

@@ -283,8 +283,8 @@ class _Case:
         return 1.0 - unknown / total if total else 1.0
 
     def _idle(self, actual: list[Leaf]) -> float | None:
-        """The share of elements that were right while kernels did nothing. Elements that are zero, or those of an
-        input, need no kernel; None where no others are left.
+        """The share of elements that were right while kernels did nothing. Zeros and elements of an input that stayed
+        need no kernel; None where no others are left.
         """
         if not (self.folder / "idle").is_dir():
             return None
@@ -299,7 +299,7 @@ class _Case:
                 close = np.ones(full.shape, bool)
             else:
                 close = mine.values == full.values
-            matters = full.values != 0
+            matters = (full.values != 0) | (mine.values != full.values)
             for leaf in self.inputs:
                 if leaf.shape == full.shape and leaf.library != "number":
                     matters = matters & (full.values != leaf.values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -21,21 +22,24 @@ _ANSWERS = {
 }
 
 
+def with_imports(source: Source) -> Source:
+    """The source with the project's own modules that its files import, copied from this machine."""
+    root = _root_of(source)
+    if root is None:
+        return source
+    folders = [Path(p) for p in source.import_paths]
+    imported = project_imports({root / n: t for n, t in source.files.items()}, folders, root)
+    shipped = {p.relative_to(root).as_posix(): t for p, t in imported.items()}
+    return replace(source, files={**shipped, **source.files})
+
+
 def without_problem(request: GateRequest) -> Source:
-    """The candidate's source as its process gets it: its own file and what it imports of the project, copied. The
-    problem's files are left out unless the original kernel file imports them as well, and so are the folders of this
-    machine, so that no path leads to the project.
+    """The candidate's source as its process gets it. The problem's files are left out unless the original kernel file
+    imports them as well, and so are the folders of this machine, so that no path leads to the project.
     """
     hidden = _hidden_paths(request)
-    candidate = request.candidate
-    files = {n: t for n, t in candidate.files.items() if n not in hidden}
-    root = _root_of(candidate)
-    if root is not None:
-        folders = [Path(p) for p in candidate.import_paths]
-        imported = project_imports({root / n: t for n, t in files.items()}, folders, root)
-        shipped = {p.relative_to(root).as_posix(): t for p, t in imported.items()}
-        files |= {n: t for n, t in shipped.items() if n not in hidden}
-    return Source(candidate.kernel, files)
+    files = {n: t for n, t in request.candidate.files.items() if n not in hidden}
+    return Source(request.candidate.kernel, files)
 
 
 def _root_of(source: Source) -> Path | None:

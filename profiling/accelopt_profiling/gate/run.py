@@ -31,6 +31,7 @@ from accelopt_profiling.gate.memory import (
     overlapping,
     poisoned_memory,
     same_layout,
+    stirred,
 )
 from accelopt_profiling.gate.values import NotCarried, digest, load_values, save_values
 from accelopt_profiling.gate.watch import Watch
@@ -257,6 +258,13 @@ class _Run:
             return
         folder = case_folder(self.context, index)
         arguments = self._arguments(folder)
+        other = stirred(self._arguments(folder))  # what a workspace keeps after this is right for other data
+        with (
+            _quiet(),
+            emulation(params.dialect, params.target, params.interpret_seconds) as seen,
+            poisoned_memory(),
+        ):
+            self._perform(self._asked(index), other, seen)
         outputs: list[Any] | None = None
         for marked in (work.marked(arguments), arguments):
             with neutralised(params.dialect, params.target) as seen, poisoned_memory(), work.counting():

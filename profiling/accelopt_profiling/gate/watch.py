@@ -68,9 +68,10 @@ class Watch:
         libraries = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
         libraries |= {p for p in sys.path if "site-packages" in p or "dist-packages" in p}
         real = {str(Path(p).resolve()) for p in libraries if p} | {p for p in libraries if p}
-        self._readable = (*own, str((root / "src").resolve()), *sorted(real))
         places = {str(Path(p)) for p in accelopt_profiling.__path__}
         self._ours = tuple({*places, *(str(Path(p).resolve()) for p in places)})
+        archives = [str(p) for place in self._ours for p in Path(place).parents if p.is_file()]
+        self._readable = (*own, str((root / "src").resolve()), *sorted(real), *self._ours, *archives)
         self._report = report
         self._busy = False
         self._write, self._exit, self._getframe = os.write, os._exit, sys._getframe

@@ -14,6 +14,9 @@ _NOT_ENTRIES = ("_", "test_", "bench", "main", "reference", "get_inputs")
 def find_entry(text: str, count: int, file: str | None = None) -> str:
     """The one public function that launches a kernel, or the one NKI kernel, if it takes ``count`` arguments.
 
+    Where none does so by itself, a function that uses a kernel through a class or another name is looked for, and at
+    last any public function: running it will tell that it launches nothing.
+
     Raises:
         ProblemError: none or several fit; the message lists them and says how to choose.
     """
@@ -23,6 +26,10 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
     if not names:
         names = [name for name, dialect in kernels.items() if dialect == "nki"]
     fitting = [n for n in names if n not in functions or accepts(functions[n], count)]
+    for others in (reaching(tree, set(kernels)), [n for n in functions if n not in kernels]):
+        fitting = fitting or [
+            n for n in others if not n.startswith(_NOT_ENTRIES) and accepts(functions[n], count)
+        ]
     if len(fitting) == 1:
         return fitting[0]
     for preferred in ("kernel", "optimized_kernel"):  # the names NKIBench gives its kernels
@@ -57,6 +64,21 @@ def launchers(tree: ast.Module, kernels: set[str]) -> list[str]:
     public = {n for n in launching if not n.startswith(_NOT_ENTRIES)}
     inner = {c for name in public for c in calls[name]}
     return [n for n in functions if n in public and n not in inner]
+
+
+def reaching(tree: ast.Module, kernels: set[str]) -> list[str]:
+    """Top-level functions that name a kernel, or something of the file that does: a class, an alias, a function."""
+    used: dict[str, set[str]] = {}
+    for node in tree.body:
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            used[node.name] = names
+        elif isinstance(node, ast.Assign):
+            used.update({t.id: names for t in node.targets if isinstance(t, ast.Name)})
+    found = set(kernels)
+    while more := {name for name, names in used.items() if names & found} - found:
+        found |= more
+    return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in found - kernels]
 
 
 def called_names(node: ast.AST) -> set[str]:

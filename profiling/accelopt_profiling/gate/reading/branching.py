@@ -35,7 +35,7 @@ def branching(names: Names) -> Iterator[StaticFinding]:
             if why and names.function_of(node) is not None and _decides(names, node):
                 said = f"What it does depends on {why}."
                 yield StaticFinding("mode-branch", node.lineno, said, why not in ("files", "the host"))
-        yield from _address_keys(names, node)
+        yield from _address_keys(names, node, tainted)
 
 
 def _depends(names: Names, test: ast.AST, tainted: dict[str, str]) -> str | None:
@@ -43,7 +43,7 @@ def _depends(names: Names, test: ast.AST, tainted: dict[str, str]) -> str | None
         if isinstance(node, ast.Name) and node.id in tainted:
             return tainted[node.id]
         source = _source(names, node)
-        if source and not _alignment(names, node):
+        if source and not (source == "an address" and _alignment(names, node)):
             return source
     return None
 
@@ -183,8 +183,8 @@ def _decides(names: Names, node: ast.If | ast.While | ast.IfExp) -> bool:
     return False
 
 
-def _address_keys(names: Names, node: ast.AST) -> Iterator[StaticFinding]:
-    """``CACHE[x.data_ptr()]``, ``id(x) in CACHE``, ``CACHE.get((x.data_ptr(), x.shape))``."""
+def _address_keys(names: Names, node: ast.AST, tainted: dict[str, str]) -> Iterator[StaticFinding]:
+    """``CACHE[x.data_ptr()]``, ``id(x) in CACHE``, ``CACHE.get((x.data_ptr(), x.shape))``, also through a name."""
     keys: list[ast.expr] = []
     if isinstance(node, ast.Subscript):
         keys = [node.slice]
@@ -194,7 +194,8 @@ def _address_keys(names: Names, node: ast.AST) -> Iterator[StaticFinding]:
         keys = list(node.args[:1]) if node.func.attr in ("get", "setdefault", "pop") else []
     for key in keys:
         for inner in ast.walk(key):
-            if _source(names, inner) == "an address" and not _alignment(names, inner):
+            named = isinstance(inner, ast.Name) and tainted.get(inner.id) == "an address"
+            if named or (_source(names, inner) == "an address" and not _alignment(names, inner)):
                 yield StaticFinding(
                     "cached-result", getattr(node, "lineno", 1), "It looks something up by an address.", True
                 )

@@ -58,8 +58,24 @@ def reaching(names: Names) -> Iterator[StaticFinding]:
                 yield StaticFinding(rule[0], node.lineno, f"It uses {dotted}.", rule[1])
         if isinstance(node, ast.Attribute):
             yield from _insides(names, node)
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and "accelopt" in node.value.lower()
+        ):
+            yield from _looks_for_the_gate(names, node)
         if isinstance(node, ast.Name) and node.id in ("__builtins__", "__loader__", "__spec__"):
             yield StaticFinding("reads-the-gate", node.lineno, f"It uses {node.id}.", True)
+
+
+def _looks_for_the_gate(names: Names, node: ast.Constant) -> Iterator[StaticFinding]:
+    """A text with the name of this project, where it is more than a text: beside a look at modules or variables."""
+    statement: ast.AST = node
+    while not isinstance(statement, ast.stmt) and statement in names.parents:
+        statement = names.parents[statement]
+    looked = {names.dotted(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Name))}
+    if any(d and d.startswith(("sys.", "os.", "importlib", "inspect", "__file__")) for d in looked):
+        yield StaticFinding("reads-the-gate", node.lineno, "It looks for the tool that checks it.", True)
 
 
 def _imports(node: ast.AST) -> Iterator[StaticFinding]:
