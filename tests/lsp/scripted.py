@@ -80,7 +80,7 @@ class Scripted:
         self, file: FileText, kernel: str, instructions: str = ""
     ) -> AsyncGenerator[SearchEvent, None]:
         self._follow(file.text)
-        yield Tried(f"halving the cost {instructions}".strip(), 1, 0.5)
+        yield Tried("halving the cost", 1, 0.5)
         found = next(k for k in file.found.kernels if k.name == kernel)
         cost = _cost(file.text, found)
         suggestion = _suggest(file, found, cost)
@@ -88,7 +88,7 @@ class Scripted:
         yield suggestion
         if _says(file.text, "HOLD"):
             await asyncio.Event().wait()
-        yield Ended(2, f"{kernel}: 1 suggestion; 2 candidates tried.")
+        yield Ended(2, f"{kernel}: 1 suggestion; 2 candidates tried. {instructions}".strip())
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
         return self._suggestions.get(suggestion_id)
