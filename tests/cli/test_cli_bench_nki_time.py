@@ -1,0 +1,95 @@
+"""The judging of the NKI time model: its arithmetic, and that it reads a checkout and says when there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from accelopt_lsp.bench import nki_time
+from accelopt_lsp.bench.nki_time import Judged, leave_one_out, published, ranking, settings, spearman
+from accelopt_profiling.nki.time_model.hardware import hardware
+
+KERNEL = """
+import numpy as np
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in nl.affine_range(4):
+        nl.store(out[i * 128:i * 128 + 128, :], nl.exp(nl.load(x[i * 128:i * 128 + 128, :])))
+    return out
+"""
+TASK = """
+import numpy as np
+
+def get_inputs():
+    return [np.random.normal(loc=0, scale=1.0, size=(512, 512)).astype(np.float32)]
+
+def transform_to_nki_inputs(inputs):
+    return inputs
+"""
+
+
+def judged(name: str, published_us: float, us: float, **varied: float) -> Judged:
+    return Judged(name, published_us, us, us / 2, us * 2, "memory", {"as is": us, **varied})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ([1, 2, 3, 4], [10, 20, 30, 40], 1.0),
+        ([1, 2, 3, 4], [4, 3, 2, 1], -1.0),
+        ([1, 2, 3, 4], [1, 2, 4, 3], 0.8),
+    ],
+)
+def test_spearman(one: list[float], other: list[float], expected: float) -> None:
+    assert spearman(one, other) == pytest.approx(expected)
+
+
+def test_the_one_left_out_has_no_say_in_its_constants() -> None:
+    others = [judged(name, 100, 90, better=100) for name in "abc"]
+    odd = judged("odd", 100, 100, better=150)
+    errors, chosen = leave_one_out([*others, odd])
+    assert chosen[-1] == "better"
+    assert errors[-1] == pytest.approx(0.5)
+
+
+def test_misses_are_told_as_misses() -> None:
+    rows = ranking([judged("a", 100, 320), judged("b", 200, 200), judged("c", 300, 310)])
+    by_name = {row.what.rpartition(" ")[2]: row for row in rows}
+    assert by_name["a"].met is False
+    assert by_name["a"].value == pytest.approx(220)
+    assert by_name["b"].met is True
+    assert by_name["worst"].value == pytest.approx(3.2)
+    assert by_name["worst"].detail == "a"
+    assert by_name["correlation"].met is False
+
+
+def test_each_calibrated_constant_is_tried_at_its_bounds() -> None:
+    machine = hardware("trn1")
+    tried = dict(settings(machine))
+    assert tried.pop("as is") == machine
+    assert len(tried) == 2 * len(nki_time.CALIBRATED)
+    assert all(other != machine for other in tried.values())
+
+
+@pytest.mark.slow
+def test_the_model_is_judged_in_child_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = asyncio.run(nki_time.time_model([tmp_path]))
+    assert [row.met for row in rows] == [True] * 4 + [None]
+    assert "zhang677/AccelOpt" in rows[-1].detail
+    (tmp_path / "task.py").write_text(TASK)
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    case = {"cases": {"0": {"impls": [{"task": "task.py", "kernel": "kernel.py"}]}}}
+    (tmp_path / "summary.json").write_text(json.dumps(dict.fromkeys(published("trn1"), case)))
+    one = next(nki_time.baselines(tmp_path))
+    found = nki_time.judge_baseline(*one)
+    assert found.name == "swiglu"
+    assert found.low_us < found.us < found.high_us
+    assert found.varied["as is"] == pytest.approx(found.us)
+    assert found.varied["gbps 272"] > found.us
