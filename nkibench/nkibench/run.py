@@ -9,16 +9,14 @@ import math
 import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import accelopt_profiling
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.hosts.host import Host, HostUnreachable
+from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.problems.reading import Unreadable, read_text
 from nkibench import measuring
+from nkibench.code import toolchain_hash
 from nkibench.journal import Journal
 from nkibench.peaks import NoPeak, Peak, peak_of
 from nkibench.result import Status, TaskResult
@@ -58,6 +56,7 @@ async def run(
 
     Raises:
         HostUnreachable: the host was lost.
+        OSError: the journal cannot be written.
     """
     for fault in subjects.faults:
         yield _faulty(fault, plan)
@@ -68,7 +67,7 @@ async def run(
         async with turns:
             try:
                 await _one(host, subject, plan, journal, told)
-            except (HostUnreachable, OSError) as error:
+            except Exception as error:  # raised again by ``run``, which would wait for ever for a result
                 await told.put(error)
 
     async def everything() -> None:
@@ -102,7 +101,7 @@ async def _one(
         return
     search_key = f"{key} {plan.searching.key}"
     finished = journal.get(search_key) if journal is not None else None
-    if finished is None and known.counts:
+    if finished is None and known.status == "passed" and known.latency.us is not None:
         async for text, best in plan.searching.search(host, subject, known):
             if best is None:
                 await told.put(Working(subject.name, text))
@@ -115,7 +114,7 @@ async def _one(
 
 def key_of(subject: Subject, plan: Plan) -> str:
     """What a result depends on: the texts of kernel and reference, the target, and our emulator, gate and figures."""
-    digest = hashlib.sha256(toolchain().encode())
+    digest = hashlib.sha256(toolchain_hash().encode())
     for path in (subject.kernel, subject.reference):
         try:
             digest.update(read_text(path).encode())
@@ -123,18 +122,6 @@ def key_of(subject: Subject, plan: Plan) -> str:
             digest.update(str(error).encode())
         digest.update(b"\0")
     return f"{subject.case_name} {plan.target} {digest.hexdigest()[:16]}"
-
-
-@cache
-def toolchain() -> str:
-    """A hash of what makes the numbers: change the time model or the gate, and results are found out anew."""
-    digest = hashlib.sha256()
-    root = Path(accelopt_profiling.__file__).parent
-    for folder in ("nki", "gate", "targets", "problems"):
-        for path in sorted((root / folder).rglob("*")):
-            if path.suffix in (".py", ".json"):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 async def examine(host: Host, subject: Subject, plan: Plan, key: str = "") -> TaskResult:

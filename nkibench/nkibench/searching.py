@@ -13,6 +13,7 @@ from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestion import Suggestion
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.problems.reading import read_text
+from nkibench.code import agent_hash
 from nkibench.measuring import FULL_SIZE
 from nkibench.result import Best, TaskResult
 from nkibench.subject import Subject
@@ -39,14 +40,14 @@ class Searching:
 
     @property
     def key(self) -> str:
-        """What the outcome depends on besides the kernel."""
-        asked = f"{self.budget} {self.proposers}"
+        """What the outcome depends on besides the kernel: the budget, who proposes, and the agent's code."""
+        asked = f"{self.budget} {self.proposers} {agent_hash()}"
         return f"search {hashlib.sha256(asked.encode()).hexdigest()[:8]}"
 
     async def search(
         self, host: Host, subject: Subject, result: TaskResult
     ) -> AsyncGenerator[tuple[str, Best | None], None]:
-        """Yield what is done, one line each, and the outcome last."""
+        """Yield what is done, one line each, and the outcome last; no outcome when the search could not begin."""
         request = OptimizeRequest(
             path=subject.kernel,
             text=read_text(subject.kernel),
@@ -59,10 +60,13 @@ class Searching:
             limits=FULL_SIZE,
         )
         tried = judged = 0
+        begun = False
         found: list[Suggestion] = []
         async with aclosing(self.start(request, host)) as happening:
             async for event in happening:
-                if isinstance(event, events.CandidateTried):
+                if isinstance(event, events.BaselineMeasured):
+                    begun = True
+                elif isinstance(event, events.CandidateTried):
                     tried = event.number
                     yield f"candidate {tried} of {self.budget.candidates}", None
                 elif isinstance(event, events.CandidateJudged):
@@ -71,7 +75,7 @@ class Searching:
                 elif isinstance(event, events.SuggestionFound):
                     found.append(event.suggestion)
                 elif isinstance(event, events.Finished):
-                    yield "done", _best(result, found, tried, judged, event)
+                    yield event.reason, _best(result, found, tried, judged, event) if begun else None
 
 
 def _best(result: TaskResult, found: list[Suggestion], tried: int, judged: int, end: events.Finished) -> Best:

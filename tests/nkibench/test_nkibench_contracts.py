@@ -23,7 +23,7 @@ from nkibench.measuring import cost
 from nkibench.profile_results import read_profiles
 from nkibench.report import report_object, table, write_report
 from nkibench.result import Best, TaskResult, summarise
-from nkibench.run import Plan, Working, in_order, run
+from nkibench.run import Plan, Working, in_order, key_of, run
 from nkibench.searching import Searching
 
 SAVED_FIELDS = [
@@ -238,8 +238,7 @@ def searched(happening, before):
         subject = read_dataset(before).ready[0]
         return [best async for _, best in searching.search(None, subject, result()) if best is not None]
 
-    (best,) = asyncio.run(everything())
-    return best
+    return asyncio.run(everything())
 
 
 class Offered:
@@ -252,6 +251,7 @@ class Offered:
 def test_the_fastest_proved_version_counts_and_the_baseline_where_there_is_none(tmp_path):
     folder = write_checkout(tmp_path)
     end = events.Finished("run", "nothing left to try", events.Usage(candidates=2, seconds=3.0))
+    begun = events.BaselineMeasured("kernel", None)
     tried = events.CandidateTried(7, None, "faster", latency(700))
     found = [
         tried,
@@ -259,13 +259,24 @@ def test_the_fastest_proved_version_counts_and_the_baseline_where_there_is_none(
         events.SuggestionFound(Offered(700.0, ("rule:a", "rule:b"), "B")),
         end,
     ]
-    best = searched(found, folder)
+    (best,) = searched([begun, *found], folder)
     assert (best.latency.us, best.steps, best.text) == (700.0, ("rule:a", "rule:b"), "B")
     assert (best.tried, best.accepted, best.seconds, best.reason) == (7, 2, 3.0, "nothing left to try")
-    nothing = searched([end], folder)
+    (nothing,) = searched([begun, end], folder)
     assert (nothing.latency.us, nothing.steps, nothing.text) == (1000.0, (), "")
-    slower = searched([events.SuggestionFound(Offered(1200.0, ("rule:a",), "C")), end], folder)
+    (slower,) = searched([begun, events.SuggestionFound(Offered(1200.0, ("rule:a",), "C")), end], folder)
     assert (slower.latency.us, slower.text) == (1000.0, "")
+    assert searched([end], folder) == []  # it never began, so there is no outcome to keep
+
+
+def test_a_search_that_fails_unexpectedly_ends_the_run_instead_of_waiting_for_ever(tmp_path):
+    subjects = read_dataset(write_checkout(tmp_path, ("silu",)))
+    plan = Plan("trn1", searching=Searching(Budget(), lambda request, host: 1 / 0))
+    journal = Journal(tmp_path / "journal.jsonl")
+    subject = subjects.ready[0]
+    journal.add(result(case=subject.case_name, key=key_of(subject, plan)))
+    with pytest.raises(ZeroDivisionError):
+        told(subjects, plan, journal)
 
 
 # What is written
