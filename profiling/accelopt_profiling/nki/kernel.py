@@ -13,6 +13,7 @@ import numpy as np
 
 from accelopt_profiling.nki.dtypes import as_dtype
 from accelopt_profiling.nki.machine import Machine, _current, running
+from accelopt_profiling.nki.occupancy import overflow
 from accelopt_profiling.nki.tile import BlockArray, Tile
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
@@ -52,6 +53,9 @@ class Kernel:
             for program in itertools.product(*(range(n) for n in self.grid)):
                 machine.begin_program(program, self.grid)
                 result = self.function(*positional, **named)
+            told = overflow(machine.trace.instructions, machine.limits, not machine.version)
+            if told is not None:
+                machine.findings.append(told)
         return _result(machine, result)
 
 
