@@ -98,6 +98,7 @@ def test_without_nrtpy_the_profiled_execution_is_the_latency_and_that_is_said(ho
     assert "one profiled execution" in run.notes[0]
 
 
+@pytest.mark.slow
 def test_without_a_profiler_there_is_a_time_and_no_profile(host):
     run = current(host, explorer=None).run(request(host, CURRENT_KERNEL))
     assert run.summary is None
@@ -183,6 +184,7 @@ def test_current_says_how_the_profiler_failed_and_keeps_the_time(host, name):
     assert words in run.notes[0]
 
 
+@pytest.mark.slow
 def test_a_missing_tool_is_named(host):
     found = failure(beta1(host, host.folder / "bin" / "neuron-profile"), request(host, BETA1_KERNEL))
     assert found.code == "missing-tool"
@@ -206,6 +208,7 @@ def test_a_kernel_that_ends_the_process_leaves_no_answer(host):
     assert "left no answer" in str(found)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_hangs_is_ended(host):
     kernel = BETA1_KERNEL.replace("return x * scale", "import time; time.sleep(60)")
     assert failure(beta1(host), request(host, kernel, seconds=1.5)).code == "timeout"
@@ -236,6 +239,7 @@ def test_what_the_sdk_raises_is_explained_too(host):
     assert found.code == "driver-missing"
 
 
+@pytest.mark.slow
 def test_a_neff_that_was_not_kept_is_said(host):
     found = failure(beta1(host, STAND_IN_NO_FILES="1"), request(host, BETA1_KERNEL))
     assert "left no file.neff" in str(found)
@@ -243,6 +247,7 @@ def test_a_neff_that_was_not_kept_is_said(host):
     assert "expected one NEFF" in str(found)
 
 
+@pytest.mark.slow
 def test_nrtpy_may_refuse_names_or_the_target(host):
     found = failure(current(host, STAND_IN_INPUTS="in0,in1"), request(host, CURRENT_KERNEL))
     assert "the NEFF takes in0, in1, the kernel has x" in str(found)
