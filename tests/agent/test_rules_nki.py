@@ -253,7 +253,7 @@ CASES = [
         """
     for i in nl.affine_range(2):
         tile = nl.load(x[i * 128:(i + 1) * 128, 0:1024])
-        total = nl.ndarray((nl.par_dim(tile.shape[0]), 1), dtype=nl.float32, buffer=nl.sbuf)
+        total = nl.ndarray((nl.par_dim(128), 1), dtype=nl.float32, buffer=nl.sbuf)
         squared = nisa.activation_reduce(op=nl.square, data=tile, reduce_op=nl.add, reduce_res=total[...])
         nl.store(out[i * 128:(i + 1) * 128, 0:1024], nl.multiply(tile, total))
 """,
@@ -355,7 +355,7 @@ CASES = [
         """
     for i in nl.affine_range(2):
         tile = nl.load(x[i * 128:(i + 1) * 128, 0:1024])
-        total = nl.ndarray((nl.par_dim(tile.shape[0]), 1), dtype=nl.float32, buffer=nl.sbuf)
+        total = nl.ndarray((nl.par_dim(128), 1), dtype=nl.float32, buffer=nl.sbuf)
         squared = nisa.activation_reduce(op=nl.square, data=tile, reduce_op=nl.add, reduce_res=total[...])
         nl.store(out[i * 128:(i + 1) * 128, 0:1024], nl.multiply(tile, total))
 """,
@@ -489,6 +489,25 @@ CASES = [
         negative_shifted = nisa.tensor_scalar(largest, nl.multiply, -1.0)
         power = nisa.activation(op=nl.exp, data=tile, bias=negative_shifted)
         nl.store(out[i * 128:(i + 1) * 128, 0:1024], power)
+""",
+    ),
+    Case(
+        "nki-fuse-activation-input",
+        "keeps the sum that an activation makes on the way",
+        """
+    for i in nl.affine_range(2):
+        tile = nl.load(x[i * 128:(i + 1) * 128, 0:1024])
+        total = nl.ndarray((nl.par_dim(128), 1), dtype=nl.float32, buffer=nl.sbuf)
+        scaled = nl.multiply(tile, 0.125)
+        power = nisa.activation_reduce(op=nl.exp, data=scaled, reduce_op=nl.add, reduce_res=total[...])
+        nl.store(out[i * 128:(i + 1) * 128, 0:1024], nl.divide(power, total))
+""",
+        """
+    for i in nl.affine_range(2):
+        tile = nl.load(x[i * 128:(i + 1) * 128, 0:1024])
+        total = nl.ndarray((nl.par_dim(128), 1), dtype=nl.float32, buffer=nl.sbuf)
+        power = nisa.activation_reduce(op=nl.exp, data=tile, scale=0.125, reduce_op=nl.add, reduce_res=total[...])
+        nl.store(out[i * 128:(i + 1) * 128, 0:1024], nl.divide(power, total))
 """,
     ),
     Case(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from accelopt_agent.rules.catalogue import Rule, rules
+from accelopt_agent.rules.measured import section
 
 _INTRODUCTION = """# Rewrite rules
 
@@ -24,6 +25,7 @@ def page() -> str:
         fitting = [rule for rule in rules() if rule.dialect == dialect]
         parts.append(f"## {heading}\n\n{len(fitting)} rules.\n")
         parts += [_entry(rule) for rule in fitting]
+    parts.append(section())
     return "\n".join(parts)
 
 

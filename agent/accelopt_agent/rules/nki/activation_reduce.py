@@ -9,6 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.elementwise import Reduction, activation, reduction, square
 from accelopt_agent.rules.instructions import NkiKernel, open_nki
+from accelopt_agent.rules.shapes import tile
 from accelopt_agent.rules.subject import Rewrite, Subject
 from accelopt_agent.rules.tiles import kind
 
@@ -82,5 +83,7 @@ def _column(kernel: NkiKernel, name: str, data: cst.BaseExpression) -> str | Non
     }
     if None in words.values():
         return None
-    shape = f"({words['par_dim']}({data.value}.shape[0]), 1)"
+    found = tile(kernel, data)
+    rows = f"{data.value}.shape[0]" if found is None else found.rows
+    shape = f"({words['par_dim']}({rows}), 1)"
     return f"{name} = {words['ndarray']}({shape}, dtype={words['float32']}, buffer={words['sbuf']})"

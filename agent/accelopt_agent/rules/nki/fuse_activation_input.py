@@ -6,12 +6,22 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.elementwise import Activation, Step, activation, keeps_precision, scalar_steps
+from accelopt_agent.rules.elementwise import (
+    Activation,
+    Step,
+    activation,
+    keeps_precision,
+    operation,
+    scalar_steps,
+)
 from accelopt_agent.rules.flow import root_name
-from accelopt_agent.rules.instructions import NkiKernel, open_nki
+from accelopt_agent.rules.instructions import NISA, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.numbers import number
 from accelopt_agent.rules.subject import Rewrite, Subject
 from accelopt_agent.rules.tiles import kind
+
+#: What ``activation_reduce`` has beside the arguments of ``activation``.
+_REDUCING = ("reduce_op", "reduce_res")
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:
@@ -19,11 +29,28 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
     if kernel is None:
         return
     for instruction in kernel.instructions:
-        consumer = activation(kernel, instruction)
+        consumer = activation(kernel, instruction) or _reducing(kernel, instruction)
         if consumer is not None and instruction.statement is not None:
             rewrite = _fused(kernel, consumer)
             if rewrite is not None:
                 yield rewrite
+
+
+def _reducing(kernel: NkiKernel, instruction: Instruction) -> Activation | None:
+    """An ``activation_reduce``, which scales and adds as ``activation`` does."""
+    if instruction.path != f"{NISA}.activation_reduce":
+        return None
+    op, data = operation(kernel, instruction.get("op")), instruction.get("data")
+    if (
+        op is None
+        or data is None
+        or set(instruction.args) - {"op", "data", "scale", "bias", "mask", "dtype", *_REDUCING}
+    ):
+        return None
+    scale, bias = instruction.get("scale"), instruction.get("bias")
+    one = scale is None or number(kernel.flow, scale) == 1
+    none = bias is None or kernel.is_none(bias)
+    return Activation(instruction, op, data, None if one else scale, None if none else bias)
 
 
 def _fused(kernel: NkiKernel, consumer: Activation) -> Rewrite | None:
@@ -48,12 +75,14 @@ def _fused(kernel: NkiKernel, consumer: Activation) -> Rewrite | None:
             bias = _bias(kernel, step, root_name(consumer.data), preparation)
             if bias is None:
                 return None
+    reducing = {name: kernel.code(instruction.get(name)) for name in _REDUCING}
     text = kernel.spell(
-        "nisa.activation",
+        "nisa.activation_reduce" if reducing["reduce_res"] else "nisa.activation",
         op=_token(kernel, consumer),
         data=kernel.source.code(before.data),
         bias=bias,
         scale=scale,
+        **reducing,
         mask=kernel.code(instruction.get("mask")),
         dtype=kernel.code(instruction.get("dtype")),
     )
