@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.hosts.rerun import Rerunning
 from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.worker.sources import remove_stale_folders
 
@@ -188,6 +189,16 @@ async def test_a_worker_that_was_killed_is_started_again(host):
     with pytest.raises(HostUnreachable):
         await task
     assert "x" in (await answer(host, job("x = 1")))["names"]
+
+
+async def test_an_interrupted_job_is_run_again_and_answers_once(host):
+    async def messages():
+        return [message async for message in Rerunning(host).run(job("import time\ntime.sleep(1)\nx = 1"))]
+
+    task = asyncio.create_task(messages())
+    await running(host)
+    os.kill(host.process, 9)
+    assert [(m.final, m.attempt, "x" in m.value["names"]) for m in await task] == [(True, 2, True)]
 
 
 async def test_files_are_removed(host):
