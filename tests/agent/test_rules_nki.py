@@ -709,6 +709,36 @@ CASES = [
         None,
     ),
 ]
+CASES += [
+    Case(
+        "nki-choose-engine",
+        "puts a scalar step and a copy where the person who writes them wants them",
+        """
+    for i in nl.affine_range(2):
+        tile = nl.load(x[i * 128:(i + 1) * 128, 0:1024])
+        scaled = nisa.tensor_scalar(tile, op0=nl.multiply, operand0=0.5, op1=nl.add, operand1=1.0)
+        nl.store(out[i * 128:(i + 1) * 128, 0:1024], nl.exp(scaled))
+""",
+        """
+    for i in nl.affine_range(2):
+        tile = nl.load(x[i * 128:(i + 1) * 128, 0:1024])
+        scaled = nisa.tensor_scalar(tile, op0=nl.multiply, operand0=0.5, op1=nl.add, operand1=1.0, engine=nisa.scalar_engine)
+        nl.store(out[i * 128:(i + 1) * 128, 0:1024], nl.exp(scaled))
+""",
+    ),
+    Case(
+        "nki-choose-engine",
+        "leaves what one engine alone can do, and what has one",
+        """
+    for i in nl.affine_range(2):
+        tile = nl.load(x[i * 128:(i + 1) * 128, 0:1024])
+        copied = nisa.tensor_copy(tile, engine=nisa.vector_engine)
+        both = nl.multiply(copied, tile)
+        nl.store(out[i * 128:(i + 1) * 128, 0:1024], nl.exp(both))
+""",
+        None,
+    ),
+]
 CASES += [Case(*case) for case in BLOCK_CASES]
 
 
