@@ -30,13 +30,15 @@ _SHOWN = 200
 class WorkerConnection:
     """Starts a worker with ``command``, sends it ``preamble`` (a remote one's archive) and speaks frames with it.
 
-    One connection serves any number of jobs at a time. When the worker ends, jobs in flight raise JobInterrupted.
+    ``patience`` is how many seconds it may take for its first words and for an answer; after ``silence`` seconds
+    without a word about a job it is asked whether it is still there. One connection serves any number of jobs at a
+    time. When the worker ends, jobs in flight raise JobInterrupted.
     """
 
     def __init__(self, name: str, command: Sequence[str], preamble: bytes = b"", patience: float = 30.0,
-                 environment: dict[str, str] | None = None) -> None:  # fmt: skip
+                 environment: dict[str, str] | None = None, silence: float = 30.0) -> None:  # fmt: skip
         self._name, self._command, self._preamble, self._patience = name, list(command), preamble, patience
-        self._environment = environment
+        self._environment, self._silence = environment, silence
         self._process: asyncio.subprocess.Process | None = None
         self._facts: HostFacts | None = None
         self._queues: dict[str, asyncio.Queue[dict[str, Any] | None]] = {}
@@ -155,7 +157,7 @@ class WorkerConnection:
         try:
             await self._write(encode({"type": "job", "id": job_id, "job": to_plain(job)}))
             while not finished:
-                message = await queue.get()
+                message = await self._next(queue)
                 if message is None:
                     finished = True
                     raise JobInterrupted(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
@@ -171,6 +173,22 @@ class WorkerConnection:
             if not finished and self.alive:
                 with contextlib.suppress(ConnectionError, HostUnreachable):
                     self._write_soon(encode({"type": "cancel", "id": job_id}))
+
+    async def _next(self, queue: asyncio.Queue[dict[str, Any] | None]) -> dict[str, Any] | None:
+        """The next message of a job, None when the worker is lost: also one that hangs, which a question shows."""
+        while True:
+            try:
+                return await asyncio.wait_for(queue.get(), self._silence)
+            except (TimeoutError, asyncio.TimeoutError):
+                try:
+                    await self.activity()
+                except HostUnreachable:
+                    self._errors += f"\nno answer within {self._patience:g} s while a job ran\n".encode()
+                    self._lost = True
+                    if self._process is not None:
+                        with contextlib.suppress(ProcessLookupError):
+                            self._process.kill()
+                    return None
 
     async def close(self) -> None:
         """End the worker: close its input, and kill it if that is not enough."""
