@@ -1,5 +1,6 @@
 // The extension's wiring: what it registers, and what happens when trust or settings change.
 import * as vscode from 'vscode';
+import { askForModelKey } from './secrets';
 import { Server } from './server';
 import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
@@ -19,6 +20,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command('accelopt.optimize', () => running.onActiveFile('optimize'));
   command('accelopt.optimizeWithInstructions', () => optimizeWithInstructions(running));
   command('accelopt.cancel', () => running.execute('cancel', {}));
+  command('accelopt.setModelKey', async () => (await askForModelKey(context)) && running.restart());
   command('accelopt.restart', () => running.restart());
   command('accelopt.showOutput', () => output.show());
   command('accelopt.showSuggestion', (shown: never) => suggestions.show(shown));

@@ -5,6 +5,7 @@ import {
 } from 'vscode-languageclient/node';
 import { findServer, offerEnvironment } from './environment';
 import { suggestionMiddleware } from './middleware';
+import { serverEnvironment } from './secrets';
 import type { StatusItem } from './status';
 
 export class Server implements vscode.Disposable {
@@ -71,7 +72,7 @@ export class Server implements vscode.Disposable {
         return;
       }
       this.output.info(`Server: ${found.command} ${found.args.join(' ')} (${found.why})`);
-      const client = new LanguageClient('accelopt', 'AccelOpt', executable(found), this.options());
+      const client = new LanguageClient('accelopt', 'AccelOpt', executable(found, await serverEnvironment(this.context)), this.options());
       client.onNotification('accelopt/status', (shown) => this.status.show(shown));
       this.client = client;
       await client.start();
@@ -115,6 +116,6 @@ export class Server implements vscode.Disposable {
   }
 }
 
-function executable(found: { command: string; args: string[] }): ServerOptions {
-  return { command: found.command, args: found.args, transport: TransportKind.stdio };
+function executable(found: { command: string; args: string[] }, env: NodeJS.ProcessEnv): ServerOptions {
+  return { command: found.command, args: found.args, transport: TransportKind.stdio, options: { env } };
 }
