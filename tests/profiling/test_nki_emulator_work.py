@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_source import run
 
+from accelopt_profiling.nki import parallel
 from accelopt_profiling.nki.chip import Chip
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.instruction import Memory
 from accelopt_profiling.nki.tile import Block
+from accelopt_profiling.nki.work import Step
 
 RNG = np.random.default_rng(11)
 A = RNG.standard_normal((64, 96), dtype=np.float32)
@@ -92,7 +94,8 @@ def test_put_off_or_at_once_the_result_is_the_same(body: list[str]) -> None:
         np.testing.assert_array_equal(later, now)
 
 
-def test_on_chip_memory_goes_after_its_last_use() -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_on_chip_memory_goes_after_its_last_use(threads: int) -> None:
     body = """
     out = nl.ndarray((64, 96), dtype=np.float32, buffer=nl.shared_hbm)
     tiles = nl.ndarray((40, nl.par_dim(64), 96), dtype=np.float32, buffer=nl.sbuf)
@@ -119,8 +122,13 @@ def test_on_chip_memory_goes_after_its_last_use() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Block, "adopt", counted)
         patch.setattr(Block, "release", gone)
+        patch.setattr(parallel, "threads", lambda: threads)
+        patch.setattr(parallel, "WINDOW", 12)
         np.testing.assert_array_equal(run(body, A).result, A * 39)
-    assert 1 <= most <= 3, "one tile of the forty at a time, and what fills it"
+    limit = 3 if threads == 1 else 12
+    assert 1 <= most <= limit, (
+        "one tile of the forty at a time, and what fills it; on threads, those of a window"
+    )
 
 
 def test_inputs_that_are_changed_afterwards_do_not_change_the_result() -> None:
@@ -138,3 +146,36 @@ def test_inputs_that_are_changed_afterwards_do_not_change_the_result() -> None:
         result = kernel(given_in)
     given_in[:] = 0
     np.testing.assert_array_equal(result, A)
+
+
+@settings(max_examples=50, deadline=None)
+@given(statements)
+def test_on_several_threads_the_result_is_the_same(body: list[str]) -> None:
+    text = HEAD + "\n".join(body) + TAIL
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parallel, "FEWEST", 1)
+        patch.setattr(parallel, "threads", lambda: 3)
+        together = run(text, A, B).result
+        patch.setattr(parallel, "threads", lambda: 1)
+        alone = run(text, A, B).result
+    assert (together is None) == (alone is None)
+    if alone is not None:
+        np.testing.assert_array_equal(together, alone)
+
+
+def test_what_a_step_raises_on_another_thread_reaches_the_caller() -> None:
+    body = """
+    out = nl.ndarray((64, 96), dtype=np.float32, buffer=nl.shared_hbm)
+    for n in nl.affine_range(40):
+        nl.store(out, nl.load(a))
+    return out
+    """
+
+    def broken(step: Step) -> None:
+        raise MemoryError("no room")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parallel, "threads", lambda: 3)
+        patch.setattr(parallel, "do_step", broken)
+        with pytest.raises(MemoryError, match="no room"):
+            run(body, A)

@@ -83,28 +83,37 @@ class Work:
         if not steps:
             return
         keep_freed_memory()
-        ends = _ends(steps) if final else {}
-        with np.errstate(all="ignore"), one_thread():
-            for number, step in enumerate(steps):
-                self._do(step)
-                for block in ends.get(number, ()):
-                    block.release()
+        from accelopt_profiling.nki import parallel
 
-    def _do(self, step: Step) -> None:
-        values = []
-        for item in step.inputs:
-            if type(item) is View:
-                item = item.array()
-                if item.dtype.itemsize < 4 and is_float(item.dtype):
-                    item = item.astype(np.float32)
-            elif type(item) is Step:
-                item = item.result
-            values.append(item)
-        made = step.function(*values)
-        if step.keep:
-            step.result = made
-        if step.target is not None:
-            _store(step.target, made, step.where, step.adds, values)
+        count = parallel.threads() if len(steps) >= parallel.FEWEST else 1
+        with one_thread():
+            if count > 1 and all(step.target is not None or step.keep for step in steps):
+                parallel.Team(parallel.Order(steps, final)).run(count)
+                return
+            ends = _ends(steps) if final else {}
+            with np.errstate(all="ignore"):
+                for number, step in enumerate(steps):
+                    do_step(step)
+                    for block in ends.get(number, ()):
+                        block.release()
+
+
+def do_step(step: Step) -> None:
+    """Compute, and put the result in its place."""
+    values = []
+    for item in step.inputs:
+        if type(item) is View:
+            item = item.array()
+            if item.dtype.itemsize < 4 and is_float(item.dtype):
+                item = item.astype(np.float32)
+        elif type(item) is Step:
+            item = item.result
+        values.append(item)
+    made = step.function(*values)
+    if step.keep:
+        step.result = made
+    if step.target is not None:
+        _store(step.target, made, step.where, step.adds, values)
 
 
 def _store(target: View, made: Any, where: BoolArray | None, adds: bool, values: Sequence[Any]) -> None:
