@@ -65,7 +65,7 @@ def nkibench(
 
     Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
     """
-    from nkibench.report import report_object, table, write_report
+    from nkibench.report import report_object, write_report
     from nkibench.run import Plan, in_order
 
     settings = settings_for(Path.cwd(), {"host": host})
@@ -87,9 +87,7 @@ def nkibench(
     if as_json:
         print_json(report_object(results, target))
     else:
-        from rich.markdown import Markdown
-
-        out().print(Markdown(printable(table(results, target))))
+        _print(results)
         say(f"Table, JSON, CSV and chart are in {folder}.")
     return Exit.DONE if results and all(r.status == "passed" for r in results) else Exit.NO
 
@@ -158,6 +156,35 @@ async def _run(settings: Settings, subjects: Subjects, plan: Plan, folder: Path)
     finally:
         await host.close()
     return results
+
+
+def _print(results: list[TaskResult]) -> None:
+    """The table on a terminal; the columns of a search only where there was one, faults below it."""
+    from rich.table import Table
+
+    from nkibench.chart import headline
+    from nkibench.result import summarise
+    from nkibench.wording import milliseconds, of_peak
+
+    searched = any(result.best is not None for result in results)
+    table = Table(box=None, pad_edge=False)
+    for name in ("task", "result"):
+        table.add_column(name, no_wrap=True)
+    for name in ("error", "ms", "of peak", *(("best ms", "of peak") if searched else ())):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("bound", no_wrap=True)
+    for result in results:
+        best = result.best
+        found = (milliseconds(best.latency.us), of_peak(result.best_percent)) if best else ("", "")
+        error = "" if result.error is None else f"{result.error:.1e}"
+        cells = [result.task, result.status, error, milliseconds(result.latency.us), of_peak(result.percent)]
+        table.add_row(*map(printable, [*cells, *(found if searched else ()), result.bound or ""]))
+    console = out()
+    console.print(table)
+    for result in results:
+        if result.status != "passed":
+            console.print(printable(f"{result.task}: {result.detail}"))
+    console.print(headline(summarise(results)))
 
 
 class _Progress:
