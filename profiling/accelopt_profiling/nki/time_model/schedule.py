@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from accelopt_profiling.nki.coverage import Box
 from accelopt_profiling.nki.instruction import COMPUTE_ENGINES, DMA, TENSOR, Instruction, Memory, Place
+from accelopt_profiling.nki.time_model.collecting import collection_paused
 from accelopt_profiling.nki.time_model.compiler import operands_in_psum, share
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.loops import Part, find_loops
@@ -73,6 +74,7 @@ class Program:
     loops: list[Part]
 
 
+@collection_paused()
 def prepare(instructions: list[Instruction], hardware: Hardware, compiler: Compiler | None = None) -> Program:
     """Let the compiler have its way with a trace; ``compiler`` defaults to that of the hardware's usual dialect."""
     compiler = compiler or hardware.compiler
@@ -87,6 +89,7 @@ def prepare(instructions: list[Instruction], hardware: Hardware, compiler: Compi
     return Program(compiler, kinds, residency, find_loops([step.key for step in residency.order]))
 
 
+@collection_paused()
 def schedule(program: Program, hardware: Hardware) -> Schedule:
     """Run a program through the machine's engines and tell when it ends."""
     result = Schedule(program.residency, loops=program.loops)
