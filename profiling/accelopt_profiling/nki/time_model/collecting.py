@@ -1,4 +1,4 @@
-"""Scheduling a long program makes millions of small objects and no cycles: looking for cycles takes half of the time."""
+"""Scheduling a long program makes millions of small objects and no cycles; looking for cycles takes half the time."""
 
 from __future__ import annotations
 
