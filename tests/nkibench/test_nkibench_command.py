@@ -59,6 +59,13 @@ def test_a_checkout_is_run_reported_and_not_run_again(command, tmp_path):
     code, out, _ = command("--data", str(folder), "--json", "--out", "results", "--tasks", "silu")
     assert code == 0
     assert json.loads(out)["tasks"][0]["receipt"] == receipts[0]  # from the journal
+    code, out, said = command("--data", str(folder), "--out", "results")
+    assert code == 1
+    rows = [line.split() for line in out.splitlines()]
+    assert ["silu", "passed"] in [row[:2] for row in rows]
+    assert "wrong: In the case" in out
+    assert "over 1 of 2 tasks (estimated)" in out
+    assert "chart are in results" in said
 
 
 @pytest.mark.slow
