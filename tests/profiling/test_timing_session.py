@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
+from clockwork_device import SHORT, FakeDevice
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,51 +24,6 @@ from accelopt_profiling.timing.session import BASELINE, CANDIDATE, Surroundings,
 from accelopt_profiling.timing.stability import settled
 
 TIMES = st.floats(0.1, 1e6)
-SHORT = Plan(least_warm=4, warm_seconds=0.0, most_warm=60, least_rounds=20, most_rounds=20, seconds=0.0)
-
-
-class FakeDevice:
-    """The host and the device share one clock in seconds; the current stream and a side stream have their ends."""
-
-    name = "NVIDIA H100 80GB HBM3"
-
-    def __init__(self):
-        self.now = self.stream = self.side = 0.0
-        self.cold = False
-        self.emptied = 0
-        self.graph = False
-
-    def event(self):
-        device = self
-
-        class Event:
-            def record(self):
-                self.at = max(device.stream, device.now)
-
-            def synchronize(self):
-                device.now = max(device.now, self.at)
-
-            def elapsed_time(self, end):
-                return 1e3 * (end.at - self.at)
-
-        return Event()
-
-    def synchronize(self):
-        self.now = max(self.now, self.stream, self.side) + 2e-6
-
-    def empty_caches(self):
-        self.emptied += 1
-        self.cold = True
-        self.synchronize()
-
-    def capturing(self):
-        return self.graph
-
-    def launch(self, us, side=0.0):
-        self.stream = max(self.stream, self.now) + us * 1e-6 * (1.0 if self.cold else 0.3)
-        self.cold = False
-        if side:
-            self.side = self.now + side * 1e-6
 
 
 @dataclass

@@ -1,0 +1,59 @@
+"""Ask a host to time a kernel file, alone or against another in one session, in a process that has run nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.jobs import Job, Limits, Source, Step
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.timing.running import Plan
+from accelopt_profiling.timing.session import Session
+from accelopt_profiling.timing.step import TimeParams
+
+
+async def time_on(
+    host: Host,
+    source: Source,
+    kernels: Sequence[Kernel],
+    problem: ProblemRef,
+    baseline: str | None = None,
+    plan: Plan | None = None,
+    limits: Limits | None = None,
+) -> Session:
+    """Time the kernel file of ``source``; with the text of a ``baseline`` the session has their ``comparison``.
+
+    Raises:
+        HostUnreachable: the host cannot be reached.
+        JobFailed: there is no GPU ("unsupported"), or one of the files failed.
+        ValueError: the host's answer cannot be read.
+    """
+    job = timing_job(source, kernels, problem, baseline, plan, limits)
+    value = None
+    async with contextlib.aclosing(host.run(job)) as messages:
+        async for message in messages:
+            if message.final:
+                value = message.value
+    return from_plain(Session, value)
+
+
+def timing_job(
+    source: Source,
+    kernels: Sequence[Kernel],
+    problem: ProblemRef,
+    baseline: str | None = None,
+    plan: Plan | None = None,
+    limits: Limits | None = None,
+) -> Job:
+    """The job that ``time_on`` runs. The baseline lies beside the kernel file, so that it finds the same imports."""
+    path = None
+    if baseline is not None:
+        path = str(PurePosixPath(source.kernel).with_name("accelopt_baseline.py"))
+        source = dataclasses.replace(source, files={**source.files, path: baseline})
+    params = TimeParams(list(kernels), problem, baseline=path, plan=plan or Plan())
+    return Job(source, [Step("time", "torch", to_plain(params), limits or Limits(), device=True)])
