@@ -16,10 +16,8 @@ from accelopt_agent.model.consent import Agreement, Consents, address_of, asked_
 from accelopt_agent.model.keys import KEYRING_SERVICE, api_key, keep_key
 from accelopt_agent.model.propose import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.model.shown import shown
 from accelopt_agent.optimize import drive
 from accelopt_memory.memory import Memory
-from accelopt_profiling.kernels import find_kernels
 
 HOSTED = ModelSettings("https://me:secret@models.example.org:8443/v1", "m")
 
@@ -78,8 +76,6 @@ def test_a_broken_file_of_agreements_agrees_to_nothing(text: str, tmp_path: Path
 
 async def test_a_model_that_may_see_the_kernel_only_is_sent_nothing_else() -> None:
     text = "SECRET = 'of the file'\n" + TEXT
-    kernel = find_kernels(text).kernels[0]
-    assert shown(text, kernel, "kernel").startswith("@nki.jit\ndef kernel(x):\n")
     with playing([says("Make it wide.")]) as played:
         settings = ModelSettings(played.url, "toy-model", share="kernel")
         events = drive(
@@ -105,7 +101,7 @@ async def test_no_key_is_in_anything_that_is_written(
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:
-        replies = [says("Plan it."), says("no edits"), error(403, f"the key {key} is barred")]
+        replies = [says("Plan it."), error(403, f"the key {key} is barred")]
         with playing(replies) as played, Memory.open(tmp_path / "memory.db") as memory:
             settings = ModelSettings(played.url, "toy-model", key_variable="TOY_KEY")
 
