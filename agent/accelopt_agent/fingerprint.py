@@ -17,7 +17,7 @@ def file_fingerprint(text: str) -> str:
     Raises:
         SyntaxError: the text does not parse.
     """
-    return _hash([ast.dump(statement) for statement in normalised(text).body])
+    return _hash([dump for dump, _ in _statements(text)])
 
 
 def rewrite_fingerprint(base_text: str, text: str, kernel: str) -> str:
@@ -29,22 +29,25 @@ def rewrite_fingerprint(base_text: str, text: str, kernel: str) -> str:
     Raises:
         SyntaxError: one of the texts does not parse.
     """
-    tree = normalised(text)
-    left_alone = Counter(_statements(base_text))
-    changed = []
-    for statement in tree.body:
-        dump = ast.dump(statement)
+    left_alone = Counter(dump for dump, _ in _statements(base_text))
+    changed, kernels = [], []
+    for dump, functions in _statements(text):
         if left_alone[dump]:
             left_alone[dump] -= 1
         else:
             changed.append(dump)
-    kernels = [ast.dump(s.node) for s in scopes_of(tree) if s.name == kernel]
+        kernels += [function for name, function in functions if name == kernel]
     return _hash([kernel, *kernels, "", *sorted(changed)])
 
 
-@lru_cache(maxsize=8)
-def _statements(text: str) -> tuple[str, ...]:
-    return tuple(ast.dump(s) for s in normalised(text).body)
+@lru_cache(maxsize=64)
+def _statements(text: str) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """The dumps of the top-level statements, each with the names and dumps of the functions in it."""
+    tree = normalised(text)
+    names = {scope.node: scope.name for scope in scopes_of(tree)}
+    return tuple(
+        (ast.dump(s), tuple((names[n], ast.dump(n)) for n in ast.walk(s) if n in names)) for s in tree.body
+    )
 
 
 def normalised(text: str) -> ast.Module:

@@ -18,7 +18,6 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
-from accelopt_agent.fingerprint import file_fingerprint, rewrite_fingerprint
 from accelopt_agent.lanes import Lanes, Places
 from accelopt_agent.node import Failure, Node
 from accelopt_agent.proposer import Proposer, ProposerFailed
@@ -27,12 +26,15 @@ from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.resume import ANSWERED, JUDGED, JUDGED_KEY, TRIED, Remembered, answer_key
 from accelopt_agent.strategy import PAID, Answered, Ask, Judge, Judged, Room, Step, Strategy, Tried, Try
 from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.texts import Texts
 from accelopt_agent.tools import CostModel, CostUnknown, Gate
 from accelopt_agent.trial import Trial, unified_diff
 from accelopt_memory.records import Rejection, Trap, content_id
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+
+#: More candidates than this are taken in by a thread: each takes a few milliseconds.
+FEW = 4
 
 
 class KernelSearch:
@@ -52,12 +54,14 @@ class KernelSearch:
         run: str,
         host: str,
         remembered: Remembered | None = None,
+        texts: Texts | None = None,
     ) -> None:
         self.request, self.root, self.strategy, self.run_id, self.host = request, root, strategy, run, host
         self._proposers = {p.name: p for p in proposers}
         self._cost, self._gate, self._recorder, self._meter = cost, gate, recorder, meter
         self._remembered = remembered or Remembered()
-        self._seen = {file_fingerprint(root.text)}
+        self._texts = texts or Texts(root.text, root.kernel.name)
+        self._seen = {self._texts.fingerprints(root.text)[0]}
         self._not_again: set[str] = set()
         self._failed_steps: set[tuple[str, str]] = set()
         self._lanes = Lanes(Places(request.calls, max(1, request.parallel)))
@@ -154,7 +158,10 @@ class KernelSearch:
             candidates = await proposer.propose(node)
             if proposer.name in PAID:
                 await self._recorder.event(ANSWERED, {"candidates": candidates}, key=key)
-        trials = await asyncio.to_thread(self._trials, candidates, node)
+        if len(candidates) > FEW:
+            trials = await asyncio.to_thread(self._trials, candidates, node)
+        else:
+            trials = self._trials(candidates, node)
         self._meter.skipped += len(candidates) - len(trials)
         return trials
 
@@ -177,8 +184,7 @@ class KernelSearch:
         if (candidate.origin, candidate.summary) in self._failed_steps:
             return None
         try:
-            fingerprint = file_fingerprint(candidate.text)
-            rewrite = rewrite_fingerprint(self.root.text, candidate.text, self.root.kernel.name)
+            fingerprint, rewrite = self._texts.fingerprints(candidate.text)
         except (SyntaxError, ValueError, RecursionError):
             return None
         if fingerprint in self._seen or rewrite in self._not_again:
@@ -204,7 +210,7 @@ class KernelSearch:
         trial, (found, paid_before) = step.trial, task.result()
         self._meter.remembered += paid_before
         self._meter.candidates += not paid_before
-        node = await asyncio.to_thread(self._node, trial, found)
+        node = self._node(trial, found)
         if trial.step in self._failed_steps and node.failure is None:  # refused while this one was tried
             node.proof, node.failure = "refused", Failure("refused", "The same step was refused elsewhere.")
         outcome = self._outcome(node)
@@ -229,7 +235,6 @@ class KernelSearch:
 
     def _node(self, trial: Trial, found: KernelMeasurement | CostUnknown) -> Node:
         candidate, failure = trial.composed, None
-        kernels = {k.name: k for k in find_kernels(candidate.text).kernels}
         if isinstance(found, CostUnknown):
             failure = Failure(found.code, str(found))
             measurement = replace(
@@ -244,7 +249,7 @@ class KernelSearch:
                 failure = Failure("wrong-result", found.correctness.detail or "its result is wrong")
         node = Node(
             candidate.text,
-            kernels.get(candidate.kernel, self.root.kernel),
+            self._texts.kernel(candidate.text) or self.root.kernel,
             measurement,
             candidate,
             trial.parent,

@@ -18,6 +18,7 @@ from accelopt_agent.simulated.study import (
     CONTENDERS,
     Contender,
     Interval,
+    MarkedTexts,
     Outcome,
     explored,
     mean_of,
@@ -153,8 +154,17 @@ async def _world(subject: Subject, plan: Plan) -> AsyncIterator[World]:
 async def _one(world: World, plan: Plan, tokens: CallTokens) -> Found:
     base = (await world.baseline()).kernels[0].latency.us or float("inf")
     least = await explored(world, plan.texts)
+    texts = MarkedTexts(world.subject.text, world.subject.kernel.name)
     outcomes = [
-        await play(world, contender, seed, goal_us=least * NEAR, candidates=plan.candidates, tokens=tokens)
+        await play(
+            world,
+            contender,
+            seed,
+            goal_us=least * NEAR,
+            candidates=plan.candidates,
+            tokens=tokens,
+            texts=texts,
+        )
         for contender in CONTENDERS
         for seed in range(plan.seeds)
     ]

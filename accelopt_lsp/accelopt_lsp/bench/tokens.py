@@ -24,6 +24,9 @@ from accelopt_profiling.problems.reading import read_text
 #: The share of AccelOpt's tokens that ours may be, and how many experiences its planner is given.
 GOAL, EXPERIENCES = 0.25, 16
 
+#: How long a "short snippet" of an experience is taken to be.
+SNIPPET_LINES = 8
+
 #: A package that ships its vocabulary, so that nothing is loaded from elsewhere; the encoding of gpt-oss's family.
 TOKENIZER, ENCODING = "bpe_openai", "o200k_base"
 
@@ -134,12 +137,13 @@ def their_tokens(
 
 
 def _experience(text: str, edit: Edit) -> str:
-    """One item as its summarizer is told to write it: a title, a description, both snippets."""
+    """One item as its summarizer is told to write it: a title, a description, two short snippets."""
     lines = split_lines(text).texts
     old = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in edit.anchors)
     new = "\n".join(line for line in edit.answer.splitlines() if not line.startswith(("<<<<<<<", ">>>>>>>")))
     said = edit.plan.split("\n", 1)[1]
     title = said.split(".")[0]
+    old, new = ("\n".join(snippet.splitlines()[:SNIPPET_LINES]) for snippet in (old, new))
     return f"**{title}**\n{said}\nOriginal code:\n```\n{old}\n```\nOptimized code:\n```\n{new}\n```"
 
 

@@ -164,9 +164,9 @@ def _inside(before: str, after: str, anchors: Sequence[Anchor]) -> None:
         raise BadAnswer(f"change {left[0]} is left as it was: the plan is not carried out")
 
 
-def window(text: str, kernel: str, anchors: Sequence[Anchor], around: int = 10) -> list[tuple[int, int]]:
-    """The ranges of lines that show the anchors: ``around`` lines on each side, the kernel's head, and the lines in
-    the kernel that bind a name used in the anchors. Short gaps are filled."""
+def window(text: str, kernel: str, anchors: Sequence[Anchor], around: int = 4) -> list[tuple[int, int]]:
+    """The ranges of lines that show the anchors: ``around`` lines on each side, the kernel's head, the imports, and
+    for each name used in the anchors the last line before them that binds it. Short gaps are filled."""
     lines = split_lines(text).texts
     wanted: set[int] = set()
     names: set[str] = set()
@@ -177,13 +177,17 @@ def window(text: str, kernel: str, anchors: Sequence[Anchor], around: int = 10) 
     scope = next((s for s in scopes_of(parse_python(text)) if s.name == kernel), None)
     if scope is not None:
         wanted.update(range(scope.node.lineno, scope.node.body[0].lineno))
-    for number, line in enumerate(lines, 1):
+    nearest: dict[str, int] = {}
+    for number, line in enumerate(lines[: max(a.first for a in anchors) - 1], 1):
         bound = re.match(r"\s*(?:for\s+)?([A-Za-z_]\w*)\s*(?:=[^=]|in\b)", line)
-        if (bound and bound[1] in names) or re.match(r"(?:import|from)\s", line):
+        if bound and bound[1] in names:
+            nearest[bound[1]] = number
+        elif re.match(r"(?:import|from)\s", line):
             wanted.add(number)
+    wanted.update(nearest.values())
     ranges: list[tuple[int, int]] = []
     for number in sorted(wanted):
-        if ranges and number - ranges[-1][1] <= 3:
+        if ranges and number - ranges[-1][1] <= 2:
             ranges[-1] = (ranges[-1][0], number)
         else:
             ranges.append((number, number))

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.quantity import Quantity
+from accelopt_profiling.quantity import Known, Quantity
 
-#: How many lines of the kernel and how many quantities are told of.
-LINES_TOLD = 6
-QUANTITIES_TOLD = 12
+#: How many lines of the kernel, findings and quantities are told of, and how much of a finding.
+LINES_TOLD, FINDINGS_TOLD, QUANTITIES_TOLD = 5, 3, 12
+FINDING_CHARACTERS = 120
 
 
 def digest(measurement: KernelMeasurement) -> str:
-    """The kernel's cost as a Markdown list."""
+    """The kernel's cost as a Markdown list: its time and what limits it, its counters by how they are known, its
+    costly lines. Quantities of zero are left out."""
     latency = measurement.latency
     said = [f"- time: {number(Quantity(latency.us, latency.known, 'us', latency.low_us, latency.high_us))}"]
-    if measurement.percent_of_peak is not None:
-        said.append(f"- percent of peak: {measurement.percent_of_peak:.0f} % ({latency.known})")
-    if measurement.bound:
-        said.append(f"- limited by: {measurement.bound}")
-    for name, quantity in list(measurement.quantities.items())[:QUANTITIES_TOLD]:
-        said.append(f"- {name}: {number(quantity)}")
+    peak = measurement.percent_of_peak
+    if measurement.bound or peak is not None:
+        parts = [f"limited by {measurement.bound}"] if measurement.bound else []
+        parts += [f"{peak:.0f} % of peak ({latency.known})"] if peak is not None else []
+        said.append(f"- {', '.join(parts)}")
+    told = [(n, q) for n, q in measurement.quantities.items() if q.value][:QUANTITIES_TOLD]
+    for known in Known:
+        same = [f"{n} {q.value:.4g} {q.unit}".rstrip() for n, q in told if q.known is known]
+        if same:
+            said.append(f"- {known}: {', '.join(same)}")
     costly = sorted((c for c in measurement.lines if c.share), key=lambda c: -(c.share or 0.0))[:LINES_TOLD]
-    said += [f"- line {c.line}: {100 * (c.share or 0.0):.0f} % of what limits it; {c.text}" for c in costly]
-    said += [f"- line {f.line}: {f.message}" for f in measurement.findings[:LINES_TOLD]]
+    said += [f"- line {c.line}: {c.text or f'{100 * (c.share or 0.0):.0f}%'}" for c in costly]
+    said += [f"- line {f.line}: {_cut(f.message)}" for f in measurement.findings[:FINDINGS_TOLD]]
     return "\n".join(said)
 
 
@@ -32,3 +37,8 @@ def number(quantity: Quantity) -> str:
         return "not measured"
     interval = "" if quantity.low is None else f", {quantity.low:.4g} to {quantity.high:.4g}"
     return f"{quantity.value:.6g} {quantity.unit} ({quantity.known}{interval})".replace("  ", " ")
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= FINDING_CHARACTERS else line[: FINDING_CHARACTERS - 3].rstrip() + "..."

@@ -43,5 +43,10 @@ def marked_as(text: str, like: str) -> str:
     return "\n".join([text.rstrip(), *_marks(like)]) + "\n"
 
 
+def marks_of(text: str) -> str:
+    """All marks of the text, in their order; empty where it has none."""
+    return " ".join(_marks(text))
+
+
 def _marks(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.startswith((_BROKEN, _SAME))]

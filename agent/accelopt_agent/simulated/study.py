@@ -23,7 +23,9 @@ from accelopt_agent.simulated import marks
 from accelopt_agent.simulated.proposer import CallTokens, SimulatedProposer, Skill
 from accelopt_agent.simulated.world import World
 from accelopt_agent.strategies import strategy_named
+from accelopt_agent.texts import Texts
 from accelopt_agent.tools import CostUnknown
+from accelopt_profiling.kernels import Kernel
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,29 @@ class Outcome:
     calls: int
     reached: bool
     best_us: float
+
+
+class MarkedTexts(Texts):
+    """Reads texts with marks as those without, which are read once for all runs of a study."""
+
+    def __init__(self, base_text: str, kernel: str) -> None:
+        super().__init__(base_text, kernel)
+        self._prints: dict[str, tuple[str, str]] = {}
+        self._kernels: dict[str, Kernel | None] = {}
+
+    def fingerprints(self, text: str) -> tuple[str, str]:
+        plain = marks.plain(text)
+        if plain not in self._prints:
+            self._prints[plain] = super().fingerprints(plain)
+        file, rewrite = self._prints[plain]
+        said = marks.marks_of(text)
+        return (f"{file} {said}", f"{rewrite} {said}") if said else (file, rewrite)
+
+    def kernel(self, text: str) -> Kernel | None:
+        plain = marks.plain(text)  # marks stand after everything, so that the kernel's lines are the same
+        if plain not in self._kernels:
+            self._kernels[plain] = super().kernel(plain)
+        return self._kernels[plain]
 
 
 class SomeRules:
@@ -119,8 +144,10 @@ async def play(
     candidates: int,
     skill: Skill | None = None,
     tokens: CallTokens | None = None,
+    texts: MarkedTexts | None = None,
 ) -> Outcome:
-    """One run of ``contender`` until a right version takes ``goal_us`` or less, or ``candidates`` are tried."""
+    """One run of ``contender`` until a right version takes ``goal_us`` or less, or ``candidates`` are tried.
+    ``texts`` is shared by the runs on one subject."""
     random, subject = Random(f"{seed} {world.subject.name} {contender.name}"), world.subject
     base = (await world.baseline()).kernels[0]
     budget = Budget(candidates=candidates, seconds=None, tokens=None)
@@ -141,7 +168,7 @@ async def play(
     )  # fmt: skip
     search = KernelSearch(
         request, root, strategy, sources,
-        cost=world, gate=world, recorder=Recorder(None), meter=meter, run="study", host="simulated",
+        cost=world, gate=world, recorder=Recorder(None), meter=meter, run="study", host="simulated", texts=texts,
     )  # fmt: skip
     best, reached = base.latency.us or math.inf, False
     try:
