@@ -44,7 +44,7 @@ def nc_matmul(
         on_chip(machine, stationary, "stationary operand"),
         on_chip(machine, moving, "moving operand"),
     )
-    if perf_mode is not MatmulPerfMode.none:
+    if perf_mode not in (MatmulPerfMode.none, "none", None):
         machine.fault("unsupported", f"nc_matmul's perf_mode {perf_mode} is not emulated; leave it out.")
     if target.block.place.memory is not Memory.PSUM:
         machine.fault("unsupported", "nc_matmul writes to PSUM; allocate dst with buffer=nl.psum.")
