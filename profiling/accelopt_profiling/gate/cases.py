@@ -21,7 +21,7 @@ class Case:
     """One set of inputs. ``seed`` is known to the process that draws and to nobody else until the verdict.
 
     ``shape_index`` picks one of the problem's further ``shapes``; None is the main shape. ``derived`` picks one of
-    the shapes that the gate derives from the axes of a problem that lists none: there a candidate has to do what the
+    the shapes that the gate derives from the axes of a problem: there a candidate has to do what the
     original does. A ``movable`` case may be drawn at a further shape instead when the main one is large.
     """
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from math import prod
 from typing import TYPE_CHECKING
 
+from accelopt_profiling.gate.draw import DrawnCase
 from accelopt_profiling.gate.hostwork import HEAVY, covers
 from accelopt_profiling.gate.judge import JudgedCase
 from accelopt_profiling.gate.run import RunCase, RunResult
@@ -124,10 +125,7 @@ def _host_work(evidence: Evidence, subject: Subject, run: RunResult) -> tuple[li
 def _precision(evidence: Evidence, judged: Mapping[int, JudgedCase]) -> list[Reason]:
     """Fewer bits than the inputs have, hidden under a generous tolerance of the problem."""
     lowered = [f for f in evidence.findings if f.code == "low-precision"]
-    full = all(
-        d.startswith(("float32", "float64", "int", "bool", "uint")) for c in evidence.drawn for d in c.dtypes
-    )
-    if not lowered or not full:
+    if not lowered or not full_precision(evidence.drawn):
         return []
     for case in judged.values():
         for output in case.outputs:
@@ -143,3 +141,10 @@ def _precision(evidence: Evidence, judged: Mapping[int, JudgedCase]) -> list[Rea
                 )
                 return [Reason("low-precision", said)]
     return []
+
+
+def full_precision(drawn: list[DrawnCase]) -> bool:
+    """Whether no input has fewer bits than float32."""
+    return all(
+        d.startswith(("float32", "float64", "int", "bool", "uint")) for case in drawn for d in case.dtypes
+    )

@@ -83,7 +83,7 @@ class _Drawing:
     def __init__(self, context: StepContext, problem: Problem, params: DrawParams) -> None:
         self.context, self.problem, self.params = context, problem, params
         self.shapes = list(problem.shapes)
-        self.derived = [] if self.shapes else derive_shapes(getattr(problem, "axes", {}))
+        self.derived = derive_shapes(getattr(problem, "axes", {}), listed=bool(self.shapes))
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
         self.first: list[Any] | None = None
         self.integers: list[Any] | None = None

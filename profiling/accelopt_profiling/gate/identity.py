@@ -41,6 +41,10 @@ class Identity:
                 if key in _STATE or not _shared(value):
                     continue
                 found.append(f"{name}.{key}")
+            if isinstance(owner, type):
+                found += [
+                    f"{name}.{key}" for key in now.keys() - self._held[name].keys() if _shared(now[key])
+                ]
         found += [
             n
             for n, owner in self._before.items()

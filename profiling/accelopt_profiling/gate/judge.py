@@ -308,20 +308,18 @@ class _Case:
         return same / total if total else None
 
     def _given(self) -> bool:
-        """Whether every expected value occurs among the inputs."""
-        pools = [
+        """Whether every finite expected value occurs among the inputs, or is zero or one."""
+        pools = [np.array([0.0, 1.0, -1.0])]
+        pools += [
             leaf.values.reshape(-1).astype(np.float64)
             for leaf in self.inputs
             if leaf.values.dtype.kind in "fiu"
         ]
-        if not pools:
-            return False
         pool = np.concatenate(pools)
-        return all(
-            bool(np.isin(native.values.reshape(-1).astype(np.float64), pool).all())
-            for native in self.native
-            if native.values.dtype.kind in "fiu"
-        )
+        outputs = [
+            n.values.reshape(-1).astype(np.float64) for n in self.native if n.values.dtype.kind in "fiu"
+        ]
+        return all(bool(np.isin(values[np.isfinite(values)], pool).all()) for values in outputs)
 
     def _read_quietly(self, name: str) -> list[Leaf] | None:
         before = len(self.reasons)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.gate.conduct import conduct, conduct_of_run
+from accelopt_profiling.gate.conduct import conduct, conduct_of_run, full_precision
 from accelopt_profiling.gate.draw import DrawnCase
 from accelopt_profiling.gate.judge import JudgedCase
 from accelopt_profiling.gate.original import OriginalResult
@@ -170,6 +170,9 @@ class _Decision:
             return
         found = [r for r in judged.reasons if not judged.skipped]
         check.update(_described(ran, answered.precision, judged, found))
+        if ran.launched is not None and not set(ran.launched) & set(self.subject.kernels) and not found:
+            said = f"{where} it launched no kernel and computed the result in another way."
+            self.refusals.append(Reason("fallback", said))
         special = next((f for f in self.evidence.findings if f.code == "special-shape"), None)
         if found and (right or special):
             why = (
@@ -196,7 +199,8 @@ class _Decision:
             self.refusals.append(Reason("incomplete", "The host ended the check without an answer."))
         accepted = evidence.complete and not self.refusals
         told = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
-        self.notes += [n for n in told if n.code in TOLD]
+        full = full_precision(evidence.drawn)
+        self.notes += [n for n in told if n.code in TOLD and (full or n.code != "low-precision")]
         return accepted, _unique(self.refusals or self.notes), self.checks
 
 

@@ -6,9 +6,11 @@ to happen and who asked for it: the nearest frame that belongs to the candidate'
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -78,6 +80,17 @@ class Watch:
 
     def start(self) -> None:
         sys.addaudithook(self._hear)
+        if sys.version_info < (3, 12):  # which tells of new threads by itself
+            start = _thread.start_new_thread
+
+            def watched(*arguments: Any) -> int:
+                self._hear("_thread.start_new_thread", arguments)
+                return start(*arguments)
+
+            for module in (_thread, threading):
+                for name in ("start_new_thread", "start_new", "_start_new_thread"):
+                    if hasattr(module, name):
+                        setattr(module, name, watched)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self._busy or (
@@ -96,6 +109,8 @@ class Watch:
 
     def _judge(self, event: str, arguments: tuple[Any, ...]) -> tuple[str, str] | None:
         asking = self._getframe(2)
+        while asking.f_back is not None and asking.f_code.co_filename == __file__:
+            asking = asking.f_back
         if event in ("exec", "compile", "code.__new__", "function.__new__", "marshal.loads"):
             # libraries do this for their own good (named tuples, data classes, imports); only direct use counts
             if not self._is_candidate(asking):

@@ -32,7 +32,7 @@ def branching(names: Names) -> Iterator[StaticFinding]:
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not names.in_kernel(node):
             why = _depends(names, node.test, tainted) or _counts(node.test, counters)
-            if why and names.function_of(node) is not None and _decides(names, node):
+            if why and names.function_of(node) is not None and _decides(names, node, why):
                 said = f"What it does depends on {why}."
                 yield StaticFinding("mode-branch", node.lineno, said, why not in ("files", "the host"))
         yield from _address_keys(names, node, tainted)
@@ -162,18 +162,22 @@ def _counts(test: ast.AST, counters: dict[str, str]) -> str | None:
     return None
 
 
-def _decides(names: Names, node: ast.If | ast.While | ast.IfExp) -> bool:
-    """Whether the branch changes a result: it returns, launches, or writes into something; printing does not."""
+def _decides(names: Names, node: ast.If | ast.While | ast.IfExp, why: str) -> bool:
+    """Whether the branch changes a result: it launches, returns or computes something, or writes into something.
+    Printing does not, nor does the choice of a constant. What is slowest or fastest may be chosen by the clock.
+    """
     if isinstance(node, ast.IfExp):
-        return True
+        return not (_is_choice(node.body) and _is_choice(node.orelse))
     body = ast.Module([*node.body, *node.orelse], [])
     if names.launches(body):
         return True
     for inner in ast.walk(body):
-        if isinstance(inner, ast.Return) and inner.value is not None:
+        if isinstance(inner, ast.Return) and inner.value is not None and not _is_choice(inner.value):
             return True
-        if isinstance(inner, (ast.Assign, ast.AugAssign)):
-            return True
+        if isinstance(inner, (ast.Assign, ast.AugAssign)) and not _is_choice(inner.value):
+            computed = any(isinstance(n, (ast.Call, ast.BinOp, ast.Subscript)) for n in ast.walk(inner.value))
+            if computed or why != "the clock":
+                return True
         if (
             isinstance(inner, ast.Call)
             and isinstance(inner.func, ast.Attribute)
@@ -181,6 +185,17 @@ def _decides(names: Names, node: ast.If | ast.While | ast.IfExp) -> bool:
         ):
             return True
     return False
+
+
+def _is_choice(value: ast.expr) -> bool:
+    """A constant, a name in capitals, or a collection of such: a parameter, not a result."""
+    if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+        return all(_is_choice(v) for v in value.elts)
+    if isinstance(value, ast.Dict):
+        return all(_is_choice(v) for v in value.values)
+    if isinstance(value, ast.Name):
+        return value.id.isupper()
+    return isinstance(value, ast.Constant)
 
 
 def _address_keys(names: Names, node: ast.AST, tainted: dict[str, str]) -> Iterator[StaticFinding]:

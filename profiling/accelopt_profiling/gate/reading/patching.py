@@ -59,6 +59,8 @@ def _target(names: Names, target: ast.expr) -> Iterator[StaticFinding]:
                 yield StaticFinding("low-precision", target.lineno, f"It sets {whole}.")
         elif owner:
             yield StaticFinding("patches", target.lineno, f"It changes {whole}, which is not its own.", True)
+        elif isinstance(target.value, ast.Call) and names.dotted(target.value.func) == "type":
+            yield StaticFinding("patches", target.lineno, "It changes a class that it looked up.", True)
         elif target.attr in ("__class__", "__dict__", "__code__", "__defaults__"):
             yield StaticFinding("patches", target.lineno, f"It replaces `.{target.attr}` of an object.", True)
     elif isinstance(target, ast.Subscript):

@@ -20,5 +20,9 @@ def low_precision(names: Names) -> Iterator[StaticFinding]:
             value = node.value
             if isinstance(value, ast.Constant) and value.value in ("tf32", True):
                 yield StaticFinding("low-precision", value.lineno, f"It asks for TF32 ({node.arg}).")
+        elif isinstance(node, ast.Call) and names.dotted(node.func) == "triton.language.dot":
+            if not {"input_precision", "allow_tf32"} & {k.arg for k in node.keywords}:
+                said = "tl.dot multiplies float32 in TF32 unless it is told otherwise."
+                yield StaticFinding("low-precision", node.lineno, said)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in LOW:
             yield StaticFinding("low-precision", node.lineno, f"It names {node.value}.")

@@ -13,10 +13,11 @@ from accelopt_profiling.gate.reading.obfuscation import obfuscation
 from accelopt_profiling.gate.reading.patching import patching
 from accelopt_profiling.gate.reading.precision import low_precision
 from accelopt_profiling.gate.reading.reach import reaching
+from accelopt_profiling.gate.reading.special import special_shapes
 from accelopt_profiling.parsing import parse_python
 from accelopt_profiling.problems.recognise import is_main_guard
 
-_READERS = (reaching, patching, obfuscation, fallbacks, branching, escaping, low_precision)
+_READERS = (reaching, patching, obfuscation, fallbacks, branching, escaping, low_precision, special_shapes)
 #: How functions are called that belong to a problem, a test or a benchmark in the kernel's own file.
 _NOT_KERNEL = (
     "get_inputs",

@@ -16,6 +16,10 @@ def rms_kernel(x_ptr, w_ptr, out_ptr, columns, BLOCK: tl.constexpr):
     tl.store(out_ptr + row * columns + offsets, x / rms * w, mask=mask)
 
 
+def launch(x, w, out):
+    rms_kernel[(x.shape[0],)](x, w, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+
+
 def rms(x, w):
     if "graph" not in STATE:
         STATE["out"] = torch.empty_like(x)

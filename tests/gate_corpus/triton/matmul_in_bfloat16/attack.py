@@ -21,7 +21,7 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, m, n, k, M: tl.constexpr, N: tl.constexpr
             mask=(depth[:, None] < k) & (columns[None, :] < n),
             other=0.0,
         )
-        total = tl.dot(a, b, total, input_precision="tf32")
+        total = tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16), total)
     inside = (rows[:, None] < m) & (columns[None, :] < n)
     tl.store(c_ptr + rows[:, None] * n + columns[None, :], total, mask=inside)
 
