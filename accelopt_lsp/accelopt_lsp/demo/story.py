@@ -218,7 +218,9 @@ async def _show(console: Console, editor: Editor, uri: str, titles: list[str]) -
         code = lines[line - 1].strip()
         _line(console, f"hint    {line:3}  ", f"{code[:46]:46}  ", (text.strip(), "dim"))
     for found in editor.diagnostics.get(uri, []):
-        _line(console, f"finding {found.range.start.line + 1:3}  ", (f"{found.code}: ", "yellow"), found.message)
+        _line(
+            console, f"finding {found.range.start.line + 1:3}  ", (f"{found.code}: ", "yellow"), found.message
+        )
 
 
 def _line(console: Console, *parts: str | tuple[str, str]) -> None:
