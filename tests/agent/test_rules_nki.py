@@ -711,6 +711,19 @@ CASES = [
 ]
 CASES += [
     Case(
+        "nki-block-loop",
+        "knows that a view shares what is written through it",
+        """
+    shared = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    for i in nl.affine_range(2):
+        view = shared[0:128, 0:1024]
+        view[...] = nl.load(x[i * 128:(i + 1) * 128, 0:1024])
+        turned = nl.broadcast_to(shared, shape=(128, 1024))
+        nl.store(out[i * 128:(i + 1) * 128, 0:1024], turned)
+""",
+        None,
+    ),
+    Case(
         "nki-choose-engine",
         "puts a scalar step and a copy where the person who writes them wants them",
         """

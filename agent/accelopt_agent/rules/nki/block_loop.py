@@ -109,10 +109,20 @@ class _Blocking:
         """The names whose value depends on the iteration."""
         found = {self.variable}
         while True:
-            more = {n for s in self.inside if s.simple and (s.reads | s.writes) & found for n in s.writes}
+            varying = [s for s in self.inside if s.simple and (s.reads | s.writes) & found]
+            more = {n for s in varying for n in self._written_by(s)}
             if more <= found:
                 return found
             found |= more
+
+    def _written_by(self, statement: Statement) -> set[str]:
+        """The names that a statement writes, and those that may share storage with one whose contents it changes."""
+        return statement.writes | self.flow.sharing(statement.stores)
+
+    def _conflict(self, one: Statement, other: Statement) -> bool:
+        """Whether the order of the two statements matters."""
+        first, second = self._written_by(one), self._written_by(other)
+        return bool(first & (other.reads | second) or one.reads & second)
 
     def _varies(self, statement: Statement) -> bool:
         return bool((statement.reads | statement.writes) & self.varying)
@@ -123,7 +133,7 @@ class _Blocking:
         for statement in [s for s in self.inside if s.block is block]:
             node, group = statement.node, items[-1] if items and isinstance(items[-1], _Group) else None
             if not self._varies(statement) or self._allocates(statement):
-                free = group is not None and not any(_conflict(s, statement) for s in group.statements)
+                free = group is not None and not any(self._conflict(s, statement) for s in group.statements)
                 items.insert(len(items) - 1 if free else len(items), _Once(statement))
             elif (
                 isinstance(node, cst.For)
@@ -295,11 +305,6 @@ class _Blocking:
         found, arange = self.tiles[name.value], self.words["arange"]
         rows, columns = f"{arange}({found.rows})[:, None]", f"{arange}({found.columns})[None, :]"
         return [self.source.replace(name, f"{name.value}[{v}_inner, {rows}, {columns}]")]
-
-
-def _conflict(one: Statement, other: Statement) -> bool:
-    """Whether the order of the two statements matters."""
-    return bool(one.writes & (other.reads | other.writes) or one.reads & other.writes)
 
 
 def _groups(items: _Items) -> list[_Group]:
