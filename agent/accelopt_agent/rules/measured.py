@@ -21,7 +21,7 @@ The best rules one after the other, at most {steps} steps, none of them through 
 |---|---|---|---|---|---|
 {ways}
 
-The geometric mean over {count} tasks goes from {before:.1f} to {after:.1f} percent of peak.
+The geometric mean over these {count} tasks goes from {before:.1f} to {after:.1f} percent of peak.{missing}
 
 Each rule alone, as the change of the estimated time by the best of its first three rewrites; empty where it does not
 apply:
@@ -52,6 +52,7 @@ def section() -> str:
         ways="\n".join(_way(task) for task in tasks),
         count=len(tasks),
         before=_mean([task["percent"] for task in tasks]),
+        missing=_missing(found["missing"]),
         after=_mean([_end(task)[1] for task in tasks]),
         tasks=" | ".join(task["task"] for task in tasks),
         bars="|".join("---" for _ in tasks),
@@ -59,6 +60,10 @@ def section() -> str:
             f"| {rule} | {' | '.join(_change(task, rule) for task in tasks)} |" for rule in rules
         ),
     )
+
+
+def _missing(tasks: list[str]) -> str:
+    return f" Not run that day: {', '.join(tasks)}." if tasks else ""
 
 
 def _way(task: dict[str, Any]) -> str:
