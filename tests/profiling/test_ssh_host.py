@@ -1,6 +1,7 @@
 """The worker over a real sshd on the loopback: the good case, and each way in which a host cannot be reached."""
 
 import asyncio
+import contextlib
 import shutil
 import socket
 import sys
@@ -13,6 +14,7 @@ from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
 from accelopt_profiling.hosts.connection import WorkerConnection
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.ssh import SshHost
+from accelopt_profiling.profiler import ProfileRequest, profile
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,17 @@ async def test_a_job_runs_over_ssh_and_leaves_nothing_behind(host):
     assert list(Path("/tmp").glob("accelopt-worker-*"))
     await host.close()
     await until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
+
+
+@pytest.mark.parametrize("name", ["nki_silu.py", pytest.param("triton_softmax.py", marks=pytest.mark.slow)])
+async def test_a_kernel_is_profiled_there(host, name):
+    example = Path(__file__).parents[2] / "examples" / name
+    targets = {"nki": "trn2", "triton": "h100"}
+    request = ProfileRequest(example, example.read_text(), targets)
+    async with contextlib.aclosing(profile(host, request)) as growing:
+        measured = [measurement async for measurement in growing][-1]
+    assert [(k.host, k.correctness.status) for k in measured.kernels] == [("box", "passed")]
+    assert not [f for f in measured.findings if f.severity == "error"]
 
 
 async def test_user_code_fails_there_as_here(host):

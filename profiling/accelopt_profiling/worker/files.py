@@ -42,7 +42,7 @@ def keep_only(folder: Path) -> None:
     """Of all jobs' folders leave only ``folder`` to be seen, at the same path."""
     own = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
-        for other in folder.parent.parent.glob("accelopt-*-*"):
+        for other in folder.parent.parent.glob("accelopt-[0-9]*-*"):  # not the worker's own archive
             if other != folder.parent:
                 _hide(other)
         namespaces.mount_empty(str(folder.parent))
