@@ -115,6 +115,7 @@ def test_following_a_few_iterations_gives_the_time_of_all(
     assert len(quick.end) == len(full.end) == full.followed
     assert quick.followed < full.followed / 3
     assert quick.busy == full.busy
+    assert quick.total >= max(quick.busy.values())
 
 
 def test_the_cost_follows_the_program_not_the_iterations() -> None:
