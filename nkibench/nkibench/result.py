@@ -32,10 +32,11 @@ class Best:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """One task on one target. ``error`` is the largest relative L2 error over the gate's cases, ``cases`` their count.
+    """One task on one target.
 
-    ``peak_us`` is the least time by the published formulas, None for operators without one. ``published_ms`` is
-    what AccelOpt measured for its own baseline, another kernel. ``key`` tells what it is a result of.
+    ``error`` is the largest relative L2 error on the problem's own distribution, ``cases`` how many cases the gate ran.
+    ``peak_us`` is the least time by the published formulas, None for operators without one. ``published_ms`` is what
+    AccelOpt measured for its own baseline, another kernel. ``key`` tells what it is a result of.
     """
 
     task: str
