@@ -38,7 +38,7 @@ class Identity:
             for key, value in self._held[name].items():
                 if key in now and now[key] is value:
                     continue
-                if key in _STATE or not _shared(value):
+                if key in _STATE or not _shared(value) or _of_the_same_library(name, key, now.get(key)):
                     continue
                 found.append(f"{name}.{key}")
             if isinstance(owner, type):
@@ -51,6 +51,19 @@ class Identity:
             if isinstance(owner, ModuleType) and sys.modules.get(n) is not owner
         ]
         return sorted(set(found))
+
+
+def _of_the_same_library(owner: str, key: str, value: Any) -> bool:
+    """Whether a library replaced a function of its own by another of that name, as some do when they load a part."""
+    library = owner.split(".")[0]
+    module = getattr(value, "__module__", None)
+    return (
+        isinstance(module, str)
+        and module.split(".")[0] == library
+        and getattr(value, "__name__", None) == key
+        and sys.modules.get(module) is not None
+        and library != _OURS.rstrip(".")
+    )
 
 
 def _shared(value: Any) -> bool:

@@ -1,0 +1,63 @@
+"""``accelopt bench gate`` on a few cases of the corpus."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command import Command
+
+from accelopt_lsp.bench.gate import Judged, rows
+from accelopt_lsp.bench.gate_corpus import read_corpus
+
+CORPUS = Path(__file__).resolve().parents[1] / "gate_corpus"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["nki/decoy", "nki/cache_by_fingerprint", "nki/half_precision"])
+def test_a_case(accelopt: Command, home: Path, case: str) -> None:
+    ended = accelopt("bench", "gate", "--only", case, "--json")
+    found = ended.object
+    assert [c["accepted"] for c in found["cases"]] == [False, True], found["cases"]
+    assert all(c["right"] for c in found["cases"])
+    assert ended.code == 0
+
+
+def test_the_table_names_what_is_wrong() -> None:
+    judged = [
+        Judged("a", "attack.py", False, True, ["patches"]),
+        Judged("b", "attack.py", True, False),
+        Judged("c", "attack.py", False, False, ["timeout"]),
+        Judged("a", "honest.py", True, True, seconds=1.0),
+        Judged("b", "honest.py", False, False, ["patches"]),
+    ]
+    detection, reason, alarms, seconds = rows(judged)
+    assert not detection.met
+    assert "accepted: b" in detection.detail
+    assert not reason.met
+    assert "c (timeout)" in reason.detail
+    assert alarms.value == 1
+    assert "b (patches)" in alarms.detail
+    assert seconds.met
+    assert seconds.value == 1.0
+
+
+def test_a_corpus_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no case"):
+        read_corpus(tmp_path)
+    (tmp_path / "nki" / "a").mkdir(parents=True)
+    (tmp_path / "nki" / "a" / "case.json").write_text(json.dumps({"about": "x"}))
+    with pytest.raises(ValueError, match=r"case\.json"):
+        read_corpus(tmp_path)
+
+
+def test_every_case_is_whole() -> None:
+    cases = read_corpus(CORPUS)
+    assert len(cases) > 100
+    for case in cases:
+        assert case.problem.is_file(), case.name
+        assert (case.folder / "attack.py").read_text() != (case.folder / "honest.py").read_text(), case.name
+    covered = {trick for case in cases for trick in case.manifest.tricks}
+    # on a device only: native timers, sleeping in the warm-up, persisting cache lines, work in an untimed checker
+    assert set(range(1, 41)) - covered == {5, 7, 9, 10}
