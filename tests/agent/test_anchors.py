@@ -112,7 +112,7 @@ def test_what_is_shown_has_the_lines_and_the_names_they_use() -> None:
     assert "scale = 2" in shown
     assert "def k(x):" in shown
     assert "return 1" not in shown
-    assert numbered(FILE, 6, 7) == "  6     scale = 2\n  7     rows = 128"
+    assert numbered(FILE, 6, 7) == "6     scale = 2\n7     rows = 128"
 
 
 @given(st.text(alphabet="<>CHANGE 12\n\t#abc`=", max_size=200))

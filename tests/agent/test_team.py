@@ -63,7 +63,7 @@ async def test_the_planner_names_lines_and_the_coder_fills_them() -> None:
     texts, roles, asked = await proposed([PLAN, WIDE], node())
     assert texts == [TEXT.replace("time_us = 100", "time_us = 60").replace("wide = False", "wide = True")]
     assert roles == ["planner", "coder"]
-    assert "  7     time_us = 100" in said_to(asked[0])
+    assert "\n7     time_us = 100" in said_to(asked[0])
     assert "# <<< change 1\n    time_us = 100\n    wide = False\n# >>> change 1" in said_to(asked[1])
 
 

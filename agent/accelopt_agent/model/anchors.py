@@ -64,7 +64,7 @@ def anchors_of(plan: str, text: str) -> tuple[Anchor, ...]:
 def numbered(text: str, first: int = 1, last: int | None = None) -> str:
     """The lines ``first`` to ``last`` of ``text``, each with its number in the file."""
     lines = split_lines(text).texts[first - 1 : last]
-    return "\n".join(f"{number:3} {line}".rstrip() for number, line in enumerate(lines, first))
+    return "\n".join(f"{number} {line}".rstrip() for number, line in enumerate(lines, first))
 
 
 def anchored(text: str, anchors: Sequence[Anchor], first: int = 1, last: int | None = None) -> str:
