@@ -21,7 +21,7 @@ The best rules one after the other, at most {steps} steps, none of them through 
 |---|---|---|---|---|---|
 {ways}
 
-The geometric mean over these {count} tasks goes from {before:.1f} to {after:.1f} percent of peak.{missing}
+The geometric mean over these {count} tasks goes from {before:.1f} to {after:.1f} percent of peak.{missing} {note}
 
 Each rule alone, as the change of the estimated time by the best of its first three rewrites; empty where it does not
 apply:
@@ -53,6 +53,7 @@ def section() -> str:
         count=len(tasks),
         before=_mean([task["percent"] for task in tasks]),
         missing=_missing(found["missing"]),
+        note=found["note"],
         after=_mean([_end(task)[1] for task in tasks]),
         tasks=" | ".join(task["task"] for task in tasks),
         bars="|".join("---" for _ in tasks),
