@@ -163,7 +163,7 @@ def test_limits(checker: Checker, name: str, code: str, limits: Limits) -> None:
 def test_a_receipt_says_what_was_checked(checker: Checker) -> None:
     _, receipt = checker.numpy(ORIGINAL, PROBLEM, ORIGINAL)
     _, again = checker.numpy(ORIGINAL, PROBLEM, ORIGINAL)
-    distributions = [check["distribution"] for check in receipt.body["checks"]]
+    distributions = [c["distribution"] for c in receipt.body["checks"] if "derived" not in c["case"]]
     assert distributions == [
         *["original"] * 4,
         "large",
