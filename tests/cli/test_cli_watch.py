@@ -8,6 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from nki_kernels import FASTER, SILU, WRONG
 
 from accelopt_lsp.cli.watch import Watcher
@@ -91,6 +92,13 @@ async def test_a_watch_follows_what_is_saved(home: Path) -> None:
         await asyncio.gather(watching, return_exceptions=True)
 
 
+@pytest.fixture
+def seen_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps that may write to the test's folder, under the process ids that the test sees."""
+    monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
+
+
+@pytest.mark.usefixtures("seen_from_outside")
 async def test_a_save_during_a_profile_starts_over(home: Path) -> None:
     folder = home / "kernels"
     folder.mkdir()
@@ -108,6 +116,7 @@ async def test_a_save_during_a_profile_starts_over(home: Path) -> None:
         await asyncio.gather(watching, return_exceptions=True)
 
 
+@pytest.mark.usefixtures("seen_from_outside")
 async def test_an_interrupted_command_leaves_no_process(home: Path) -> None:
     mark = home / "started"
     (home / "silu.py").write_text(endless(mark))
