@@ -16,7 +16,7 @@ from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.hosts.rerun import Rerunning
 from accelopt_profiling.jobs import Job, Limits, Source, Step
-from accelopt_profiling.worker.sources import remove_stale_folders
+from accelopt_profiling.worker.sources import pid_space, remove_stale_folders
 
 
 def job(text: str, seconds: float = 20.0, background: bool = False, **limits: int) -> Job:
@@ -229,12 +229,15 @@ async def test_what_is_left_of_workers_that_are_gone_is_removed(tmp_path, monkey
     for name in (
         f"accelopt-{ended.pid}-a",
         f"accelopt-worker-{ended.pid}-b",
+        f"accelopt-{ended.pid}-{pid_space()}-e",
+        f"accelopt-{ended.pid}-{pid_space() + 1}-f",
         f"accelopt-{os.getpid()}-c",
         "accelopt-x-d",
     ):
         (tmp_path / name).mkdir()
     remove_stale_folders()
-    assert {f.name for f in tmp_path.iterdir()} == {f"accelopt-{os.getpid()}-c", "accelopt-x-d"}
+    kept = {f"accelopt-{os.getpid()}-c", "accelopt-x-d", f"accelopt-{ended.pid}-{pid_space() + 1}-f"}
+    assert {f.name for f in tmp_path.iterdir()} == kept
 
 
 async def test_background_jobs_wait_for_a_core_and_all_get_answers(host):

@@ -32,7 +32,8 @@ size = b''
 while not size.endswith(b'\\n'): size += read(1)
 archive = read(int(size))
 try:
-    folder = tempfile.mkdtemp(prefix='accelopt-worker-%d-' % os.getpid())
+    space = os.path.exists('/proc/self/ns/pid') and os.stat('/proc/self/ns/pid').st_ino
+    folder = tempfile.mkdtemp(prefix='accelopt-worker-%d-%d-' % (os.getpid(), space))
     path = os.path.join(folder, 'worker.zip')
     with open(path, 'wb') as f: f.write(archive)
 except OSError as error:

@@ -28,12 +28,23 @@ def write_sources(root: Path, files: Mapping[str, str]) -> None:
 
 
 def remove_stale_folders() -> None:
-    """Remove what workers of this user that are gone left behind: ``accelopt-PID-...``, ``accelopt-worker-PID-...``."""
+    """Remove what workers of this user that are gone left behind: ``accelopt-PID-SPACE-...``, and the same with
+    ``worker-``. A worker of another PID namespace (a container that shares the folder) may well be alive."""
     for folder in Path(tempfile.gettempdir()).glob("accelopt-*-*"):
-        match = re.match(r"accelopt-(?:worker-)?(\d+)-", folder.name)
+        match = re.match(r"accelopt-(?:worker-)?(\d+)-(?:(\d+)-)?", folder.name)
+        if match and match.group(2) not in (None, str(pid_space())):
+            continue
         with contextlib.suppress(OSError):  # another worker removes the same
             if match and _gone(match.group(1)) and folder.stat().st_uid == os.getuid():
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def pid_space() -> int:
+    """What tells this process's PID namespace from others; 0 where the system has none."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
 
 
 def _gone(pid: str) -> bool:

@@ -28,7 +28,7 @@ from accelopt_profiling.worker.hello import hello
 from accelopt_profiling.worker.janitor import leave_a_janitor
 from accelopt_profiling.worker.parent import Ended, Started, WarmParent
 from accelopt_profiling.worker.running import RunningStep
-from accelopt_profiling.worker.sources import remove_stale_folders, write_sources
+from accelopt_profiling.worker.sources import pid_space, remove_stale_folders, write_sources
 
 #: How often another worker's lock of the devices is tried again, in seconds.
 _DEVICE_PATIENCE = 0.02
@@ -57,7 +57,7 @@ class Supervisor:
         self._lock = DeviceLock()
         self._for_device: deque[_RunningJob] = deque()  # jobs whose step waits for the lock of the devices
         remove_stale_folders()
-        self._base = Path(tempfile.mkdtemp(prefix=f"accelopt-{os.getpid()}-"))
+        self._base = Path(tempfile.mkdtemp(prefix=f"accelopt-{os.getpid()}-{pid_space()}-"))
         leave_a_janitor(self._base)
         self._isolation = isolation()
         self._places = max(1, (os.cpu_count() or 2) - 1)
