@@ -34,7 +34,7 @@ async def test_save_see_accept_remember(real: Editor, environment: dict[str, str
     uri = real.open(path, text)
     first = await real.title(uri, "us on trn1")
     assert first.startswith("est. ")
-    await real.title(uri, "memory bound")
+    await real.title(uri, " bound")
 
     await real.execute("optimize", uri)
     await real.message("candidates tried")

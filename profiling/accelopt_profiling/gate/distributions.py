@@ -18,7 +18,8 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
     """The inputs in ``distribution``, and whether anything changed. Lists and tuples are changed inside.
 
     "large" is three times the original, "small" a hundredth, "negated" its negative, "rows" gives each row of
-    the last axis one constant value and one row in seven zeros, "integers" draws from -2..2 (0..2 where
+    the last axis one constant value and one row in seven zeros, all of one sign (of mixed signs a sum over rows can
+    cancel by chance, and what is left of it says nothing about how exact a kernel is), "integers" draws from -2..2 (0..2 where
     nothing is negative), on which sums and products are exact in every format, "shuffled" moves the elements
     about, and so does "moved", except for the first and last quarter.
     """
@@ -71,7 +72,9 @@ class _State:
             scaled: Array = array * factor
             return scaled
         if self.distribution == "rows":
-            changed: Array = np.broadcast_to(array[..., :1], array.shape).copy()
+            first = array[..., :1]
+            sign = -1.0 if first.size and first.reshape(-1)[0] < 0 else 1.0
+            changed: Array = np.broadcast_to(sign * np.abs(first), array.shape).copy()
             changed.reshape(-1, changed.shape[-1])[3::7] = 0.0
             return changed
         if self.distribution == "integers":
