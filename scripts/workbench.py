@@ -50,8 +50,10 @@ class Workbench:
         chosen = {**SETTINGS, "accelopt.interpreter": sys.executable, **(settings or {})}
         (data / "user/User/settings.json").write_text(json.dumps(chosen, indent=1))
         # The web workbench reads its user settings from the server's data folder.
-        (data / "server/data/User").mkdir(parents=True, exist_ok=True)
-        shutil.copy(data / "user/User/settings.json", data / "server/data/User/settings.json")
+        # What names a program of this machine counts in the machine's own settings.
+        for place in ("User", "Machine"):
+            (data / "server/data" / place).mkdir(parents=True, exist_ok=True)
+            shutil.copy(data / "user/User/settings.json", data / "server/data" / place / "settings.json")
 
     def install_extension(self, vsix: Path = VSIX) -> None:
         self._run_to_end("--install-extension", str(vsix), "--force")
