@@ -20,7 +20,8 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
     "large" is three times the original, "small" a hundredth, "negated" its negative, "rows" gives each row of
     the last axis one constant value and one row in seven zeros, all of one sign (of mixed signs a sum over rows can
     cancel by chance, and what is left of it says nothing about how exact a kernel is), "integers"
-    draws from -2..2 (0..2 where nothing is negative), on which sums and products are exact in every format, "shuffled" moves the elements
+    draws from -2..2 (0..2 where nothing is negative), on which sums and products are exact in every format,
+    "shuffled" moves the elements
     about, and so does "moved", except for the first and last quarter.
     """
     generator = np.random.default_rng(seed)
