@@ -77,7 +77,7 @@ def repeated(match: Match, node: Node) -> Candidate | None:
             done.append((step, choice.summary))
     if not done:
         return None
-    summary = f"{'; then: '.join(s for _, s in done)} (as in an accepted change of {pair.kernel})"
+    summary = f"{'; then: '.join(s.rstrip('.') for _, s in done)} (as in an accepted change of {pair.kernel})"
     return Candidate(
         kernel.name, text, f"memory:{pair.id}", summary, expects, tuple(step for step, _ in done)
     )
