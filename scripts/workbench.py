@@ -8,7 +8,6 @@ import argparse
 import contextlib
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -46,14 +45,15 @@ class Workbench:
         self._environment = {**os.environ, "EXTENSIONS_GALLERY": "{}", **(environment or {})}
         self._log = data / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
-        (data / "user/User").mkdir(parents=True, exist_ok=True)
-        chosen = {**SETTINGS, "accelopt.interpreter": sys.executable, **(settings or {})}
-        (data / "user/User/settings.json").write_text(json.dumps(chosen, indent=1))
-        # The web workbench reads its user settings from the server's data folder.
-        # What names a program of this machine counts in the machine's own settings.
-        for place in ("User", "Machine"):
-            (data / "server/data" / place).mkdir(parents=True, exist_ok=True)
-            shutil.copy(data / "user/User/settings.json", data / "server/data" / place / "settings.json")
+        # A setting that names a program counts in the machine's own settings: in a window with a server, VS Code
+        # takes no such setting from the user's file (and drops one read early, as soon as it knows of the server).
+        chosen = {
+            "User": {**SETTINGS, **(settings or {})},
+            "Machine": {"accelopt.interpreter": sys.executable},
+        }
+        for place, values in chosen.items():
+            (data / "user" / place).mkdir(parents=True, exist_ok=True)
+            (data / "user" / place / "settings.json").write_text(json.dumps(values, indent=1))
 
     def install_extension(self, vsix: Path = VSIX) -> None:
         self._run_to_end("--install-extension", str(vsix), "--force")

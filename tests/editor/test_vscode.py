@@ -44,6 +44,25 @@ def test_save_profile_optimize_accept(tmp_path):
     assert seen["outside"] == [], "the workbench asked for something outside this machine"
 
 
+def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    shutil.copy(ROOT / "examples/nki_silu.py", workspace)
+    workbench = Workbench(
+        tmp_path / "data", workspace, trust_everything=False,
+        environment={"ACCELOPT_DB": str(tmp_path / "memory.db")},
+    )  # fmt: skip
+    workbench.install_extension()
+    workbench.start()
+    try:
+        seen = drive(workbench.url, "restricted.mjs")
+    finally:
+        workbench.stop()
+    assert "not trusted" in seen["lens"]
+    assert seen["afterSave"] == seen["lens"]
+    assert "est." in seen["trusted"]
+
+
 def drive(url: str, steps: str) -> dict[str, object]:
     environment = {**os.environ, "PLAYWRIGHT": str(ROOT / ".tools/playwright")}
     command = [str(NODE), str(Path(__file__).parent / "vscode" / steps), url, str(OUT)]

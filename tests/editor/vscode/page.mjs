@@ -32,6 +32,7 @@ export async function drive(url, shots, steps) {
   } catch (error) {
     failure = error;
     seen.error = String(error);
+    seen.status = await page.locator('.statusbar-item', { hasText: 'AccelOpt' }).allTextContents().catch(() => []);
     await shot('failure').catch(() => {});
   }
   await browser.close();
