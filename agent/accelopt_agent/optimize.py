@@ -17,7 +17,7 @@ from accelopt_agent.profiled import HostGate, ProfiledCost
 from accelopt_agent.proposer import Proposer, RuleProposer
 from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.resume import Remembered, remembered
+from accelopt_agent.resume import BASELINE, Remembered, remembered
 from accelopt_agent.search import KernelSearch
 from accelopt_agent.strategies import strategy_named
 from accelopt_agent.tools import CostModel, CostUnknown, Gate, ToolLost
@@ -140,7 +140,9 @@ async def _all_kernels(
         if measurement is None or measurement.latency.us is None:
             yield ProgressText(f"{kernel.name} cannot be optimized: {_why_unknown(baseline, measurement)}")
             continue
-        await recorder.event("baseline", {"kernel": kernel.name, "latency": measurement.latency})
+        await recorder.event(
+            BASELINE, {"kernel": kernel.name, "latency": measurement.latency, "measurement": measurement}
+        )
         yield BaselineMeasured(kernel.name, measurement)
         if measurement.correctness.status == "failed":
             why = measurement.correctness.detail or "its result is wrong"

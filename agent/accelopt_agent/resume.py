@@ -16,6 +16,9 @@ from accelopt_profiling.plain import from_plain
 TRIED, JUDGED, ANSWERED = "candidate tried", "candidate judged", "answered"
 JUDGED_KEY = "judged "
 
+#: The kind of event that holds what was known of the original.
+BASELINE = "baseline"
+
 
 def answer_key(fingerprint: str, proposer: str, count: int) -> str:
     """The key of the ``count``-th answer of ``proposer`` about the rewrite ``fingerprint``."""

@@ -9,7 +9,7 @@ import pytest
 from command import Command
 from nki_kernels import SILU
 
-from accelopt_lsp.asking import model_of
+from accelopt_lsp.asking import model_of, team_of
 from accelopt_lsp.cli.tables import print_ledger
 from accelopt_lsp.cli.terminal import out
 from accelopt_lsp.settings.load import load_settings
@@ -69,6 +69,32 @@ def test_prices_and_what_is_shown_come_from_the_settings(capsys: pytest.CaptureF
     assert unpriced.money(10, 10) is None
     print_ledger(out(), [])
     assert "all" in capsys.readouterr().out
+
+
+def test_each_role_has_its_own_model_and_temperature() -> None:
+    flags = {
+        "model.base_url": "http://localhost/v1", "model.model": "m", "model.temperature": 0.5,
+        "model.planner.model": "thinker", "model.coder.temperature": 0.1,
+    }  # fmt: skip
+    team = team_of(load_settings(flags=flags))
+    assert team is not None
+    assert (team.planner.model, team.planner.temperature) == ("thinker", 0.5)
+    assert (team.coder.model, team.coder.temperature) == ("m", 0.1)
+    assert team.debugger == team.summarizer == model_of(load_settings(flags=flags))
+    assert team.models == "thinker, m"
+    wrong = load_settings(flags={"model.planner.temperature": 7.0, "model.coder.modle": "x"})
+    assert {(c.name, c.message) for c in wrong.complaints} == {
+        ("model.planner.temperature", "must be at most 2, not 7."),
+        ("model.coder.modle", "is no setting; did you mean `model.coder.model`?"),
+    }
+
+
+def test_instructions_need_a_model(accelopt: Command, home: Path) -> None:
+    (home / "silu.py").write_text(SILU)
+    for flags, why in ((["--no-model"], "--no-model was given"), ([], "set model.base_url")):
+        ended = accelopt("optimize", "silu.py", "--instructions", "keep the tiles", *flags)
+        assert ended.code == 2
+        assert why in ended.err
 
 
 def test_no_keyring_is_said_with_what_to_do_instead(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accelopt_agent.events import BaselineMeasured, CandidateTried, Finished, SuggestionFound
-from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.model.team import Team
 from accelopt_agent.optimize import optimize
 from accelopt_agent.profiled import HostGate
 from accelopt_agent.request import Budget, OptimizeRequest
@@ -34,12 +34,12 @@ class SetPlan:
     limits: Limits
     budget: Budget | None = None
     memory: Memory | None = None
-    model: ModelSettings | None = None
+    team: Team | None = None
 
     @property
     def options(self) -> str:
         """What a result depends on besides the kernel and its problem."""
-        asked = "" if self.budget is None else f"{self.budget} {self.model.model if self.model else 'rules'}"
+        asked = "" if self.budget is None else f"{self.budget} {self.team.models if self.team else 'rules'}"
         return f"{self.target} {asked}"
 
 
@@ -124,7 +124,7 @@ async def _searched(host: Host, result: SetResult, request: OptimizeRequest, pla
     """The result with the fastest version that a search proved."""
     best: Suggestion | None = None
     baseline, tried, money = result.latency, 0, None
-    async with aclosing(optimize(request, host, plan.memory, model=plan.model)) as events:
+    async with aclosing(optimize(request, host, plan.memory, model=plan.team)) as events:
         async for event in events:
             if isinstance(event, BaselineMeasured):
                 baseline = event.measurement.latency

@@ -116,21 +116,19 @@ def _subjects(data: Path | None, names: list[str], dialect: str) -> Subjects:
 def _searching(settings: Settings, folder: Path, budget: str, ask_model: bool) -> tuple[Searching, Any]:
     """How to search, and its memory: a file of the run's own, so that it starts from nothing but rules."""
     from accelopt_agent.optimize import optimize
-    from accelopt_lsp.asking import model_to_ask
+    from accelopt_lsp.asking import team_to_ask
     from accelopt_lsp.cli.optimize import budget_of
     from accelopt_memory.memory import Memory
     from nkibench.searching import Searching
 
     untimed = replace(settings, search=replace(settings.search, minutes=math.inf))
     limits = budget_of(untimed, budget)
-    model, why_not = model_to_ask(settings, Path.cwd() / "tasks") if ask_model else (None, "")
+    team, why_not = team_to_ask(settings, Path.cwd() / "tasks") if ask_model else (None, "")
     if why_not:
         say(why_not)
     memory = Memory.open(folder / "memory.db")
-    named = f"rules and {model.model}" if model is not None else "rules"
-    return Searching(
-        limits, lambda request, host: optimize(request, host, memory, model=model), named
-    ), memory
+    named = f"rules and {team.models}" if team is not None else "rules"
+    return Searching(limits, lambda request, host: optimize(request, host, memory, model=team), named), memory
 
 
 async def _run(settings: Settings, subjects: Subjects, plan: Plan, folder: Path) -> list[TaskResult]:

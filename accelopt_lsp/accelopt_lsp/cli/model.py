@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.asking import model_of, workspace_of
+from accelopt_lsp.asking import team_of, workspace_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.opening import settings_for
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json, printable, say
 
 if TYPE_CHECKING:
-    from accelopt_agent.model.settings import ModelSettings
+    from accelopt_agent.model.team import Team
 
 
 @click.group(invoke_without_command=True)
@@ -30,13 +30,13 @@ def model(context: click.Context, as_json: bool) -> int:
     from accelopt_agent.model.consent import Consents, stays_here, what_is_sent
 
     found, workspace = _configured()
-    missing = Consents().missing(found, workspace)
-    sent = what_is_sent(found.share)
+    missing = Consents().missing(found.planner, workspace)
+    sent = what_is_sent(found.planner.share)
     if as_json:
         print_json(
             {
-                "model": found.model, "address": found.base_url, "workspace": str(workspace), "sent": sent,
-                "agreed": missing is None, "stays_here": stays_here(found.base_url),
+                "model": found.planner.model, "models": found.models, "address": found.planner.base_url,
+                "workspace": str(workspace), "sent": sent, "agreed": missing is None, "stays_here": stays_here(found.planner.base_url),
             }
         )  # fmt: skip
         return Exit.DONE if missing is None else Exit.NO
@@ -44,7 +44,7 @@ def model(context: click.Context, as_json: bool) -> int:
     if missing is not None:
         say("Not agreed to: the model is not asked. `accelopt model agree` agrees.")
         return Exit.NO
-    here = stays_here(found.base_url)
+    here = stays_here(found.planner.base_url)
     click.echo("The address is this machine: nothing leaves it." if here else "Agreed to.")
     return Exit.DONE
 
@@ -58,7 +58,7 @@ def agree() -> None:
     print_disclosure(found, workspace)
     consents = Consents()
     try:
-        consents.give(asked_for(found, workspace))
+        consents.give(asked_for(found.planner, workspace))
     except OSError as error:
         raise CommandFailed(
             Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."
@@ -74,7 +74,7 @@ def withdraw() -> int:
     found, workspace = _configured()
     consents = Consents()
     try:
-        withdrawn = consents.withdraw(asked_for(found, workspace))
+        withdrawn = consents.withdraw(asked_for(found.planner, workspace))
     except OSError as error:
         raise CommandFailed(
             Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."
@@ -89,30 +89,31 @@ def key() -> None:
     from accelopt_agent.model.keys import keep_key
 
     found, _ = _configured()
-    typed = click.prompt(f"Key for {found.base_url}", hide_input=True, err=True).strip()
+    typed = click.prompt(f"Key for {found.planner.base_url}", hide_input=True, err=True).strip()
     if not typed:
         raise wrong_input("The key is empty; nothing was kept.")
-    if not keep_key(found.base_url, typed):
-        why = f"This system has no keyring that can be used; set {found.key_variable} in the environment instead."
+    if not keep_key(found.planner.base_url, typed):
+        why = f"This system has no keyring that can be used; set {found.planner.key_variable} in the environment instead."
         raise CommandFailed(Exit.UNAVAILABLE, why)
     click.echo("Kept in the system keyring.")
 
 
-def print_disclosure(found: ModelSettings, workspace: Path) -> None:
+def print_disclosure(team: Team, workspace: Path) -> None:
     """Say what is sent where, on standard error."""
     from accelopt_agent.model.consent import what_is_sent
 
-    say(f"The model {found.model} at {found.base_url} is sent, for kernels below {workspace}:")
-    for part in what_is_sent(found.share):
+    asked = team.planner
+    say(f"The model {team.models} at {asked.base_url} is sent, for kernels below {workspace}:")
+    for part in what_is_sent(asked.share):
         say(f"  - {part}")
-    if found.share == "file":
+    if asked.share == "file":
         say('`model.share = "kernel"` in your settings limits this to the kernel and the digest.')
 
 
-def _configured() -> tuple[ModelSettings, Path]:
+def _configured() -> tuple[Team, Path]:
     here = Path.cwd()
     settings = settings_for(here)
-    found = model_of(settings)
+    found = team_of(settings)
     if found is None:
         why = "No model is configured; set model.base_url and model.model in your settings."
         raise CommandFailed(Exit.NO, printable(why))

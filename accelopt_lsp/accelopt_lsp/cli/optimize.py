@@ -20,7 +20,7 @@ from accelopt_lsp.cli.terminal import err, out, print_json, say
 
 if TYPE_CHECKING:
     from accelopt_agent.events import Event, ModelCall
-    from accelopt_agent.model.settings import ModelSettings
+    from accelopt_agent.model.team import Team
     from accelopt_agent.request import Budget, OptimizeRequest
     from accelopt_agent.suggestion import Suggestion
     from accelopt_lsp.settings.load import Settings
@@ -59,6 +59,12 @@ _BUDGET = {
     type=click.Choice(("hybrid", "beam", "tree", "sampling", "reflexion")),
     help="How to choose what to try next; the setting search.strategy otherwise.",
 )
+@click.option(
+    "--instructions",
+    default="",
+    metavar="TEXT",
+    help="A sentence for the model: what to try, or to leave alone.",
+)
 @json_option
 def optimize(
     file: Path,
@@ -70,6 +76,7 @@ def optimize(
     budget: str | None,
     resume: bool,
     strategy: str | None,
+    instructions: str,
     as_json: bool,
 ) -> int:
     """Search for faster versions of the kernels of FILE. Only what passes the gate is printed.
@@ -78,9 +85,20 @@ def optimize(
     """
     settings = settings_for(file, {"problem": problem, "host": host, "search.strategy": strategy})
     limits = budget_of(settings, budget)
-    request = replace(_request(file, settings, kernel, target, limits), resume=resume)
-    model = None if no_model else _model(settings, file, may_ask=not as_json and sys.stdin.isatty())
-    search = asyncio.run(_search(settings, request, model))
+    request = replace(
+        _request(file, settings, kernel, target, limits), resume=resume, instructions=instructions.strip()
+    )
+    team = None if no_model else _team(settings, file, may_ask=not as_json and sys.stdin.isatty())
+    if instructions and team is None:
+        why = (
+            "--no-model was given"
+            if no_model
+            else "see above"
+            if settings.model.configured
+            else "set model.base_url and model.model"
+        )
+        raise wrong_input(f"Instructions are for a model, and none is asked: {why}.")
+    search = asyncio.run(_search(settings, request, team))
     if search.run is None:
         raise CommandFailed(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")
     best_first = sorted(search.suggestions, key=lambda s: -s.speedup.value)
@@ -148,7 +166,7 @@ class _Search:
             self.calls = event.calls
 
 
-async def _search(settings: Settings, request: OptimizeRequest, model: ModelSettings | None) -> _Search:
+async def _search(settings: Settings, request: OptimizeRequest, team: Team | None) -> _Search:
     from accelopt_agent.optimize import optimize as run_search
 
     host = open_host(settings)
@@ -156,7 +174,7 @@ async def _search(settings: Settings, request: OptimizeRequest, model: ModelSett
     search = _Search()
     try:
         await host.facts()  # a host that cannot be reached ends the command before the search begins
-        events = run_search(request, host, memory, model=model)
+        events = run_search(request, host, memory, model=team)
         async with aclosing(events) as told:
             async for event in told:
                 search.take(event)
@@ -179,14 +197,14 @@ def _memory(settings: Settings) -> Memory | None:
         return None
 
 
-def _model(settings: Settings, file: Path, *, may_ask: bool) -> ModelSettings | None:
-    """The model to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a person is there."""
-    from accelopt_lsp.asking import model_to_ask, workspace_of
+def _team(settings: Settings, file: Path, *, may_ask: bool) -> Team | None:
+    """The team to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a person is there."""
+    from accelopt_lsp.asking import team_of, team_to_ask, workspace_of
 
-    found, why_not = model_to_ask(settings, file)
+    found, why_not = team_to_ask(settings, file)
     if found is not None or not why_not:
         return found
-    wanted = model_of(settings)
+    wanted = team_of(settings)
     if not may_ask or wanted is None:
         say(why_not)
         return None
@@ -199,7 +217,7 @@ def _model(settings: Settings, file: Path, *, may_ask: bool) -> ModelSettings | 
         say("The search goes on without the model.")
         return None
     try:
-        Consents().give(asked_for(wanted, workspace))
+        Consents().give(asked_for(wanted.planner, workspace))
     except OSError as error:
         say(f"This is not remembered: {error.strerror}.")
     return wanted

@@ -77,12 +77,12 @@ async def _run(
     target: str | None,
 ) -> list[SetResult]:  # fmt: skip
     from accelopt_agent.tools import ToolLost
-    from accelopt_lsp.asking import model_to_ask
+    from accelopt_lsp.asking import team_to_ask
     from accelopt_lsp.bench.running_sets import SetPlan, run_set
     from accelopt_lsp.cli.optimize import budget_of
     from accelopt_memory.memory import Memory
 
-    model, why_not = (None, "") if no_model or not optimize else model_to_ask(settings, Path.cwd() / "set")
+    team, why_not = (None, "") if no_model or not optimize else team_to_ask(settings, Path.cwd() / "set")
     if why_not:
         say(why_not)
     results: list[SetResult] = []
@@ -93,7 +93,7 @@ async def _run(
         memory = Memory.open(folder / "memory.db") if optimize else None
         limits = budget_of(settings, budget) if optimize else None
         where = targets_for(settings, target)["triton"]
-        plan = SetPlan(where, folder.resolve(), settings.job_limits, limits, memory, model)
+        plan = SetPlan(where, folder.resolve(), settings.job_limits, limits, memory, team)
         async with aclosing(run_set(host, tasks, plan)) as told:
             async for result in told:
                 results.append(result)

@@ -23,7 +23,7 @@ from accelopt_agent.events import (
     SuggestionFound,
 )
 from accelopt_agent.suggestion import Suggestion
-from accelopt_lsp.asking import model_to_ask
+from accelopt_lsp.asking import team_to_ask
 from accelopt_lsp.cli.opening import host_named
 from accelopt_lsp.server.backend import (
     BackendProblem,
@@ -124,7 +124,7 @@ class Rooms:
             strategy=settings.search.strategy,
             instructions=instructions,
         )
-        model, not_asked = await asyncio.to_thread(model_to_ask, settings, Path(file.path))
+        model, not_asked = await asyncio.to_thread(team_to_ask, settings, Path(file.path))
         if instructions and model is None:
             why = not_asked or "none is configured; set `model.base_url` and `model.model`"
             raise BackendProblem(f"Instructions are for a model, and no model is asked: {why}")

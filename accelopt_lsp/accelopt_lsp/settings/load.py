@@ -43,6 +43,14 @@ class HostSettings:
 
 
 @dataclass(frozen=True)
+class RoleSettings:
+    """What a role of the team does otherwise than the others: an empty ``model`` and no ``temperature`` are theirs."""
+
+    model: str
+    temperature: float | None
+
+
+@dataclass(frozen=True)
 class ModelSettings:
     base_url: str
     model: str
@@ -53,6 +61,11 @@ class ModelSettings:
     price_in: float
     price_out: float
     price_cached: float
+    temperature: float | None
+    planner: RoleSettings
+    coder: RoleSettings
+    debugger: RoleSettings
+    summarizer: RoleSettings
 
     @property
     def configured(self) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from accelopt_agent.model.answer import Answer, Reading, Unusable, whole
 from accelopt_agent.model.keys import api_key, without_key
@@ -14,7 +14,7 @@ from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.traits import Schema, remember_traits, traits_of
 from accelopt_agent.model.waiting import asked_pause, pause
 
-__all__ = ["Answer", "ModelFault", "Schema", "ask"]
+__all__ = ["Answer", "Ask", "ModelFault", "Schema", "ask"]
 
 
 #: No answer is this long.
@@ -213,6 +213,21 @@ class _Call:
             return ""
         close = difflib.get_close_matches(self.settings.model, names, n=3, cutoff=0.3) or names[:3]
         return " " + without_key(f"It has {', '.join(close)}.", self.key) if close else ""
+
+
+class Ask(Protocol):
+    """How a question gets to a model: ``ask`` over HTTP, or an editor's own models (``editor_models.py``)."""
+
+    async def __call__(
+        self,
+        settings: ModelSettings,
+        system: str,
+        user: str,
+        *,
+        backoff_seconds: float = 1.0,
+        schema: Schema | None = None,
+    ) -> Answer:
+        """As ``ask``. Raises ModelFault."""
 
 
 async def ask(

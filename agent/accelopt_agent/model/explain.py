@@ -6,36 +6,43 @@ import time
 from collections.abc import Callable
 
 from accelopt_agent.events import ModelCall
-from accelopt_agent.model.client import ModelFault, ask
+from accelopt_agent.lines import split_lines
+from accelopt_agent.model.client import Ask, ModelFault, ask
 from accelopt_agent.model.digest import digest, number
 from accelopt_agent.model.ledger import entry
 from accelopt_agent.model.prompt import render
-from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.model.settings import ModelSettings, Share
 from accelopt_agent.model.windows import change
 from accelopt_agent.suggestion import Suggestion
-from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_agent.versions import Versions
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import Dialect, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Quantity
+
+#: How many counters that moved the summarizer is told of.
+COUNTERS_TOLD = 10
 
 
 async def explain(
     settings: ModelSettings,
     suggestion: Suggestion,
-    slow: KernelMeasurement,
+    versions: Versions,
     *,
     book: Callable[[ModelCall], None] | None = None,
     backoff_seconds: float = 1.0,
+    asked: Ask = ask,
 ) -> str:
-    """Why ``suggestion`` is faster than what was measured as ``slow``. ``book`` is given the ledger's entry.
+    """Why ``suggestion`` is faster, from what is known of both ``versions``. ``book`` is given the ledger's entry.
 
     Raises:
         ModelFault: there is no answer; the message says why.
     """
     system = render(f"{suggestion.dialect}/summarizer", target=suggestion.target)
-    user = summarizer_user(suggestion, slow)
+    user = summarizer_user(suggestion, versions, settings.share)
     started = time.monotonic()
     booked = book or (lambda call: None)
     try:
-        answer = await ask(settings, system, user, backoff_seconds=backoff_seconds)
+        answer = await asked(settings, system, user, backoff_seconds=backoff_seconds)
     except ModelFault as fault:
         booked(entry("summarizer", settings, fault, time.monotonic() - started))
         raise
@@ -43,15 +50,42 @@ async def explain(
     return answer.text.strip()
 
 
-def summarizer_user(suggestion: Suggestion, slow: KernelMeasurement) -> str:
-    """The digest of the slow version, the change and both times."""
+def summarizer_user(suggestion: Suggestion, versions: Versions, share: Share = "file") -> str:
+    """The digest of the slow version, both times, the counters that moved, and the change."""
+    before, after = suggestion.base_text, suggestion.text
+    if share == "kernel":
+        before, after = _kernel_alone(before, suggestion.kernel), _kernel_alone(after, suggestion.kernel)
     return render(
         "summarizer_user",
         kernel=suggestion.kernel,
-        digest=digest(slow),
-        change=change(suggestion.base_text, suggestion.text),
+        digest=digest(versions.slow or _known_from(suggestion)),
+        counters=_counters(versions),
+        change=change(before, after),
         slow=_time(suggestion.slow),
         fast=_time(suggestion.fast),
+    )
+
+
+def _counters(versions: Versions) -> str:
+    moved = versions.moved()[:COUNTERS_TOLD]
+    if not moved:
+        return "No counters of both versions are known.\n"
+    return "".join(f"- {name}: {number(before)}, then {number(after)}\n" for name, before, after in moved)
+
+
+def _kernel_alone(text: str, name: str) -> str:
+    """The lines of the kernel in ``text``; "" where it is not there."""
+    kernel = next((k for k in find_kernels(text).kernels if k.name == name), None)
+    if kernel is None:
+        return ""
+    return "\n".join(split_lines(text).texts[kernel.first_line - 1 : kernel.end_line])
+
+
+def _known_from(suggestion: Suggestion) -> KernelMeasurement:
+    """What the suggestion itself says about the slow version."""
+    dialect: Dialect = "nki" if suggestion.dialect == "nki" else "triton"
+    return KernelMeasurement(
+        suggestion.kernel, 1, dialect, suggestion.target, latency=suggestion.slow, bound=suggestion.bound
     )
 
 

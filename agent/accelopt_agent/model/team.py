@@ -27,6 +27,11 @@ class Team:
         settings: ModelSettings = getattr(self, role)
         return settings
 
+    @property
+    def models(self) -> str:
+        """The names of the models that may be asked, each once."""
+        return ", ".join(dict.fromkeys(self.of(role).model for role in ROLES))
+
 
 def same_for_all(settings: ModelSettings) -> Team:
     """One model for every role."""
