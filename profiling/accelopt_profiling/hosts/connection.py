@@ -32,13 +32,16 @@ class WorkerConnection:
 
     ``patience`` is how many seconds it may take for its first words and for an answer; after ``silence`` seconds
     without a word about a job it is asked whether it is still there. One connection serves any number of jobs at a
-    time. When the worker ends, jobs in flight raise JobInterrupted.
+    time. When the worker ends, jobs in flight raise JobInterrupted. A ``beside`` worker shares this machine: it stays
+    in this process's session, because Linux divides the cores between sessions first, and its low priority would count
+    for nothing against the editor's server from a session of its own.
     """
 
     def __init__(self, name: str, command: Sequence[str], preamble: bytes = b"", patience: float = 30.0,
-                 environment: dict[str, str] | None = None, silence: float = 30.0) -> None:  # fmt: skip
+                 environment: dict[str, str] | None = None, silence: float = 30.0,
+                 beside: bool = False) -> None:  # fmt: skip
         self._name, self._command, self._preamble, self._patience = name, list(command), preamble, patience
-        self._environment, self._silence = environment, silence
+        self._environment, self._silence, self._beside = environment, silence, beside
         self._process: asyncio.subprocess.Process | None = None
         self._facts: HostFacts | None = None
         self._queues: dict[str, asyncio.Queue[dict[str, Any] | None]] = {}
@@ -73,7 +76,7 @@ class WorkerConnection:
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE, env=self._environment, start_new_session=True,
+                stderr=asyncio.subprocess.PIPE, env=self._environment, start_new_session=not self._beside,
             )  # fmt: skip
         except OSError as error:
             raise HostUnreachable(

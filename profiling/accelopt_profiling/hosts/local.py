@@ -46,7 +46,7 @@ class LocalHost:
                     "-c",
                     f"{bootstrap}; from accelopt_profiling.worker.__main__ import main; main()",
                 ]
-                connection = WorkerConnection(self.name, command, environment=self._environment)
+                connection = WorkerConnection(self.name, command, environment=self._environment, beside=True)
                 await connection.start()
                 self._connection = connection
             return self._connection

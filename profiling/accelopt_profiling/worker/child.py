@@ -28,7 +28,7 @@ def run_step(
 
     Where there is a ``cell``, the process was forked into it and takes on its network and files here.
     """
-    os.setsid()
+    os.setpgid(0, 0)  # no session of its own: its low priority counts only among those that share one
     die_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)

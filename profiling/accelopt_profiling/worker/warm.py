@@ -39,7 +39,7 @@ def serve(control: socket.socket, runtime: Runtime, base: Path, with_cells: bool
     cells = Cells(base) if with_cells else None
     die_with_parent()
     adopt_orphans()
-    os.setsid()
+    os.setpgid(0, 0)
     missing = _import_all(runtime)
     gc.collect()
     gc.freeze()  # children share these pages as long as the collector leaves them alone
