@@ -13,9 +13,12 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.node import Failure, Node
 from accelopt_agent.proposer import ProposerFailed
 from accelopt_agent.request import Budget
-from accelopt_agent.simulated import marks, study
+from accelopt_agent.simulated import marks
+from accelopt_agent.simulated.contenders import BEAM, CONTENDERS, HYBRID, TREE
+from accelopt_agent.simulated.intervals import mean_of, ratio_of
+from accelopt_agent.simulated.landscape import explored, pair_of, remembered
+from accelopt_agent.simulated.playing import play
 from accelopt_agent.simulated.proposer import CallTokens, SimulatedProposer, Skill
-from accelopt_agent.simulated.study import CONTENDERS, explored, mean_of, play, ratio_of
 from accelopt_agent.simulated.world import Subject, World
 from accelopt_agent.tools import CostUnknown
 
@@ -37,7 +40,7 @@ class ToyWorld(World):
             if f"step{k} = 0" in text:
                 new = faster(text.replace(f"step{k} = 0", f"step{k} = 1"), 20 if k < STEPS - 1 else -50)
                 found.append(Candidate("kernel", new, f"rule:s{k}", f"step {k}", steps=(f"rule:s{k}",)))
-        return [c for c in found if self.knows(c.text)] if self._closed else found
+        return tuple(c for c in found if self._open_to is None or c.text in self._open_to)
 
 
 def world(kept: Path | None = None) -> tuple[World, ToyCost]:
@@ -99,22 +102,53 @@ async def test_a_broken_text_fails_as_its_mark_says_and_the_others_cost_what_the
 
 async def test_every_contender_gets_there_and_hybrid_with_fewest_candidates() -> None:
     toy, cost = world()
-    least = await explored(toy, 200)
-    assert least == us_of(faster(faster(faster(faster(TEXT, 20), 20), 20), 20))
+    known = await explored(toy, 200)
+    goal = known.least_us * 1.1
+    assert known.least_us == us_of(faster(faster(faster(faster(TEXT, 20), 20), 20), 20))
+    assert len(known.steps) == 4
+    toy.close(known.texts)
     asked = len(cost.seen)
     needed = {}
     for contender in CONTENDERS:
-        outcomes = [
-            await play(toy, contender, seed, goal_us=least * 1.1, candidates=150) for seed in range(2)
-        ]
+        outcomes = [await play(toy, contender, seed, goal_us=goal, candidates=150) for seed in range(1)]
         needed[contender.name] = sum(o.candidates for o in outcomes)
         assert all(o.candidates <= 150 and o.best_us <= 100 for o in outcomes)
         if contender.strategy in ("hybrid", "tree"):
             assert all(o.reached for o in outcomes), contender.name
     assert len(cost.seen) == asked  # the world is closed: costs are found out once
-    assert needed["hybrid"] == min(needed.values())
-    again = await play(toy, CONTENDERS[3], 0, goal_us=least * 1.1, candidates=150)
-    assert again == await play(toy, CONTENDERS[3], 0, goal_us=least * 1.1, candidates=150)
+    assert needed[HYBRID] <= min(needed[BEAM], needed[TREE])
+    beam = next(c for c in CONTENDERS if c.name == BEAM)
+    again = await play(toy, beam, 0, goal_us=goal, candidates=150)
+    assert again == await play(toy, beam, 0, goal_us=goal, candidates=150)
+
+
+async def test_a_world_is_open_to_what_was_explored_and_to_nothing_else_that_its_file_holds(
+    tmp_path: Path,
+) -> None:
+    whole, _ = world(tmp_path / "kept.jsonl")
+    everything = (await explored(whole, 200)).texts
+    part, cost = world(tmp_path / "kept.jsonl")
+    known = await explored(part, 6)
+    assert len(known.texts) == 7 < len(everything)
+    assert not cost.seen
+    part.close(known.texts)
+    reached = {c.text for text in known.texts for c in part.rewrites(text)}
+    assert reached <= known.texts
+
+
+async def test_what_was_found_on_another_kernel_is_remembered_and_its_neighbours_are_explored() -> None:
+    toy, _ = world()
+    known = await explored(toy, 3)
+    pair = await pair_of(toy, known)
+    assert pair is not None
+    assert (pair.slow.us, pair.fast.us) == (100, known.least_us)
+    here, cost = world()
+    found = await remembered(here, [pair])
+    assert found
+    assert not cost.seen  # asking the memory costs nothing
+    more = await explored(here, 0, found)
+    assert {c.text for c in found} < more.texts
+    assert await pair_of(here, await explored(here, 0)) is None  # nothing better than the original
 
 
 def test_intervals_hold_the_mean() -> None:
@@ -122,4 +156,4 @@ def test_intervals_hold_the_mean() -> None:
     interval = mean_of(values, Random(0))
     assert interval.low < interval.mean == 4.0 < interval.high
     assert ratio_of(values, [2 * v for v in values], Random(0)).mean == pytest.approx(0.5)
-    assert study.mean_of([5.0], Random(0)).low == 5.0
+    assert mean_of([5.0], Random(0)).low == 5.0

@@ -2,62 +2,53 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
-import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 
+from accelopt_agent.candidate import Candidate
 from accelopt_agent.profiled import ProfiledCost
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.simulated.proposer import CallTokens
-from accelopt_agent.simulated.study import (
-    CONTENDERS,
-    Contender,
-    Interval,
-    MarkedTexts,
-    Outcome,
-    explored,
-    mean_of,
-    play,
-    ratio_of,
-)
+from accelopt_agent.simulated.contenders import CONTENDERS, Contender
+from accelopt_agent.simulated.landscape import Explored, explored, pair_of, remembered
+from accelopt_agent.simulated.playing import MarkedTexts, Outcome, play
 from accelopt_agent.simulated.world import Subject, World
-from accelopt_lsp.bench.row import Row
 from accelopt_lsp.bench.tokens import Tokens, call_tokens, counter, our_tokens, their_tokens
+from accelopt_memory.records import Pair
 from accelopt_profiling.hosts.local import LocalHost
-from nkibench.task import Task, chosen
+from accelopt_profiling.plain import from_plain, to_plain
+from nkibench.code import agent_hash
 
 #: A run has come near the best known version when its own takes at most this many times as long.
 NEAR = 1 / 0.95
-
-#: The Triton examples, and the goals of hybrid: its share of the candidates that the others need.
-TRITON = ("triton_add.py", "triton_softmax.py")
-GOALS = {"beam (AccelOpt: B6 N12 K2 T16)": 1 / 3, "tree (STARK)": 1 / 2}
 
 
 @dataclass(frozen=True)
 class Plan:
     """How large the study is. ``texts`` bounds the compositions of rules whose costs are found out, and so the world
-    that all search; ``candidates`` bounds a run; ``cache`` keeps costs from one study to the next."""
+    that all search; ``candidates`` bounds a run. ``cache`` keeps costs and outcomes: a study that was ended goes on
+    there."""
 
+    cache: Path
     seeds: int = 20
-    texts: int = 40
-    candidates: int = 400
-    cache: Path | None = None
+    texts: int = 60
+    candidates: int = 300
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one subject's runs came to. ``least_us`` is the best known time, ``base_us`` the original's."""
+    """What one subject's runs came to. ``least_us`` is the best known time, ``base_us`` the original's; ``costs`` is
+    how many versions the world has, ``steps`` the rewrites that lead to the best one."""
 
     subject: str
     base_us: float
     least_us: float
     outcomes: tuple[Outcome, ...]
+    costs: int = 0
+    steps: tuple[str, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -65,51 +56,24 @@ class Found:
         return self.base_us > self.least_us * NEAR
 
 
-def subjects(folder: Path, examples: Path, names: Sequence[str]) -> list[Subject]:
-    """The tasks of NKIBench at the sizes of their largest further shape, written to ``folder``, and the Triton
-    examples; only those in ``names``, if there are any.
-
-    Raises:
-        ValueError: there is no task or example of that name.
-    """
-    triton = [n for n in TRITON if not names or n.removesuffix(".py") in names]
-    tasks = [n for n in names if f"{n}.py" not in TRITON]
-    found = [_smaller(task, folder) for task in (chosen(tasks) if tasks or not names else [])]
-    for name in triton:
-        path = examples / name
-        found.append(Subject(path.stem, path, path.read_text("utf-8"), "h100"))
-    return found
-
-
-def _smaller(task: Task, folder: Path) -> Subject:
-    """The task with the sizes of its largest further shape, which the emulator runs in a second or so."""
-    place = folder / task.name
-    place.mkdir(parents=True, exist_ok=True)
-    reference = task.reference.read_text("utf-8")
-    shapes: list[dict[str, int]] = json.loads(_shapes(reference))
-    sizes = max(shapes, key=lambda s: math.prod(s.values()))
-    for name, value in sizes.items():
-        reference = re.sub(rf"^{name} = \d+$", f"{name} = {value}", reference, flags=re.MULTILINE)
-    (place / "reference.py").write_text(reference, "utf-8")
-    kernel = task.kernel("beta1").read_text("utf-8")
-    path = place / "kernel_beta1.py"
-    path.write_text(kernel, "utf-8")
-    return Subject(task.name, path, kernel, "trn1")
-
-
-def _shapes(reference: str) -> str:
-    found = re.search(r"^shapes = (\[.*?^\])", reference, re.MULTILINE | re.DOTALL)
-    return re.sub(r",\s*\]", "]", found[1]) if found else "[{}]"
-
-
 async def study(chosen_subjects: Sequence[Subject], plan: Plan, tell: Callable[[str], None]) -> list[Found]:
-    """Every contender on every subject, ``plan.seeds`` times. Costs are real and found out once per text."""
+    """Every contender on every subject that leaves something to find, ``plan.seeds`` times. Costs are real and found
+    out once per text. What the memory says of a subject is made of the best versions of the others."""
+    known: dict[str, Explored] = {}
+    pairs: dict[str, Pair | None] = {}
+    for subject in chosen_subjects:
+        async with _world(subject, plan) as world:
+            known[subject.name] = await explored(world, plan.texts)
+            pairs[subject.name] = await pair_of(world, known[subject.name])
+            tell(f"{subject.name}: the costs of {len(known[subject.name].texts)} versions are known")
     found = []
     for subject in chosen_subjects:
         async with _world(subject, plan) as world:
-            base = (await world.baseline()).kernels[0]
-            found.append(await _one(world, plan, call_tokens(base, subject.text, subject.target)))
-            tell(f"{subject.name}: {_told(found[-1])} ({len(world)} costs)")
+            others = [pair for name, pair in pairs.items() if pair is not None and name != subject.name]
+            memory = await remembered(world, others)
+            whole = await explored(world, plan.texts, memory)
+            found.append(await _one(world, plan, whole, memory))
+            tell(f"{subject.name}: {_told(found[-1])}")
     return found
 
 
@@ -145,96 +109,79 @@ async def _world(subject: Subject, plan: Plan) -> AsyncIterator[World]:
         request = OptimizeRequest(
             subject.path, subject.text, subject.target, root=subject.path.parent, kernel=subject.kernel.name
         )
-        kept = plan.cache / f"{subject.name}.jsonl" if plan.cache else None
-        yield World(subject, ProfiledCost(host, request), kept)
+        yield World(subject, ProfiledCost(host, request), plan.cache / f"{subject.name}.jsonl")
     finally:
         await host.close()
 
 
-async def _one(world: World, plan: Plan, tokens: CallTokens) -> Found:
-    base = (await world.baseline()).kernels[0].latency.us or float("inf")
-    least = await explored(world, plan.texts)
+async def _one(world: World, plan: Plan, known: Explored, memory: Sequence[Candidate]) -> Found:
+    measured = (await world.baseline()).kernels[0]
+    base = measured.latency.us or float("inf")
+    nothing = Found(world.subject.name, base, known.least_us, (), len(known.texts), known.steps)
+    if not nothing.open:
+        return nothing
+    world.close(known.texts)
     texts = MarkedTexts(world.subject.text, world.subject.kernel.name)
-    outcomes = [
-        await play(
-            world,
-            contender,
-            seed,
-            goal_us=least * NEAR,
-            candidates=plan.candidates,
-            tokens=tokens,
-            texts=texts,
-        )
-        for contender in CONTENDERS
-        for seed in range(plan.seeds)
-    ]
-    return Found(world.subject.name, base, least, tuple(outcomes))
+    tokens = call_tokens(measured, world.subject.text, world.subject.target)
+    kept = Outcomes(plan.cache / "outcomes" / f"{world.subject.name}.jsonl")
+    outcomes = []
+    for contender in CONTENDERS:
+        for seed in range(plan.seeds):
+            key = _key(contender, seed, plan, known, memory, world.subject)
+            outcome = kept.get(key)
+            if outcome is None:
+                outcome = await play(
+                    world, contender, seed, goal_us=known.least_us * NEAR, candidates=plan.candidates, tokens=tokens,
+                    texts=texts, memory=memory,
+                )  # fmt: skip
+                kept.add(key, outcome)
+            outcomes.append(outcome)
+    return replace(nothing, outcomes=tuple(outcomes))
+
+
+def _key(
+    contender: Contender,
+    seed: int,
+    plan: Plan,
+    known: Explored,
+    memory: Sequence[Candidate],
+    subject: Subject,
+) -> str:
+    """What an outcome depends on."""
+    parts = (agent_hash(), contender, seed, plan.candidates, subject.target, known.least_us, sorted(known.texts),
+             [c.text for c in memory])  # fmt: skip
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+
+
+class Outcomes:
+    """Outcomes as they come, one JSON line each. A line that was cut off is passed over."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._known = path, dict[str, Outcome]()
+        lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+        for line in lines:
+            try:
+                entry = json.loads(line)
+                self._known[entry["key"]] = from_plain(Outcome, entry["outcome"])
+            except (ValueError, KeyError, TypeError):
+                continue
+
+    def get(self, key: str) -> Outcome | None:
+        return self._known.get(key)
+
+    def add(self, key: str, outcome: Outcome) -> None:
+        """Raises OSError when it cannot be written."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write("\n" + json.dumps({"key": key, "outcome": to_plain(outcome)}) + "\n")
+        self._known[key] = outcome
 
 
 def _told(found: Found) -> str:
-    means = [f"{c.name} {_mean([o.candidates for o in _of(found.outcomes, c)]):.0f}" for c in CONTENDERS]
-    return f"{found.base_us:.4g} to {found.least_us:.4g} us; candidates: {', '.join(means)}"
-
-
-def _of(outcomes: Sequence[Outcome], contender: Contender) -> list[Outcome]:
-    return [o for o in outcomes if o.contender == contender.name]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / max(1, len(values))
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One contender over all subjects: what a run needs, and how many of the runs came near the best."""
-
-    contender: str
-    candidates: Interval
-    tokens: Interval
-    calls: Interval
-    reached: float
-
-
-def summaries(found: Sequence[Found]) -> list[Summary]:
-    """Per seed the mean over subjects that leave something to find, and over seeds the mean with its interval."""
-    random, result, found = Random(0), [], [f for f in found if f.open]
+    if not found.open:
+        return f"{found.base_us:.4g} to {found.least_us:.4g} us, which leaves nothing to find"
+    means = []
     for contender in CONTENDERS:
-        mine = [o for f in found for o in _of(f.outcomes, contender)]
-        result.append(
-            Summary(
-                contender.name,
-                mean_of(_per_seed(mine, lambda o: o.candidates), random),
-                mean_of(_per_seed(mine, lambda o: o.tokens), random),
-                mean_of(_per_seed(mine, lambda o: o.calls), random),
-                _mean([o.reached for o in mine]),
-            )
-        )
-    return result
-
-
-def _per_seed(outcomes: Sequence[Outcome], value: Callable[[Outcome], float]) -> list[float]:
-    seeds = sorted({o.seed for o in outcomes})
-    return [_mean([value(o) for o in outcomes if o.seed == seed]) for seed in seeds]
-
-
-def rows(found: Sequence[Found]) -> list[Row]:
-    """Hybrid's share of the candidates that the strategies of others need, against its goals."""
-    random, result, found = Random(0), [], [f for f in found if f.open]
-    mine = [o for f in found for o in f.outcomes if o.contender == CONTENDERS[0].name]
-    for other, goal in GOALS.items():
-        theirs = [o for f in found for o in f.outcomes if o.contender == other]
-        share = ratio_of(
-            _per_seed(mine, lambda o: o.candidates), _per_seed(theirs, lambda o: o.candidates), random
-        )
-        detail = f"95 % interval {share.low:.3f} to {share.high:.3f}; all evaluated candidates count"
-        result.append(
-            Row(
-                f"candidates of hybrid / {other}",
-                f"<= {goal:.2f}",
-                share.mean,
-                "",
-                share.mean <= goal,
-                detail,
-            )
-        )
-    return result
+        mine = [o.candidates for o in found.outcomes if o.contender == contender.name]
+        means.append(f"{contender.name} {sum(mine) / max(1, len(mine)):.0f}")
+    return f"{found.base_us:.4g} to {found.least_us:.4g} us; candidates: {'; '.join(means)}"

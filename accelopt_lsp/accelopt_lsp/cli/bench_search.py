@@ -14,7 +14,7 @@ from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json, printable, say
 
 if TYPE_CHECKING:
-    from accelopt_agent.simulated.study import Interval
+    from accelopt_agent.simulated.intervals import Interval
     from accelopt_lsp.bench.row import Row
     from accelopt_lsp.bench.search import Found, Plan
     from accelopt_lsp.bench.tokens import Tokens
@@ -30,16 +30,18 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 @click.option(
     "--candidates",
     type=click.IntRange(1, 10_000),
-    default=400,
+    default=300,
     show_default=True,
-    help="Ends a run at the latest.",
+    help="Ends a run at the latest; one that did not come near the best then counts as so many.",
 )
 @click.option(
-    "--texts", type=click.IntRange(0, 10_000), default=40, show_default=True,
+    "--texts", type=click.IntRange(0, 10_000), default=60, show_default=True,
     help="Rule compositions per kernel whose costs are found out, fastest first: the world that is searched.",
 )  # fmt: skip
 @click.option(
-    "--cache", type=click.Path(path_type=Path, file_okay=False), help="Keep costs here from run to run."
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep costs and outcomes here: goes on after an end.",
 )
 @click.option(
     "--data", type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -62,21 +64,23 @@ def search(
     Costs are real (found out once per text), the proposer is not a model: it draws from the rule catalogue and
     breaks half of its edits. Exit code 1: a goal is missed.
     """
-    from accelopt_lsp.bench import search as study
+    from accelopt_lsp.bench.search import Plan
+    from accelopt_lsp.bench.study_subjects import subjects
+    from accelopt_lsp.bench.study_summary import rows
 
-    plan = study.Plan(seeds, texts, candidates, cache)
     with tempfile.TemporaryDirectory(prefix="accelopt-study-") as folder:
+        plan = Plan(cache or Path(folder) / "cache", seeds, texts, candidates)
         try:
-            chosen = study.subjects(Path(folder), EXAMPLES, names)
+            chosen = subjects(Path(folder), EXAMPLES, names)
         except ValueError as error:
             raise wrong_input(str(error)) from error
         found, tokens = asyncio.run(_measure(chosen, plan, data, no_study))
-    rows = [*(study.rows(found) if found else []), *_token_rows(tokens)]
+    table = [*rows(found, candidates), *_token_rows(tokens)]
     if as_json:
-        print_json(_object(found, tokens, rows))
+        print_json(_object(found, tokens, table, candidates))
     else:
-        _print(found, tokens, rows)
-    return Exit.NO if any(row.met is False for row in rows) else Exit.DONE
+        _print(found, tokens, table, candidates)
+    return Exit.NO if any(row.met is False for row in table) else Exit.DONE
 
 
 async def _measure(
@@ -94,36 +98,29 @@ def _token_rows(tokens: list[Tokens]) -> list[Row]:
     return counting.rows(tokens)
 
 
-def _object(found: list[Found], tokens: list[Tokens], rows: list[Row]) -> dict[str, Any]:
-    from accelopt_lsp.bench.search import summaries
+def _object(found: list[Found], tokens: list[Tokens], rows: list[Row], limit: int) -> dict[str, Any]:
+    from accelopt_lsp.bench.study_summary import per_subject, summaries
 
+    opened = any(f.open for f in found)
     return {
         "met": not any(row.met is False for row in rows),
         "rows": rows,
-        "strategies": summaries(found) if found else [],
+        "strategies": summaries(found, limit) if opened else [],
+        "candidates": {f.subject: per_subject(f, limit) for f in found if f.open},
         "subjects": found,
         "tokens": tokens,
     }
 
 
-def _print(found: list[Found], tokens: list[Tokens], rows: list[Row]) -> None:
+def _print(found: list[Found], tokens: list[Tokens], rows: list[Row], limit: int) -> None:
     from rich.table import Table
 
-    from accelopt_lsp.bench.search import summaries
-
     console = out()
-    if found:
-        table = Table(
-            "strategy", "candidates", "simulated tokens", "calls", "got there", box=None, pad_edge=False
-        )
-        for s in summaries(found):
-            table.add_row(
-                s.contender, _with(s.candidates), _with(s.tokens), _with(s.calls), f"{100 * s.reached:.0f} %"
-            )
-        console.print(table)
-        closed = [f.subject for f in found if not f.open]
-        if closed:
-            console.print(f"Nothing to find, and so left out: {', '.join(closed)}.")
+    if any(f.open for f in found):
+        _print_study(found, limit)
+    closed = [f.subject for f in found if not f.open]
+    if closed:
+        console.print(f"Nothing to find, and so left out: {', '.join(closed)}.")
     if tokens:
         table = Table("kernel", "ours", "AccelOpt's layout", "share", box=None, pad_edge=False)
         for t in tokens:
@@ -132,6 +129,37 @@ def _print(found: list[Found], tokens: list[Tokens], rows: list[Row]) -> None:
     for row in rows:
         met = "met" if row.met else "missed"
         console.print(f"{printable(row.what)}: {row.value:.3g} ({row.goal}: {met}); {printable(row.detail)}")
+
+
+def _print_study(found: list[Found], limit: int) -> None:
+    """One table over all kernels, one of the candidates per kernel."""
+    from rich.table import Table
+
+    from accelopt_lsp.bench.study_summary import per_subject, summaries
+
+    whole = summaries(found, limit)
+    columns = ("strategy", "candidates", "simulated tokens", "calls", "came there", "of beam's", "of tree's")
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, no_wrap=True)
+    for s in whole:
+        table.add_row(
+            s.contender, _with(s.candidates), _with(s.tokens), _with(s.calls), f"{100 * s.reached:.0f} %",
+            _with(s.of_beam), _with(s.of_tree),
+        )  # fmt: skip
+    out().print(table, crop=False, overflow="ignore", soft_wrap=True)
+    for f in filter(lambda f: f.open, found):
+        counts = "; ".join(f"{name} {_there(*of, f.outcomes)}" for name, of in per_subject(f, limit).items())
+        line = (
+            f"{f.subject}: {f.base_us:.4g} to {f.least_us:.4g} us, {f.costs} versions. Candidates: {counts}"
+        )
+        out().print(printable(line), soft_wrap=True)
+
+
+def _there(candidates: float, reached: int, outcomes: tuple[Any, ...]) -> str:
+    """The mean candidates of a run, with how many of the runs came there where not all did."""
+    seeds = len({o.seed for o in outcomes})
+    return f"{candidates:.0f}" if reached == seeds else f"{candidates:.0f} ({reached}/{seeds})"
 
 
 def _with(interval: Interval) -> str:

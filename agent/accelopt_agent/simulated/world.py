@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ class World:
 
     It is the cost model and the gate of a simulated search: a text with a mark of a broken edit fails as the mark
     says, any other costs what the text without marks costs and is right if the profiler found it so. Once it is
-    closed, it is a finite world that is the same for all who search it.
+    closed, it is a finite world that is the same for all who search it, whatever the file holds besides.
     """
 
     def __init__(self, subject: Subject, cost: CostModel, kept: Path | None = None) -> None:
@@ -47,7 +47,7 @@ class World:
         self._known: dict[str, KernelMeasurement | CostUnknown] = {}
         self._rewrites: dict[str, tuple[Candidate, ...]] = {}
         self._base: KernelMeasurement | None = None
-        self._closed = False
+        self._open_to: frozenset[str] | None = None
         if kept is not None and kept.is_file():
             for line in kept.read_text("utf-8").splitlines():
                 entry = json.loads(line)
@@ -87,7 +87,7 @@ class World:
         return Verdict(True, [], [], receipt.id), receipt
 
     def rewrites(self, text: str) -> Sequence[Candidate]:
-        """What the rule catalogue makes of a text without marks."""
+        """What the rule catalogue makes of a text without marks, most promising first."""
         found = self._rewrites.get(text)
         if found is None:
             from accelopt_agent.rules.catalogue import proposals
@@ -96,16 +96,17 @@ class World:
             measured = self._known.get(_key(self.subject, text))
             known = measured if isinstance(measured, KernelMeasurement) else self._base
             found = tuple(proposals(text, kernel, known, self.subject.target)) if kernel else ()
+            if self._open_to is not None:
+                found = tuple(c for c in found if c.text in self._open_to)
             self._rewrites[text] = found
-        return [c for c in found if self.knows(c.text)] if self._closed else found
+        return found
 
-    def knows(self, text: str) -> bool:
-        """Whether the cost of the text, which has no marks, was found out."""
-        return _key(self.subject, text) in self._known
-
-    def close(self) -> None:
-        """From now on only rewrites whose cost is known are told of: nobody finds out another."""
-        self._closed = True
+    def close(self, texts: Iterable[str]) -> None:
+        """From now on only rewrites that lead to one of ``texts`` are told of, whatever else has a known cost."""
+        self._open_to = frozenset(texts)
+        self._rewrites = {
+            text: tuple(c for c in found if c.text in self._open_to) for text, found in self._rewrites.items()
+        }
 
     async def _of(self, plain: str) -> KernelMeasurement:
         key = _key(self.subject, plain)
