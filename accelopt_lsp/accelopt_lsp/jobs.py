@@ -11,7 +11,7 @@ from uuid import uuid4
 
 log = logging.getLogger(__name__)
 
-JobKind = Literal["profile", "optimize", "accept", "reject", "create-problem"]
+JobKind = Literal["profile", "optimize", "accept", "reject", "create-problem", "explain"]
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ class Editor(LanguageClient):
         self.patience = PATIENCE
         self.refreshed = {"lens": 0, "hint": 0}
         self.shown: list[str] = []
+        self.newer: list[str] = []
 
         @self.feature(t.CLIENT_REGISTER_CAPABILITY)
         def register(params: t.RegistrationParams) -> None:
@@ -93,6 +94,14 @@ class Editor(LanguageClient):
         def ask(params: t.ShowMessageRequestParams) -> t.MessageActionItem | None:
             self.questions.append(params)
             return t.MessageActionItem(self.answers.pop(0)) if self.answers else None
+
+        @self.feature("accelopt/show")
+        def show(params: Any) -> None:
+            self.shown.append(params.uri)
+
+        @self.feature(t.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH)
+        def newer(params: t.TextDocumentContentRefreshParams) -> None:
+            self.newer.append(params.uri)
 
         @self.feature("accelopt/status")
         def status(params: Any) -> None:

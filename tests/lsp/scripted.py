@@ -19,6 +19,8 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 from accelopt_agent.suggestion import Speedup, Suggestion
+from accelopt_agent.versions import Versions
+from accelopt_lsp.features.explanation import explanation
 from accelopt_lsp.server.backend import (
     BackendProblem,
     Ended,
@@ -98,6 +100,14 @@ class Scripted:
 
     async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
         return self._log("rejected", suggestion)
+
+    async def explain(
+        self, suggestion: Suggestion, settings: Settings, ask_model: bool
+    ) -> AsyncGenerator[str, None]:
+        page = explanation(suggestion, Versions(), None, "The model is being asked." if ask_model else "")
+        yield page
+        if ask_model:
+            yield page.replace("is being asked", "has answered")
 
     async def depends_on(self, file: FileText, path: str) -> bool:
         return Path(path).name == f"{Path(file.path).stem}_problem.py"

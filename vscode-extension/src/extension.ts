@@ -25,6 +25,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command('accelopt.showOutput', () => output.show());
   command('accelopt.showSuggestion', (shown: never) => suggestions.show(shown));
   command('accelopt.acceptSuggestion', (uri?: vscode.Uri) => suggestions.accept(uri));
+  command('accelopt.explainSuggestion', (uri?: vscode.Uri) => suggestions.explain(uri));
   command('accelopt.rejectSuggestion', (uri?: vscode.Uri) => suggestions.reject(uri));
 
   context.subscriptions.push(

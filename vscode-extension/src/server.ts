@@ -5,6 +5,7 @@ import {
 } from 'vscode-languageclient/node';
 import { findServer, offerEnvironment } from './environment';
 import { suggestionMiddleware } from './middleware';
+import { showPage } from './page';
 import { serverEnvironment } from './secrets';
 import type { StatusItem } from './status';
 
@@ -74,6 +75,7 @@ export class Server implements vscode.Disposable {
       this.output.info(`Server: ${found.command} ${found.args.join(' ')} (${found.why})`);
       const client = new LanguageClient('accelopt', 'AccelOpt', executable(found, await serverEnvironment(this.context)), this.options());
       client.onNotification('accelopt/status', (shown) => this.status.show(shown));
+      client.onNotification('accelopt/show', showPage);
       this.client = client;
       await client.start();
     } catch (error) {
@@ -108,6 +110,7 @@ export class Server implements vscode.Disposable {
       initializationOptions: {
         trusted: vscode.workspace.isTrusted,
         status: true,
+        pages: true,
         clientCommands: ['accelopt.showSuggestion'],
         settings: vscode.workspace.getConfiguration('accelopt').get('settings', {}),
       },

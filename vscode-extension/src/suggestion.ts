@@ -49,6 +49,14 @@ export class SuggestionView {
     }
   }
 
+  /** Have the suggestion explained; the server tells when the page is there. */
+  async explain(uri?: vscode.Uri): Promise<void> {
+    const shown = this.shown(uri);
+    if (shown) {
+      await this.server.execute('explain', { id: shown.id, uri: shown.uri });
+    }
+  }
+
   private shown(uri?: vscode.Uri): { id: string; uri: string; candidate: vscode.Uri } | undefined {
     const candidate = uri ?? vscode.window.activeTextEditor?.document.uri;
     if (candidate?.scheme !== SCHEME) {

@@ -28,7 +28,7 @@ def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
     from accelopt_agent.accept import accept as remember
 
     with open_memory() as memory:
-        suggestion = _suggestion(memory, suggestion_id)
+        suggestion = suggestion_named(memory, suggestion_id)
         changed = False if no_apply else _apply(suggestion)
         try:
             pair = remember(memory, suggestion)
@@ -51,7 +51,7 @@ def reject(suggestion_id: str, reason: str, as_json: bool) -> None:
     from accelopt_agent.accept import reject as remember
 
     with open_memory() as memory:
-        suggestion = _suggestion(memory, suggestion_id)
+        suggestion = suggestion_named(memory, suggestion_id)
         rejection = remember(memory, suggestion, reason)
     if as_json:
         print_json({"id": suggestion.id, "rejection": rejection})
@@ -59,7 +59,8 @@ def reject(suggestion_id: str, reason: str, as_json: bool) -> None:
         click.echo(printable(f"{suggestion.kernel}: {suggestion.summary} Not offered again."))
 
 
-def _suggestion(memory: Memory, suggestion_id: str) -> Suggestion:
+def suggestion_named(memory: Memory, suggestion_id: str) -> Suggestion:
+    """The suggestion of that id. Raises CommandFailed: there is none, or another version saved it."""
     from accelopt_agent.suggestion import Suggestion
     from accelopt_profiling.plain import from_plain
 

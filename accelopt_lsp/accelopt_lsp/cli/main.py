@@ -21,6 +21,7 @@ COMMANDS = {
     "verify": "verify:verify",
     "accept": "decide:accept",
     "reject": "decide:reject",
+    "explain": "explain:explain",
     "memory": "memory:memory",
     "model": "model:model",
     "replay": "replay:replay",

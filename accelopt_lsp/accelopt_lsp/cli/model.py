@@ -36,7 +36,8 @@ def model(context: click.Context, as_json: bool) -> int:
         print_json(
             {
                 "model": found.planner.model, "models": found.models, "address": found.planner.base_url,
-                "workspace": str(workspace), "sent": sent, "agreed": missing is None, "stays_here": stays_here(found.planner.base_url),
+                "workspace": str(workspace), "sent": sent, "agreed": missing is None,
+                "stays_here": stays_here(found.planner.base_url),
             }
         )  # fmt: skip
         return Exit.DONE if missing is None else Exit.NO
@@ -93,7 +94,8 @@ def key() -> None:
     if not typed:
         raise wrong_input("The key is empty; nothing was kept.")
     if not keep_key(found.planner.base_url, typed):
-        why = f"This system has no keyring that can be used; set {found.planner.key_variable} in the environment instead."
+        variable = found.planner.key_variable
+        why = f"This system has no keyring that can be used; set {variable} in the environment instead."
         raise CommandFailed(Exit.UNAVAILABLE, why)
     click.echo("Kept in the system keyring.")
 

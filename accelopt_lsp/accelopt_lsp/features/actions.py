@@ -17,6 +17,7 @@ OPTIMIZE = f"{REWRITE}.optimize"
 PROFILE = f"{REWRITE}.profile"
 REJECT = f"{REWRITE}.reject"
 CANCEL = f"{REWRITE}.cancel"
+EXPLAIN = f"{REWRITE}.explain"
 QUICKFIX = "quickfix.accelopt"
 
 
@@ -45,7 +46,7 @@ def actions(
     return sorted(found, key=lambda a: _ORDER.index(a.kind))
 
 
-_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, CANCEL, PROFILE, REJECT]
+_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, CANCEL, PROFILE, EXPLAIN, REJECT]
 
 
 def _all(state: FileState, first: int, last: int, jobs: list[Job]) -> Iterator[Action]:
@@ -69,6 +70,9 @@ def _of_kernel(state: FileState, kernel: KernelState, jobs: list[Job]) -> Iterat
     where = {"uri": state.uri, "kernel": name}
     for index, suggestion in enumerate(kernel.offers):
         yield _suggestion(state, suggestion, best=index == 0)
+        yield Action(
+            f"Explain: {suggestion.summary}", EXPLAIN, "explain", {"id": suggestion.id, "uri": state.uri}
+        )
         title = f"Reject: {suggestion.summary}"
         yield Action(title, REJECT, "reject", {"id": suggestion.id, "uri": state.uri})
     if not kernel.offers:

@@ -103,6 +103,12 @@ class Backend(Protocol):
     async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
         """Remember that a suggestion was not wanted; returns in words what was saved. Raises BackendProblem."""
 
+    def explain(
+        self, suggestion: Suggestion, settings: Settings, ask_model: bool
+    ) -> AsyncGenerator[str, None]:
+        """A Markdown page about why a suggestion is faster, then the same with a model's words where one may be asked.
+        Closing it ends the question."""
+
     async def depends_on(self, file: FileText, path: str) -> bool:
         """Whether results for ``file`` come from the file ``path`` too (its problem, or a module it imports)."""
 

@@ -15,12 +15,14 @@ class Client:
     """The client's capabilities and what it said in ``initializationOptions``.
 
     ``trusted`` is False in a workspace whose code must not run; ``status`` asks for ``accelopt/status``
-    notifications; ``commands`` are commands of the client itself that titles may call instead of a server command.
+    notifications, ``pages`` for ``accelopt/show``; ``commands`` are commands of the client itself that titles may
+    call instead of a server command.
     """
 
     capabilities: types.ClientCapabilities = field(default_factory=types.ClientCapabilities)
     trusted: bool = True
     status: bool = False
+    pages: bool = False
     commands: frozenset[str] = frozenset()
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -30,12 +32,13 @@ class Client:
         options = params.initialization_options
         given: dict[str, Any] = options if isinstance(options, dict) else {}
         commands = given.get("clientCommands")
-        own = {"trusted", "status", "clientCommands"}
+        own = {"trusted", "status", "pages", "clientCommands"}
         settings = editor_settings({k: v for k, v in given.items() if k not in own})
         return cls(
             capabilities=params.capabilities,
             trusted=given.get("trusted") is not False,
             status=given.get("status") is True,
+            pages=given.get("pages") is True,
             commands=frozenset(c for c in commands if isinstance(c, str))
             if isinstance(commands, list)
             else frozenset(),

@@ -68,6 +68,11 @@ class Engine:
     async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
         return str(await self._value("reject", suggestion, settings))
 
+    def explain(
+        self, suggestion: Suggestion, settings: Settings, ask_model: bool
+    ) -> AsyncGenerator[str, None]:
+        return self._values("explain", suggestion, settings, ask_model)
+
     async def depends_on(self, file: FileText, path: str) -> bool:
         return bool(await self._value("depends_on", file, path))
 

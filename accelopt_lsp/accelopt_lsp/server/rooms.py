@@ -128,11 +128,7 @@ class Rooms:
         if instructions and model is None:
             why = not_asked or "none is configured; set `model.base_url` and `model.model`"
             raise BackendProblem(f"Instructions are for a model, and no model is asked: {why}")
-        try:
-            memory: Memory | None = await self._memory.opened(settings)
-        except BackendProblem as problem:
-            self._note_memory(str(problem))
-            memory = None
+        memory = await self._memory_or_none(settings)
         told = _Told(kernel, budget.candidates, not_asked)
         try:
             host = self._host(settings)
@@ -143,6 +139,13 @@ class Rooms:
                         yield said
         except HostUnreachable as error:
             raise HostDown(str(error)) from None
+
+    async def _memory_or_none(self, settings: Settings) -> Memory | None:
+        try:
+            return await self._memory.opened(settings)
+        except BackendProblem as problem:
+            self._note_memory(str(problem))
+            return None
 
     async def _search_loaded(self) -> None:
         """Import the search and its rules on a thread: it takes too long for the event loop."""
@@ -160,6 +163,19 @@ class Rooms:
     async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
         await self._memory.use(settings, lambda memory: deciding.reject(memory, suggestion))
         return f"Remembered that suggestion {suggestion.id} for {suggestion.kernel} is not wanted."
+
+    async def explain(
+        self, suggestion: Suggestion, settings: Settings, ask_model: bool
+    ) -> AsyncGenerator[str, None]:
+        explaining = await asyncio.to_thread(importlib.import_module, "accelopt_lsp.explaining")
+        team, why_not = None, "In a workspace that is not trusted no model is asked."
+        if ask_model:
+            team, why_not = await asyncio.to_thread(team_to_ask, settings, Path(suggestion.file))
+        memory = await self._memory_or_none(settings)
+        model = team.summarizer if team else None
+        async with aclosing(explaining.explanations(suggestion, memory, model, why_not)) as growing:
+            async for found in growing:
+                yield found.text
 
     async def depends_on(self, file: FileText, path: str) -> bool:
         return await asyncio.to_thread(_depends_on, file, Path(path).resolve())

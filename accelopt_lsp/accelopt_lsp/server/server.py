@@ -22,6 +22,9 @@ from accelopt_lsp.server.configuration import Configuration, editor_settings
 from accelopt_lsp.server.deciding import Decisions
 from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.editing import Editing
+from accelopt_lsp.server.explaining import Explanations
+from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
+from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.problem_file import ProblemFiles
 from accelopt_lsp.server.profiling import Profiles
 from accelopt_lsp.server.publishing import Publisher
@@ -74,6 +77,8 @@ class AccelOptServer(LanguageServer):
         self.profiles = Profiles(self)
         self.searches = Searches(self)
         self.decisions = Decisions(self)
+        self.pages = Pages(self)
+        self.explanations = Explanations(self)
         self.problem_files = ProblemFiles(self)
         self.editing = Editing(self)
         self.watching = Watching(self)
@@ -160,7 +165,7 @@ class AccelOptServer(LanguageServer):
     async def _register_dynamically(self) -> None:
         registrations = []
         if self.client.has("workspace", "text_document_content", "dynamic_registration"):
-            options = types.TextDocumentContentRegistrationOptions(schemes=[SCHEME])
+            options = types.TextDocumentContentRegistrationOptions(schemes=[SCHEME, PAGE_SCHEME])
             method = types.WORKSPACE_TEXT_DOCUMENT_CONTENT
             registrations.append(types.Registration("accelopt-candidates", method, options))
         if self.client.has("workspace", "did_change_configuration", "dynamic_registration"):

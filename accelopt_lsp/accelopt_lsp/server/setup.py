@@ -14,7 +14,7 @@ from accelopt_agent.apply import Refusal
 from accelopt_lsp import convert
 from accelopt_lsp.features import actions, hints, hover, lens
 from accelopt_lsp.jobs import Job
-from accelopt_lsp.server import candidates
+from accelopt_lsp.server import candidates, pages
 from accelopt_lsp.server import status as status_line
 from accelopt_lsp.server.backend import BackendProblem
 from accelopt_lsp.server.client import Client
@@ -32,6 +32,7 @@ KINDS = [
     actions.OPTIMIZE,
     actions.PROFILE,
     actions.CANCEL,
+    actions.EXPLAIN,
     actions.REJECT,
     actions.QUICKFIX,
 ]
@@ -189,7 +190,10 @@ async def resolved(server: AccelOptServer, action: types.CodeAction) -> types.Co
 
 
 async def candidate(server: AccelOptServer, uri: str) -> str:
+    """The text of a document of the server's own: a candidate or a page."""
     try:
+        if uri.startswith(f"{pages.SCHEME}:"):
+            return server.pages.text(uri)
         return await candidates.candidate_text(server, uri)
     except BackendProblem as problem:
         raise JsonRpcInvalidParams(str(problem)) from None
@@ -234,6 +238,9 @@ def _commands(server: AccelOptServer) -> None:
     async def reject(args: Arguments) -> dict[str, Any]:
         return started(server.decisions.reject(args))
 
+    async def explain(args: Arguments) -> dict[str, Any]:
+        return started(server.explanations.ask(args))
+
     async def create_problem(args: Arguments) -> dict[str, Any]:
         return started(server.problem_files.create(args))
 
@@ -242,6 +249,7 @@ def _commands(server: AccelOptServer) -> None:
     on("cancel", cancel)
     on("accept", accept)
     on("reject", reject)
+    on("explain", explain)
     on("createProblem", create_problem)
 
 

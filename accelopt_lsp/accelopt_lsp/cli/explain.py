@@ -1,0 +1,59 @@
+"""``accelopt explain``: why a suggestion is faster."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelopt_lsp.cli.decide import suggestion_named
+from accelopt_lsp.cli.opening import open_memory, settings_for
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import out, print_json, printable, say
+
+if TYPE_CHECKING:
+    from accelopt_agent.model.settings import ModelSettings
+    from accelopt_agent.suggestion import Suggestion
+    from accelopt_lsp.explaining import Explanation
+    from accelopt_memory.memory import Memory
+
+
+@click.command()
+@click.argument("suggestion_id", metavar="ID")
+@click.option("--no-model", is_flag=True, help="Ask no model, whatever the settings say.")
+@json_option
+def explain(suggestion_id: str, no_model: bool, as_json: bool) -> None:
+    """Say why the suggestion ID is faster: which counters moved and, where a model may be asked, its words."""
+    from accelopt_agent.model.ledger import accounts
+    from accelopt_lsp.asking import team_to_ask
+    from accelopt_profiling.plain import to_plain
+
+    with open_memory() as memory:
+        suggestion = suggestion_named(memory, suggestion_id)
+        file = Path(suggestion.file)
+        team, why_not = (None, "No model was asked.") if no_model else team_to_ask(settings_for(file), file)
+        found = asyncio.run(_last(suggestion, memory, team.summarizer if team else None, why_not))
+    if as_json:
+        usage: dict[str, Any] = {"ledger": to_plain(accounts(found.calls))}
+        print_json(
+            {"id": suggestion.id, "explanation": found.text, "model": found.model or None, "usage": usage}
+        )
+        return
+    from rich.markdown import Markdown
+
+    out().print(Markdown(printable(found.text), hyperlinks=False))
+
+
+async def _last(
+    suggestion: Suggestion, memory: Memory, model: ModelSettings | None, why_not: str
+) -> Explanation:
+    from accelopt_lsp.explaining import explanations
+
+    async with aclosing(explanations(suggestion, memory, model, why_not)) as growing:
+        async for found in growing:
+            if model is not None and not found.calls:
+                say(f"Asking {model.model}...")
+    return found

@@ -1,0 +1,156 @@
+"""Why a suggestion is faster, as a Markdown page: the words first, then the numbers that they rest on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from accelopt_agent.model.prompt import fenced
+from accelopt_agent.rules.catalogue import Rule, rules
+from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.versions import Versions
+from accelopt_lsp.features.wording import duration, origin, percent, quantity, speedup
+from accelopt_profiling.quantity import Known, Quantity
+
+#: The heading of the last part. What stands before it is enough for a message.
+CHANGE = "## The change"
+
+#: So many counters that moved are listed, and so much of a model's answer is shown.
+COUNTERS, CHARACTERS = 16, 4000
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the summarizer ``model`` wrote."""
+
+    model: str
+    text: str
+
+
+def explanation(suggestion: Suggestion, versions: Versions, said: Said | None, remark: str) -> str:
+    """The page. ``remark`` is a line about the model: why it was not asked, what went wrong, what it cost."""
+    return "\n\n".join(part for part in _parts(suggestion, versions, said, remark) if part) + "\n"
+
+
+def _parts(suggestion: Suggestion, versions: Versions, said: Said | None, remark: str) -> Iterator[str]:
+    faster = speedup(suggestion.speedup)
+    yield f"# {plain(suggestion.kernel)}: {faster} faster on {plain(suggestion.target)}"
+    times = f"{duration(suggestion.slow)} before, {duration(suggestion.fast)} with this version"
+    yield f"{times} ({plain(origin(suggestion))})."
+    if said is not None:
+        yield f"**Written by the model {plain(said.model)}**, which may be wrong; every number below is ours:"
+        yield "\n".join(f"> {line}".rstrip() for line in plain(said.text[:CHARACTERS]).splitlines())
+    if remark:
+        yield f"*{plain(remark)}*"
+    yield "## What was changed"
+    yield _steps(suggestion, versions)
+    yield "## What it costs"
+    yield _costs(suggestion, versions)
+    yield "## What it rests on"
+    yield _proof(suggestion)
+    yield CHANGE
+    yield fenced(suggestion.diff, "diff")
+
+
+def _steps(suggestion: Suggestion, versions: Versions) -> str:
+    known = {rule.name: rule for rule in rules()}
+    lines = []
+    for step in dict.fromkeys(suggestion.steps or (suggestion.origin,)):
+        kind, _, name = step.partition(":")
+        rule = known.get(name) if kind == "rule" else None
+        if rule is not None:
+            lines.append(
+                f"- **{rule.title}** (rule `{name}`).{_meant(rule, versions)} It applies where: {rule.applies}"
+            )
+        elif kind == "model":
+            lines.append(f"- A rewrite written by the model {plain(name)}.")
+        elif kind == "memory":
+            lines.append(f"- A rewrite accepted before, from the memory (`{plain(name)}`).")
+        else:
+            lines.append(f"- {plain(step)}")
+    return f"{plain(suggestion.summary)}\n\n" + "\n".join(lines)
+
+
+def _meant(rule: Rule, versions: Versions) -> str:
+    """What the rule is meant to move, and whether that moved."""
+    moved = {name: (before, after) for name, before, after in versions.moved()}
+    parts = []
+    for name, way in rule.moves.items():
+        if name in moved:
+            before, after = (q.value or 0.0 for q in moved[name])
+            as_meant = after < before if way == "down" else after > before
+            parts.append(f"{name} {way} ({'it went' if as_meant else 'it did NOT go'} {way})")
+        elif name in versions.unmoved():
+            parts.append(f"{name} {way} (it stayed the same)")
+    return f" It is meant to bring {', '.join(parts)}." if parts else ""
+
+
+def _costs(suggestion: Suggestion, versions: Versions) -> str:
+    slow, fast = versions.slow, versions.fast
+    rows = [
+        _row(
+            "time",
+            *(Quantity(t.us, t.known, "us", t.low_us, t.high_us) for t in (suggestion.slow, suggestion.fast)),
+        )
+    ]
+    if slow is None or fast is None:
+        bound = f" The slow version was limited by {plain(suggestion.bound)}." if suggestion.bound else ""
+        return f"{_table(rows)}\n\nThe counters of both versions are not in the memory.{bound}"
+    if slow.percent_of_peak is not None and fast.percent_of_peak is not None:
+        how = _how(slow.latency.known, fast.latency.known)
+        rows.append(
+            f"| of peak | {percent(slow.percent_of_peak)} % | {percent(fast.percent_of_peak)} % | | {how} |"
+        )
+    moved = versions.moved()
+    rows += [_row(name.replace("_", " "), before, after) for name, before, after in moved[:COUNTERS]]
+    said = _table(rows)
+    if len(moved) > COUNTERS:
+        said += f"\n\n{len(moved) - COUNTERS} more counters moved less."
+    if same := versions.unmoved():
+        said += f"\n\nThe same in both: {', '.join(plain(name.replace('_', ' ')) for name in same)}."
+    if slow.bound and fast.bound:
+        still = "is still" if slow.bound == fast.bound else f"was limited by {plain(slow.bound)} and is now"
+        said += f"\n\nIt {still} limited by {plain(fast.bound)}."
+    return said
+
+
+def _table(rows: list[str]) -> str:
+    return "\n".join(
+        ["| what | before | with this version | change | how known |", "|---|---:|---:|---:|---|", *rows]
+    )
+
+
+def _row(name: str, before: Quantity, after: Quantity) -> str:
+    changed = ""
+    if before.value and after.value is not None:
+        changed = f"{100 * (after.value - before.value) / before.value:+.0f} %"
+    how = _how(before.known, after.known)
+    return f"| {plain(name)} | {quantity(before)} | {quantity(after)} | {changed} | {how} |"
+
+
+def _how(before: Known, after: Known) -> str:
+    return str(before) if before is after else f"{before}, then {after}"
+
+
+def _proof(suggestion: Suggestion) -> str:
+    passed = [c for c in suggestion.gate.checks if c.get("outcome") == "passed"]
+    receipt = suggestion.gate.receipt
+    said = "The gate accepted it"
+    if passed:
+        said += f": {len(passed)} cases of inputs agree with the reference"
+    said += "."
+    said += "".join(f" {plain(reason.message)}" for reason in suggestion.gate.reasons)
+    if receipt:
+        said += f" `accelopt replay {plain(receipt)}` does it again."
+    if suggestion.speedup.known is not Known.MEASURED:
+        said += f" The times are {suggestion.speedup.known}: no device has timed either version."
+    return said
+
+
+_MARKUP = re.compile(r"([\\\[\]!<>|*_~])")
+
+
+def plain(text: str) -> str:
+    """``text`` as Markdown that shows it as it is: a model's words or a file's name make no link, picture or HTML."""
+    return _MARKUP.sub(r"\\\1", text)

@@ -1,0 +1,89 @@
+"""Markdown pages that the server writes for a person: why a suggestion is faster, what runs did.
+
+``accelopt-page:/NAME.md`` is a document of the server's own. A client that says ``"pages": true`` shows it, told by the
+notification ``accelopt/show``; others get a file in the user's cache folder, and those that open no files a message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlsplit
+
+import platformdirs
+from lsprotocol import types
+
+from accelopt_lsp.server.backend import BackendProblem
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
+
+log = logging.getLogger(__name__)
+
+SCHEME = "accelopt-page"
+
+#: The notification that asks the client to show a page: ``{"uri", "title"}``.
+SHOW = "accelopt/show"
+
+#: So many pages are kept; an older one is to be asked for again.
+KEPT = 50
+
+
+class Pages:
+    """The pages that were shown, by name."""
+
+    def __init__(self, server: AccelOptServer) -> None:
+        self._server = server
+        self._texts: OrderedDict[str, str] = OrderedDict()
+
+    def text(self, uri: str) -> str:
+        """The page at ``accelopt-page:/NAME.md``.
+
+        Raises:
+            BackendProblem: it is not kept (any more).
+        """
+        name = unquote(urlsplit(uri).path).lstrip("/")
+        if name not in self._texts:
+            raise BackendProblem(f"The page {name} is not kept any more; ask for it again.")
+        return self._texts[name]
+
+    @property
+    def grow(self) -> bool:
+        """Whether a page may be shown before it is complete: this client's is written anew where it stands."""
+        return self._server.client.pages and self._server.client.has("workspace", "text_document_content")
+
+    async def show(self, name: str, title: str, text: str, brief: str) -> None:
+        """Show the page ``name``, or the new text of the one that is shown. ``brief`` is for a message."""
+        server, client = self._server, self._server.client
+        name = re.sub(r"[^\w.-]+", "-", name) + ".md"
+        shown = name in self._texts
+        self._texts[name] = text
+        self._texts.move_to_end(name)
+        while len(self._texts) > KEPT:
+            self._texts.popitem(last=False)
+        if self.grow:
+            uri = f"{SCHEME}:/{quote(name)}"
+            if shown:
+                refresh = types.TextDocumentContentRefreshParams(uri)
+                await server.workspace_text_document_content_refresh_async(refresh)
+            server.protocol.notify(SHOW, {"uri": uri, "title": title})
+        elif client.has("window", "show_document", "support"):
+            path = Path(platformdirs.user_cache_dir("accelopt")) / "pages" / name
+            try:
+                await asyncio.to_thread(_write, path, text)
+            except OSError as error:
+                log.warning("%s cannot be written: %s", path, error)
+                server.say(brief)
+                return
+            await server.window_show_document_async(types.ShowDocumentParams(path.as_uri()))
+        else:
+            server.say(brief)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
