@@ -9,10 +9,11 @@ from pathlib import Path
 from accelopt_lsp.cli.checking import Asked, gate_requests
 from accelopt_profiling.gate.gate import GateRequest
 from accelopt_profiling.jobs import Limits
+from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import from_plain
 
 #: What the corpus's kernels are checked for.
-TARGETS = {"triton": "h100", "nki": "trn1"}
+TARGETS: dict[Dialect, str] = {"triton": "h100", "nki": "trn1"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class CorpusCase:
         """The question to the gate about ``attack.py`` or ``honest.py``, as ``accelopt verify`` asks it."""
         path = (self.folder / file).resolve()
         text = path.read_text(encoding="utf-8")
-        asked = Asked(path, text, text, self.problem.resolve(), None, TARGETS, Limits(seconds=60))  # type: ignore[arg-type]
+        asked = Asked(path, text, text, self.problem.resolve(), None, TARGETS, Limits(seconds=60))
         return gate_requests(asked, ship_imports=False)[0]
 
 

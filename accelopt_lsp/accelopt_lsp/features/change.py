@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known
 
 #: Two estimates come from one model and share its error, so their ratio is far better known than either. Less than
@@ -42,10 +42,16 @@ def change(before: KernelMeasurement | None, now: KernelMeasurement) -> Change |
     if old.us is None or new.us is None or old.known is not new.known or old.us <= 0:
         return None
     share = (new.us - old.us) / old.us
-    if old.known is Known.MEASURED and None not in (old.low_us, old.high_us, new.low_us, new.high_us):
-        overlap = new.low_us <= old.high_us and old.low_us <= new.high_us  # type: ignore[operator]
+    if old.known is Known.MEASURED and (overlap := _overlap(old, new)) is not None:
         if overlap:
             return Change("same")
     elif abs(share) < ESTIMATE_NOISE:
         return Change("same")
     return Change("slower" if share > 0 else "faster", abs(share))
+
+
+def _overlap(old: Latency, new: Latency) -> bool | None:
+    """Whether the two intervals overlap; None where one has none."""
+    if old.low_us is None or old.high_us is None or new.low_us is None or new.high_us is None:
+        return None
+    return new.low_us <= old.high_us and old.low_us <= new.high_us

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -11,7 +12,7 @@ from accelopt_agent.apply import Refusal
 from accelopt_agent.suggestion import Suggestion
 from accelopt_lsp import convert
 from accelopt_lsp.features.wording import origin, speedup
-from accelopt_lsp.jobs import Job
+from accelopt_lsp.jobs import Job, JobKind
 from accelopt_lsp.server.backend import BackendProblem
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.documents import DocumentText, file_path
@@ -70,12 +71,14 @@ class Decisions:
             raise BackendProblem(f"There is no suggestion {args.id}; optimize the kernel again.")
         return remembered, args.uri or Path(remembered.file).absolute().as_uri()
 
-    def _start(self, kind: str, args: Arguments, run: object) -> Job:
+    def _start(
+        self, kind: JobKind, args: Arguments, run: Callable[[Arguments], Coroutine[Any, Any, None]]
+    ) -> Job:
         title = f"{kind.capitalize()} suggestion {args.id or ''}".strip()
         known = self._server.board.suggestion(args.id) if args.id else None
         uri = args.uri or (known[0].uri if known else "")
-        job = Job(kind, uri, title, known[2].kernel if known else None)  # type: ignore[arg-type]
-        return self._server.jobs.start(job, run(args))  # type: ignore[operator]
+        job = Job(kind, uri, title, known[2].kernel if known else None)
+        return self._server.jobs.start(job, run(args))
 
     async def _accept(self, args: Arguments) -> None:
         suggestion, uri = await self.find(args)

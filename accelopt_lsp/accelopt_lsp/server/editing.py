@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -195,11 +196,11 @@ class Editing:
     async def _read(self, uri: str) -> None:
         await self._look(uri)
 
-    def _flow(self, uri: str, work: object) -> None:
+    def _flow(self, uri: str, work: Coroutine[Any, Any, None]) -> None:
         """Run ``work`` for a document in place of the flow that still runs for it."""
         if earlier := self._flows.pop(uri, None):
             earlier.cancel()
-        task = self._server.background(work)  # type: ignore[arg-type]
+        task = self._server.background(work)
         self._flows[uri] = task
 
     def _stop(self, uri: str) -> None:

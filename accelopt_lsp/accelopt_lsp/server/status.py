@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from accelopt_lsp.jobs import Job
+from accelopt_lsp.jobs import Job, JobKind
 
 METHOD = "accelopt/status"
 
 State = Literal["idle", "profiling", "optimizing", "host-unreachable", "untrusted"]
+
+#: What each kind of job makes the server be; of several, the first counts.
+_BUSY: dict[JobKind, State] = {"optimize": "optimizing", "profile": "profiling"}
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,10 @@ class StatusLine:
         if not self.trusted:
             detail = "Nothing of it is run. Trust the workspace to see what its kernels cost."
             return Status("untrusted", "The workspace is not trusted", detail, self.target)
-        for kind, state in (("optimize", "optimizing"), ("profile", "profiling")):
+        for kind, state in _BUSY.items():
             for job in jobs:
                 if job.kind == kind:
-                    return Status(state, job.title, self.host_problem or "", self.target, listed)  # type: ignore[arg-type]
+                    return Status(state, job.title, self.host_problem or "", self.target, listed)
         if self.host_problem:
             return Status(
                 "host-unreachable", "The host cannot be reached", self.host_problem, self.target, listed
