@@ -18,6 +18,13 @@ from nkibench.measuring import FULL_SIZE
 from nkibench.result import Best, TaskResult
 from nkibench.subject import Subject
 
+#: Nobody waits for a benchmark's suggestions: the time model sorts all rewrites before the gate is asked, and a search
+#: goes on while one of the last 24 tries brought a faster version.
+_OPTIONS = {"patience": 24, "prove_last": True}
+
+#: How many rewrites are composed at most.
+_DEPTH = 16
+
 #: Starts a search on a host: ``accelopt_agent.optimize.optimize`` with a memory and a model, or without.
 Start = Callable[[OptimizeRequest, Host], AsyncGenerator[events.Event, None]]
 
@@ -41,7 +48,7 @@ class Searching:
     @property
     def key(self) -> str:
         """What the outcome depends on besides the kernel: the budget, who proposes, and the agent's code."""
-        asked = f"{self.budget} {self.proposers} {agent_hash()}"
+        asked = f"{self.budget} {self.proposers} {_DEPTH} {_OPTIONS} {agent_hash()}"
         return f"search {hashlib.sha256(asked.encode()).hexdigest()[:8]}"
 
     async def search(
@@ -56,6 +63,8 @@ class Searching:
             problem=subject.reference.relative_to(subject.root).as_posix(),
             budget=self.budget,
             parallel=self.parallel,
+            depth=_DEPTH,
+            strategy_options=_OPTIONS,
             resume=True,
             limits=FULL_SIZE,
         )

@@ -114,11 +114,13 @@ def _subjects(data: Path | None, names: list[str], dialect: str) -> Subjects:
 
 
 def _searching(settings: Settings, folder: Path, budget: str, ask_model: bool) -> tuple[Searching, Any]:
-    """How to search, and its memory: a file of the run's own, so that it starts from nothing but rules."""
+    """How to search, and its memory: a file of the run's own, so that it starts from nothing but rules, and another
+    one when the time model or the gate changes, whose costs and verdicts are no longer worth anything then."""
     from accelopt_agent.optimize import optimize
     from accelopt_lsp.asking import team_to_ask
     from accelopt_lsp.cli.optimize import budget_of
     from accelopt_memory.memory import Memory
+    from nkibench.code import toolchain_hash
     from nkibench.searching import Searching
 
     untimed = replace(settings, search=replace(settings.search, minutes=math.inf))
@@ -126,7 +128,7 @@ def _searching(settings: Settings, folder: Path, budget: str, ask_model: bool) -
     team, why_not = team_to_ask(settings, Path.cwd() / "tasks") if ask_model else (None, "")
     if why_not:
         say(why_not)
-    memory = Memory.open(folder / "memory.db")
+    memory = Memory.open(folder / f"memory-{toolchain_hash()[:8]}.db")
     named = f"rules and {team.models}" if team is not None else "rules"
     return Searching(limits, lambda request, host: optimize(request, host, memory, model=team), named), memory
 

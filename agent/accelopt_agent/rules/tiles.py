@@ -12,6 +12,9 @@ from accelopt_agent.rules.numbers import number
 
 Kind = Literal["number", "column", "tile"]
 
+#: Functions that rearrange a tile.
+_TILE_MAKERS = frozenset({f"{NL}.broadcast_to", f"{NL}.transpose", f"{NISA}.nc_transpose"})
+
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo)
 
 
@@ -32,6 +35,8 @@ def kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Kind | 
     if isinstance(node, cst.Attribute) and node.attr.value == "shape":
         return "number"
     if isinstance(node, cst.Call):
+        if kernel.names.path(node.func) in _TILE_MAKERS:
+            return "tile"
         instruction = kernel.instruction(node)
         return _kind_of_result(kernel, instruction, depth) if instruction else None
     return None
@@ -78,7 +83,7 @@ def _kind_of_part(kernel: NkiKernel, node: cst.Subscript) -> Kind | None:
         if isinstance(last.value, cst.Ellipsis):
             return kind(kernel, node.value)
         value = number(kernel.flow, last.value)
-        return "column" if value is not None or _is_loop_index(kernel, last.value) else "tile"
+        return "column" if value is not None or _picks_one(kernel, last.value) else "tile"
     if not isinstance(last, cst.Slice):
         return None
     low = 0 if last.lower is None else number(kernel.flow, last.lower)
@@ -86,10 +91,25 @@ def _kind_of_part(kernel: NkiKernel, node: cst.Subscript) -> Kind | None:
     return "column" if low is not None and high is not None and high - low == 1 else "tile"
 
 
-def _is_loop_index(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
-    """An index made of loop variables and numbers only: it picks one element."""
-    names = {n.value for n in kernel.source.walk(node, cst.Name)}
-    return bool(names) and names <= kernel.loop_variables
+def _picks_one(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
+    """An index made of loop variables, numbers and ``arange(1)`` only: it picks one element."""
+    names = kernel.flow.variables(node)
+    single = {n for n in names & kernel.index_variables if _is_single(kernel, n)}
+    calls = any(True for _ in kernel.source.walk(node, cst.Call))
+    return bool(names) and not calls and names <= kernel.loop_variables | single
+
+
+def _is_single(kernel: NkiKernel, name: str) -> bool:
+    """Whether a position is ``arange(1)[None, :]``."""
+    bound = [s for s in kernel.flow.simple() if s.binds(name)]
+    value = bound[0].value if len(bound) == 1 else None
+    call = value.value if isinstance(value, cst.Subscript) else None
+    return (
+        isinstance(call, cst.Call)
+        and kernel.names.path(call.func) == f"{NL}.arange"
+        and len(call.args) == 1
+        and number(kernel.flow, call.args[0].value) == 1
+    )
 
 
 def _kind_of_result(kernel: NkiKernel, instruction: Instruction, depth: int) -> Kind | None:

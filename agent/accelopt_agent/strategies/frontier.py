@@ -18,12 +18,21 @@ MOST_FRUITLESS = 24
 class Frontier(ABC):
     """A node goes through the gate when it is clearly faster than the best proved one, so that a suggestion
     appears early; what is left then goes through it at the end if it is faster at all than the best proved one.
+    With ``prove_last`` all of it waits for the end, when one proof is often enough: nobody waits for suggestions.
     """
 
     def __init__(
-        self, root: Node, sources: Sequence[str], *, target: str, depth: int = 6, random: Random | None = None
+        self,
+        root: Node,
+        sources: Sequence[str],
+        *,
+        target: str,
+        depth: int = 6,
+        random: Random | None = None,
+        prove_last: bool = False,
     ) -> None:
         self.root, self.sources, self.target, self.depth = root, tuple(sources), target, depth
+        self.prove_last = prove_last
         self.random = random or Random(0)
         self.nodes = [root]
         self.ideas: list[Trial] = []
@@ -41,7 +50,7 @@ class Frontier(ABC):
 
     def choose(self, room: Room) -> Step | None:
         step: Step | None = None
-        if room.judges and (node := self._due_for_proof()) is not None:
+        if room.judges and not self.prove_last and (node := self._due_for_proof()) is not None:
             step = Judge(node)
         elif room.tries and (trial := self.next_idea()) is not None:
             self.ideas.remove(trial)

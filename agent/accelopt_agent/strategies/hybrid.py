@@ -24,6 +24,9 @@ class Hybrid(Frontier):
     about too often, or about the repair of its own last failure. It is asked again while the expected gain of a call,
     as a share of the time, is above ``least_gain``. That expectation starts at ``first_gain`` and moves halfway to
     what each call brought.
+
+    With ``patience``, what promises nothing is tried too, the least unpromising first, until so many tries in a row
+    have brought no faster version.
     """
 
     def __init__(
@@ -37,14 +40,20 @@ class Hybrid(Frontier):
         first_gain: float = 0.06,
         least_gain: float = 0.02,
         repairs: int = 1,
+        patience: int = 0,
+        prove_last: bool = False,
     ) -> None:
-        super().__init__(root, sources, target=target, depth=depth, random=random)
-        self.least_gain, self.repairs = least_gain, repairs
+        super().__init__(root, sources, target=target, depth=depth, random=random, prove_last=prove_last)
+        self.least_gain, self.repairs, self.patience = least_gain, repairs, patience
+        self._fruitless_tries = 0
         self.experience = Experience()
         self._expected = dict.fromkeys(PAID, first_gain)
         self._us_at_ask: dict[str, float] = {}
 
     def observe(self, seen: Seen) -> None:
+        if isinstance(seen, Tried):
+            gained = seen.node.may_be_built_upon and seen.node.faster_than(self.fastest)
+            self._fruitless_tries = 0 if gained else self._fruitless_tries + 1
         super().observe(seen)
         if isinstance(seen, Answered):
             self.experience.proposed(seen.trials)
@@ -64,7 +73,12 @@ class Hybrid(Frontier):
         open_ideas = [i for i in self.ideas if i.parent.may_be_built_upon]
         promises = [(i.parent.us * self.experience.ratio(i), k) for k, i in enumerate(open_ideas)]
         promise, k = min(promises, default=(float("inf"), -1))
-        return open_ideas[k] if promise < fastest.us else None
+        return open_ideas[k] if promise < fastest.us or (open_ideas and self._patient()) else None
+
+    def _patient(self) -> bool:
+        """Whether to try what promises nothing: all that promises something has come to an end."""
+        asked = all(self._unasked(name) is None for name in self.sources if name not in PAID)
+        return self._fruitless_tries < self.patience and asked and not self.begun
 
     def next_ask(self) -> Ask | None:
         for name in self.sources:

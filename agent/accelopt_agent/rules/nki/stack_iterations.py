@@ -1,0 +1,182 @@
+"""Work on two iterations at once, one on each half of the partitions, where a tile fills at most half of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from accelopt_agent.rules.edit import Edit
+from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
+from accelopt_agent.rules.flow import root_name
+from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.loops import loop_variable
+from accelopt_agent.rules.numbers import number, number_of_text
+from accelopt_agent.rules.shapes import Tile, tile
+from accelopt_agent.rules.subject import Rewrite, Subject
+
+#: Rows of a tile of which two fit above one another, each starting where an instruction may start (NKI programming
+#: model: an operand starts at partition 0, 32, 64 or 96).
+_HALVES = (32, 64)
+
+_WORDS = ("affine_range", "ndarray", "par_dim", "arange", "sbuf")
+
+
+def rewrites(subject: Subject) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    for statement in kernel.flow.statements:
+        if isinstance(statement.node, cst.For):
+            found = _stackable(kernel, statement.node)
+            if found is not None:
+                yield _stacked(kernel, found)
+
+
+@dataclass
+class _Body:
+    """A loop that loads tiles of ``rows`` partitions, works on them element by element, and stores the results."""
+
+    loop: cst.For
+    variable: str
+    count: str
+    rows: str
+    words: dict[str, str]
+    loads: list[tuple[Instruction, Tile]] = field(default_factory=list)
+    stores: list[Instruction] = field(default_factory=list)
+
+
+def _stackable(kernel: NkiKernel, loop: cst.For) -> _Body | None:
+    flow, source, variable = kernel.flow, kernel.source, loop_variable(loop)
+    words = {w: spelled for w in _WORDS if (spelled := kernel.names.spelled(f"{NL}.{w}"))}
+    if variable is None or len(words) != len(_WORDS) or loop.orelse is not None:
+        return None
+    if not isinstance(loop.iter, cst.Call) or kernel.names.path(loop.iter.func) != f"{NL}.affine_range":
+        return None
+    if len(loop.iter.args) != 1 or any(flow.occurrences(n) for n in _new_names(variable)):
+        return None
+    body = _Body(loop, variable, source.code(loop.iter.args[0].value), "", words)
+    instructions = {i.statement: i for i in kernel.instructions}
+    made: set[str] = set()
+    for statement in (s for s in flow.statements if loop in s.loops):
+        instruction = instructions.get(statement)
+        if instruction is None or statement.block is not loop.body or instruction.get("mask") is not None:
+            return None
+        name = statement.target_name
+        if instruction.path == f"{NL}.store":
+            value = instruction.get("value")
+            if not isinstance(value, cst.Name) or value.value not in made:
+                return None
+            body.stores.append(instruction)
+        elif not isinstance(statement.target, cst.Name) or name is None or flow.uses_after(statement) is None:
+            return None
+        elif instruction.path == f"{NL}.load":
+            loaded = tile(kernel, instruction.call)
+            if loaded is None or loaded.dtype is None or body.rows not in ("", loaded.rows):
+                return None
+            body.rows = loaded.rows
+            body.loads.append((instruction, loaded))
+        elif not _works_on(kernel, instruction, made):
+            return None
+        if name is not None:
+            made.add(name)
+    return body if _fits(kernel, body) else None
+
+
+def _new_names(variable: str) -> tuple[str, ...]:
+    return f"{variable}_stack", f"{variable}_outer", f"{variable}_inner"
+
+
+def _works_on(kernel: NkiKernel, instruction: Instruction, made: set[str]) -> bool:
+    """Whether the instruction does the same to each partition of tiles made in the loop, with numbers besides."""
+    operands: list[cst.BaseExpression | None] = []
+    if (both := pair(kernel, instruction)) is not None:
+        operands = [both.left, both.right]
+    elif (steps := scalar_steps(kernel, instruction)) is not None:
+        operands = [steps.data, *(s.operand for s in steps.steps)]
+    elif (function := activation(kernel, instruction)) is not None:
+        operands = [function.data, function.scale, function.bias]
+    return bool(operands) and all(
+        o is None or number(kernel.flow, o) is not None or (isinstance(o, cst.Name) and o.value in made)
+        for o in operands
+    )
+
+
+def _fits(kernel: NkiKernel, body: _Body) -> bool:
+    """Whether two tiles fit, as far as sizes are known, and nothing that is stored is loaded in the same loop."""
+    flow = kernel.flow
+    rows, count = number_of_text(flow, body.rows), number_of_text(flow, body.count)
+    if not body.loads or not body.stores or (rows is not None and rows not in _HALVES):
+        return False
+    if isinstance(count, int) and count % 2:
+        return False
+    loaded = {n for load, _ in body.loads for n in flow.variables(load["src"])}
+    stored = {name for store in body.stores if (name := root_name(store["dst"]))}
+    return len(stored) > 0 and not flow.sharing(loaded) & flow.sharing(stored)
+
+
+def _stacked(kernel: NkiKernel, body: _Body) -> Rewrite:
+    source, words, v = kernel.source, body.words, body.variable
+    stack, outer, inner = _new_names(v)
+    half = f"{words['arange']}({body.rows})[:, None]"
+    allocated, loading, storing = [], [], []
+    edits: list[Edit] = []
+    for load, loaded in body.loads:
+        assert load.statement is not None
+        name = load.statement.target_name
+        shape = f"({words['par_dim']}({stack} * {_factor(body.rows)}), {loaded.columns})"
+        allocated.append(
+            f"{name} = {words['ndarray']}({shape}, dtype={loaded.dtype}, buffer={words['sbuf']})"
+        )
+        loading.append(f"{name}[{_place(body, inner, half, loaded)}] = {source.code(load.call)}")
+        edits.append(source.without(load.statement.node))
+    for store in body.stores:
+        assert store.statement is not None
+        value = store["value"]
+        stored = tile(kernel, value) or body.loads[0][1]
+        at, end = source.start(store.call), source.end(store.call)
+        part = f"{source.code(value)}[{_place(body, inner, half, stored)}]"
+        before = source.data[at : source.start(value)].decode()
+        after = source.data[source.end(value) : end].decode()
+        storing.append(f"{before}{part}{after}")
+        edits.append(source.without(store.statement.node))
+    first, last = body.loop.body.body[0], body.loop.body.body[-1]
+    edits.append(source.before(first, "\n".join([*allocated, *_each(body, loading)])))
+    edits.append(source.after(last, "\n".join(_each(body, storing))))
+    header = f"for {outer} in {words['affine_range']}({_factor(body.count)} // {stack}):"
+    edits.append(Edit(source.start(body.loop), source.end(body.loop.iter) + 1, header))
+    edits.append(source.before(body.loop, f"{stack} = {_stack_of(kernel, body)}"))
+    return Rewrite(
+        tuple(edits), f"Work on two iterations over {v} at once, one on each half of the partitions."
+    )
+
+
+def _place(body: _Body, inner: str, half: str, of: Tile) -> str:
+    columns = f"{body.words['arange']}({of.columns})[None, :]"
+    return f"{inner} * {_factor(body.rows)} + {half}, {columns}"
+
+
+def _each(body: _Body, lines: Sequence[str]) -> list[str]:
+    """``lines`` for each of the iterations that are stacked."""
+    stack, outer, inner = _new_names(body.variable)
+    return [
+        f"for {inner} in {body.words['affine_range']}({stack}):",
+        f"    {body.variable} = {outer} * {stack} + {inner}",
+        *(f"    {line}" for line in lines),
+    ]
+
+
+def _stack_of(kernel: NkiKernel, body: _Body) -> str:
+    """2, or where the syntax does not tell whether that is possible, a choice when the kernel is traced."""
+    conditions = []
+    if number_of_text(kernel.flow, body.rows) is None:
+        conditions.append(f"{_factor(body.rows)} in {_HALVES}")
+    if number_of_text(kernel.flow, body.count) is None:
+        conditions.append(f"{_factor(body.count)} % 2 == 0")
+    return f"2 if {' and '.join(conditions)} else 1" if conditions else "2"
+
+
+def _factor(code: str) -> str:
+    """``code`` as a factor of a product."""
+    return code if code.isidentifier() or code.isdigit() else f"({code})"
