@@ -127,15 +127,10 @@ async def _second_kernel(
     with_memory = await _search(editor, path, database)
     uri = path.as_uri()
     await _show(console, editor, uri, await editor.lens_titles(uri))
-    table = Table(
-        "",
-        "candidates tried",
-        "seconds",
-        "speedup (estimated)",
-        "origin",
-        title="To the first proved suggestion",
-        title_justify="left",
-    )
+    table = Table(title="Candidates tried up to the first proved suggestion", title_justify="left")
+    for heading in ("", "tried", "seconds", "speedup (estimated)"):
+        table.add_column(heading)
+    table.add_column("origin", overflow="fold")
     for label, search in (("empty memory", without), ("with the accepted pair", with_memory)):
         table.add_row(
             label,
