@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
 from accelopt_agent.budget import BudgetSpent, Meter
 from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText, SuggestionFound
 from accelopt_agent.from_memory import MemoryProposer
+from accelopt_agent.model.client import Ask, ask
 from accelopt_agent.model.propose import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import Team
 from accelopt_agent.node import Node
+from accelopt_agent.pausing import Pause
 from accelopt_agent.profiled import HostGate, ProfiledCost
 from accelopt_agent.proposer import Proposer, RuleProposer
 from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.resume import BASELINE, Remembered, remembered
+from accelopt_agent.resume import BASELINE, RESUMES, Remembered, remembered
 from accelopt_agent.search import KernelSearch
 from accelopt_agent.strategies import strategy_named
 from accelopt_agent.tools import CostModel, CostUnknown, Gate, ToolLost
@@ -29,31 +32,48 @@ from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 
 
 def optimize(
-    request: OptimizeRequest, host: Host, memory: Memory | None, *, model: ModelSettings | Team | None = None
+    request: OptimizeRequest,
+    host: Host,
+    memory: Memory | None,
+    *,
+    model: ModelSettings | Team | None = None,
+    asked: Ask = ask,
+    pause: Pause | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Search on ``host`` and yield what happens, the last event always being ``Finished``.
 
-    A ``model`` takes all roles of the team; a ``Team`` has its own for each.
+    A ``model`` takes all roles of the team; a ``Team`` has its own for each. ``asked`` is how questions get to them.
+    While ``pause`` is on, nothing new begins.
 
     Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run
     is then recorded as cancelled. Expected failures are told in the events and raised by nothing.
     """
     cost, gate = ProfiledCost(host, request), HostGate(host, request)
     return drive(
-        request, cost, gate, memory, host.name, lambda meter: _proposers(request, memory, model, meter)
+        request,
+        cost,
+        gate,
+        memory,
+        host.name,
+        lambda meter: _proposers(request, memory, model, meter, asked),
+        pause,
     )
 
 
 def _proposers(
-    request: OptimizeRequest, memory: Memory | None, model: ModelSettings | Team | None, meter: Meter
+    request: OptimizeRequest,
+    memory: Memory | None,
+    model: ModelSettings | Team | None,
+    meter: Meter,
+    asked: Ask,
 ) -> list[Proposer]:
     found: list[Proposer] = []
     if memory is not None:
         found.append(MemoryProposer(memory))
     found.append(RuleProposer(request.target))
     if model is not None:
-        found.append(ModelProposer(model, meter, request.target, wishes=request.instructions))
-    return found
+        found.append(ModelProposer(model, meter, request.target, wishes=request.instructions, asked=asked))
+    return [proposer for proposer in found if proposer.name in request.sources]
 
 
 @dataclass
@@ -71,15 +91,22 @@ async def drive(
     memory: Memory | None,
     host: str,
     proposers: Callable[[Meter], Sequence[Proposer]],
+    pause: Pause | None = None,
 ) -> AsyncGenerator[Event, None]:
     """``optimize`` with its tools given: the part that runs without a host."""
     recorder, meter, end = Recorder(memory), Meter(request.budget), _End()
     kernels = _launched(request)
     first = kernels[0] if kernels else None
-    options = {"budget": request.budget, "depth": request.depth, "strategy": request.strategy}
+    options: dict[str, Any] = {
+        "budget": request.budget,
+        "depth": request.depth,
+        "strategy": request.strategy,
+        "instructions": request.instructions,
+    }
     known = Remembered()
     if request.resume and first is not None:
         known = await remembered(recorder, first.content_hash, request.target, host)
+        options |= {RESUMES: known.run} if known.run else {}
     run = await recorder.start(
         str(request.path),
         first.name if first else "",
@@ -90,7 +117,9 @@ async def drive(
     )
     found = 0
     try:
-        events = _all_kernels(request, kernels, cost, gate, recorder, meter, run, host, known, proposers)
+        events = _all_kernels(
+            request, kernels, cost, gate, recorder, meter, run, host, known, proposers, pause
+        )
         async with aclosing(events):
             async for event in events:
                 found += isinstance(event, SuggestionFound)
@@ -129,6 +158,7 @@ async def _all_kernels(
     host: str,
     known: Remembered,
     proposers: Callable[[Meter], Sequence[Proposer]],
+    pause: Pause | None,
 ) -> AsyncGenerator[Event, None]:
     if not kernels:
         which = f"no kernel {request.kernel}" if request.kernel else "no kernel that is launched"
@@ -155,7 +185,7 @@ async def _all_kernels(
         )  # fmt: skip
         search = KernelSearch(
             request, root, strategy, sources,
-            cost=cost, gate=gate, recorder=recorder, meter=meter, run=run, host=host, remembered=known,
+            cost=cost, gate=gate, recorder=recorder, meter=meter, run=run, host=host, remembered=known, pause=pause,
         ).run()  # fmt: skip
         async with aclosing(search):
             async for event in search:

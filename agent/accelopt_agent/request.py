@@ -9,6 +9,9 @@ from typing import Any
 
 from accelopt_profiling.jobs import Limits
 
+#: All proposers, by name.
+SOURCES = frozenset({"memory", "rules", "model"})
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -34,7 +37,8 @@ class OptimizeRequest:
     and ``problem`` its setting of that name, as in ``profiler.ProfileRequest``. ``depth`` bounds how many rewrites
     are composed, ``parallel`` how many costs are found out at a time. ``resume`` goes on with the last run for the
     same kernel, target and host if that was interrupted: what it paid for is not paid for again. ``limits`` hold
-    for each step of a job: large shapes need longer than the usual minute.
+    for each step of a job: large shapes need longer than the usual minute. ``sources`` are the proposers that are
+    asked at all, where they are there: leaving some out shows what they are worth.
     """
 
     path: Path
@@ -53,3 +57,4 @@ class OptimizeRequest:
     seed: int = 0
     instructions: str = ""
     limits: Limits = Limits()
+    sources: frozenset[str] = SOURCES

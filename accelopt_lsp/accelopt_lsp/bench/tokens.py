@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accelopt_agent.lines import split_lines
-from accelopt_agent.model.anchors import Anchor
 from accelopt_agent.model.propose import coder_user, debugger_user, planner_user, system_prompt
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import Role
 from accelopt_agent.node import Failure, Node
 from accelopt_agent.rules.catalogue import proposals
+from accelopt_agent.simulated.edit import Edit, edit_of
 from accelopt_agent.simulated.proposer import CallTokens
 from accelopt_lsp.bench.row import Row
 from accelopt_profiling.kernels import Kernel, find_kernels
@@ -29,16 +29,6 @@ SNIPPET_LINES = 8
 
 #: A package that ships its vocabulary, so that nothing is loaded from elsewhere; the encoding of gpt-oss's family.
 TOKENIZER, ENCODING = "bpe_openai", "o200k_base"
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A realistic plan and what became of the kernel: a real rewrite of the catalogue."""
-
-    plan: str
-    text: str
-    anchors: tuple[Anchor, ...]
-    answer: str
 
 
 @dataclass(frozen=True)
@@ -69,25 +59,7 @@ def realistic_edit(
 ) -> Edit | None:
     """The first rewrite that the catalogue has for the kernel, as a planner and a coder would tell it, or None."""
     candidate = next(iter(proposals(text, kernel, measurement, target)), None)
-    if candidate is None:
-        return None
-    import difflib
-
-    old, new = split_lines(text).texts, split_lines(candidate.text).texts
-    anchors: list[Anchor] = []
-    answers: list[str] = []
-    for tag, low, high, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        if tag == "insert":  # after the line before it, which is repeated
-            low, start = max(0, low - 1), max(0, start - 1)
-        anchors.append(Anchor(low + 1, max(low + 1, high)))
-        body = "\n".join(new[start:end])
-        answers.append(f"<<<<<<< CHANGE {len(anchors)}\n{body}\n>>>>>>>")
-    costs = ", ".join(f"{name} goes {way}" for name, way in candidate.expects.items())
-    said = f"{candidate.summary} {costs.capitalize()}, because the same result is reached with less of it."
-    named = ", ".join(f"{a.first}-{a.last}" for a in anchors)
-    return Edit(f"LINES {named}\n{said}", candidate.text, tuple(anchors), "\n".join(answers))
+    return None if candidate is None else edit_of(text, candidate)
 
 
 def our_tokens(
@@ -133,7 +105,7 @@ def their_tokens(
         read_text(prompts / "executor_prompts/user_prompt_template.txt"),
         problem_code=problem, kernel_code=text, optimization_plan=plan,
     )  # fmt: skip
-    return count(planner), count(plan), count(executor), count(f"```python\n{edit.text}```")
+    return count(planner), count(plan), count(executor), count(f"```python\n{edit.after}```")
 
 
 def _experience(text: str, edit: Edit) -> str:

@@ -1,0 +1,107 @@
+"""An OpenAI-compatible server on the loopback that is no model: it says what the simulated team says, or said."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from accelopt_agent.simulated.conversation import Answering, NotRecorded
+from accelopt_agent.simulated.team import Question
+
+#: Tokens are counted as so many characters each.
+CHARACTERS_PER_TOKEN = 4
+
+#: A longer question is none of ours.
+_MOST_BYTES = 8 << 20
+
+
+@contextmanager
+def serving(answering: Answering, model: str) -> Iterator[str]:
+    """The address of a server that has ``model``, for as long as the context is open."""
+    counts: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._send(200, {"object": "list", "data": [{"id": model, "object": "model"}]})
+
+        def do_POST(self) -> None:
+            length = int(self.headers.get("content-length") or 0)
+            try:
+                asked = json.loads(self.rfile.read(length)) if length <= _MOST_BYTES else {}
+                said = {m["role"]: m["content"] for m in asked["messages"]}
+                question = Question(said["system"], said["user"])
+            except (ValueError, KeyError, TypeError):
+                self._send(400, {"error": {"message": "this is no question of ours"}})
+                return
+            with lock:
+                count = counts[question.key]
+                counts[question.key] += 1
+                try:
+                    answer = answering(question, count)
+                except NotRecorded as error:
+                    self._send(400, {"error": {"message": str(error)}})
+                    return
+            usage = _usage(question, answer)
+            if asked.get("stream"):
+                self._stream(answer, usage)
+            else:
+                self._send(200, _whole(model, answer, usage))
+
+        def _send(self, status: int, data: dict[str, Any]) -> None:
+            body = json.dumps(data).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _stream(self, answer: str, usage: dict[str, int]) -> None:
+            events = [_piece(model, {"role": "assistant", "content": answer}, None),
+                      _piece(model, {}, "stop"), {**_head(model), "choices": [], "usage": usage}]  # fmt: skip
+            body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("content-length", str(len(body.encode())))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _usage(question: Question, answer: str) -> dict[str, int]:
+    read = (len(question.system) + len(question.user)) // CHARACTERS_PER_TOKEN
+    written = len(answer) // CHARACTERS_PER_TOKEN
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+
+def _head(model: str) -> dict[str, Any]:
+    return {"id": "simulated", "object": "chat.completion.chunk", "created": 0, "model": model}
+
+
+def _piece(model: str, delta: dict[str, Any], finish: str | None) -> dict[str, Any]:
+    return {**_head(model), "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def _whole(model: str, answer: str, usage: dict[str, int]) -> dict[str, Any]:
+    message = {"role": "assistant", "content": answer}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {**_head(model), "object": "chat.completion", "choices": [choice], "usage": usage}

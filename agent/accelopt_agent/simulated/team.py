@@ -1,0 +1,199 @@
+"""The simulated proposer in the place of a whole team: it reads the prompts and answers in the form they ask for."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from random import Random
+
+from accelopt_agent.lines import split_lines
+from accelopt_agent.model.anchors import MOST_ANCHORS
+from accelopt_agent.model.prompt import template
+from accelopt_agent.model.team import ROLES, Role
+from accelopt_agent.model.territory import outside_changes
+from accelopt_agent.rules.catalogue import proposals
+from accelopt_agent.simulated.edit import Edit, edit_of, edited
+from accelopt_agent.simulated.proposer import Skill
+from accelopt_profiling.kernels import Kernel, find_kernels
+
+_BLOCK = re.compile(r"^(`{3,})\w*\n(.*?)\n?\1$", re.MULTILINE | re.DOTALL)
+_KERNEL = re.compile(r"kernel `([^`]+)`")
+_NUMBERED = re.compile(r"^\d+ ?", re.MULTILINE)
+
+#: What breaks a line so that the result is wrong; the first that fits is taken.
+_WRONG = (
+    (" + ", " - "), (" * ", " + "), (" - ", " + "), (".multiply(", ".add("), (".add(", ".subtract("),
+    ("op=nl.add", "op=nl.maximum"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Question:
+    """A system and a user prompt of the team, and what can be known of it from its text."""
+
+    system: str
+    user: str
+
+    @property
+    def role(self) -> Role | None:
+        """Whose prompt it is; None of none of ours."""
+        for role in ROLES:
+            heads = (template(f"{dialect}/{role}").partition("{{")[0] for dialect in ("nki", "triton"))
+            if any(self.system.startswith(head) for head in heads):
+                return role
+        return None
+
+    @property
+    def kernel(self) -> str:
+        """The name of the kernel that it is about."""
+        found = _KERNEL.search(self.user)
+        return found[1] if found else ""
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The fenced blocks: the file, changes, answers."""
+        return tuple(match[2] for match in _BLOCK.finditer(self.user))
+
+    @property
+    def caught(self) -> bool:
+        """It is about an answer that was caught before anything ran."""
+        return self.user.startswith(template("debugger_answer_user").partition("{{")[0])
+
+    @property
+    def key(self) -> str:
+        """The same for the same role and code, however the prompts are worded and whatever numbers are told."""
+        plan = self.user.rstrip().rpartition("\n\n")[2] if self.role == "coder" else ""
+        parts = (self.role or "", self.kernel, *self.blocks, plan)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+class SimulatedTeam:
+    """Answers with the stated ``skill``: what it says to the ``count``-th time that it is asked the same is drawn from
+    ``seed``, whatever it was asked in between. It plans rewrites of the rule catalogue, without knowing their worth."""
+
+    def __init__(self, skill: Skill | None = None, seed: int = 0) -> None:
+        self.skill, self.seed = skill or Skill(), seed
+        self._plans: dict[str, Edit] = {}
+        self._right: dict[str, str] = {}
+
+    def answer(self, question: Question, count: int) -> str:
+        random = Random(f"{self.seed} {question.key} {count}")
+        if question.role == "planner":
+            return self._plan(question, count, random)
+        if question.role == "coder" and (edit := self._planned(question)) is not None:
+            return self._code(edit, random)
+        if question.role == "debugger":
+            return self._repair(question, random)
+        if question.role == "summarizer":
+            return "It is faster because the same result is reached with less work."
+        return "I do not know what is meant."
+
+    def _planned(self, question: Question) -> Edit | None:
+        """What was planned for the question, which ends with the plan (before an answer that was caught)."""
+        said = {plan: question.user.rfind(plan) for plan in self._plans}
+        plan = max(said, key=lambda p: (said[p], len(p)), default=None)
+        return None if plan is None or said[plan] < 0 else self._plans[plan]
+
+    def _plan(self, question: Question, count: int, random: Random) -> str:
+        text = _NUMBERED.sub("", question.blocks[0]) + "\n" if question.blocks else ""
+        kernel = next((k for k in find_kernels(text).kernels if k.name == question.kernel), None)
+        if kernel is None:
+            return "I see no kernel."
+        edits = _edits(text, kernel)
+        if edits and random.random() < self.skill.knows:
+            edit = random.choice(edits)
+        else:
+            edit = _tidied(text, kernel, count)
+        self._plans[edit.plan.partition("\n")[2].strip()] = edit
+        return edit.plan
+
+    def _code(self, edit: Edit, random: Random) -> str:
+        if random.random() >= self.skill.breaks:
+            return edit.answer
+        broken = _broken(edit, crashes=random.random() < self.skill.crashes)
+        self._right[_bare(broken.after)] = edit.after
+        return broken.answer
+
+    def _repair(self, question: Question, random: Random) -> str:
+        if random.random() < self.skill.repairs:
+            if question.caught:
+                edit = self._planned(question)
+                if edit is not None:
+                    return edit.answer
+            elif question.blocks:
+                text = question.blocks[0] + "\n"
+                right = self._right.get(_bare(text))
+                if right is not None:
+                    return _searched(text, right)
+        return "I cannot see what is wrong."
+
+
+def _edits(text: str, kernel: Kernel) -> list[Edit]:
+    """The rewrites of the catalogue that a team may make: inside the kernel, in a few places."""
+    found = []
+    for candidate in proposals(text, kernel):
+        edit = edit_of(text, candidate)
+        if len(edit.anchors) <= MOST_ANCHORS and outside_changes(text, edit.after, kernel.name) is None:
+            found.append(edit)
+    return found
+
+
+def _tidied(text: str, kernel: Kernel, count: int) -> Edit:
+    """An edit that changes no cost: a name for a number that nobody uses."""
+    lines = list(split_lines(text).texts)
+    last = kernel.end_line - 1
+    indent = lines[last][: len(lines[last]) - len(lines[last].lstrip())]
+    name = f"step_{count + 1}"
+    after = "\n".join([*lines[:last], f"{indent}{name} = {count + 1}", *lines[last:]])
+    return edited(
+        text, after, f"Name the steps of the kernel ({name}), so that the compiler keeps them apart."
+    )
+
+
+def _broken(edit: Edit, *, crashes: bool) -> Edit:
+    """The edit with a fault: an operation that is another one, or a name that does not exist."""
+    changes = [list(lines) for lines in edit.changes]
+    for lines in changes if not crashes else []:
+        for at, line in enumerate(lines):
+            for right, wrong in _WRONG:
+                if right in line:
+                    lines[at] = line.replace(right, wrong, 1)
+                    return _applied(edit, changes)
+    last = next((lines for lines in reversed(changes) if lines), None)
+    if last is None:
+        return edit
+    head = last[-1]
+    last.append(f"{head[: len(head) - len(head.lstrip())]}forgotten = not_defined")
+    return _applied(edit, changes)
+
+
+def _applied(edit: Edit, changes: list[list[str]]) -> Edit:
+    lines = list(split_lines(edit.before).texts)
+    for anchor, new in reversed(list(zip(edit.anchors, changes, strict=True))):
+        lines[anchor.first - 1 : anchor.last] = new
+    return replace(edit, after="\n".join(lines), changes=tuple(tuple(lines) for lines in changes))
+
+
+def _searched(text: str, right: str) -> str:
+    """From ``text`` to ``right`` as one search-and-replace edit, with so many lines around it that it fits once."""
+    old, new = split_lines(text).texts, split_lines(right).texts
+    first = next(
+        (k for k, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
+    )
+    same = next((k for k, (a, b) in enumerate(zip(reversed(old), reversed(new), strict=False)) if a != b), 0)
+    low, tail = first, min(same, len(old) - first, len(new) - first)
+    while low > 0 and _times(old, old[low : len(old) - tail]) != 1:
+        low -= 1
+    search, becomes = old[low : len(old) - tail], new[low : len(new) - tail]
+    return "\n".join(["<<<<<<< SEARCH", *search, "=======", *becomes, ">>>>>>> REPLACE"])
+
+
+def _times(lines: tuple[str, ...], part: tuple[str, ...]) -> int:
+    if not any(line.strip() for line in part):
+        return 0
+    return sum(lines[k : k + len(part)] == part for k in range(len(lines) - len(part) + 1))
+
+
+def _bare(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
