@@ -28,7 +28,8 @@ class ProfiledCost:
     """Profiles the original to the end, and candidates as far as it takes to know a latency that can be compared.
 
     That is the first stage at which the original's latency was what it was at the end: later stages check and
-    explain, they do not change the number.
+    explain, they do not change the number. An original that is ``proved`` is profiled to its first latency, and its
+    candidates are too.
     """
 
     def __init__(self, host: Host, request: OptimizeRequest) -> None:
@@ -46,6 +47,8 @@ class ProfiledCost:
                 async for last in found:
                     for kernel in last.kernels:
                         self._stages.setdefault(kernel.name, []).append((kernel.stage, kernel.latency))
+                    if self._request.proved and all(k.latency.us is not None for k in last.kernels):
+                        return last
         except HostUnreachable as error:
             raise ToolLost(str(error)) from error
         if last is None:

@@ -38,7 +38,8 @@ class OptimizeRequest:
     are composed, ``parallel`` how many costs are found out at a time. ``resume`` goes on with the last run for the
     same kernel, target and host if that was interrupted: what it paid for is not paid for again. ``limits`` hold
     for each step of a job: large shapes need longer than the usual minute. ``sources`` are the proposers that are
-    asked at all, where they are there: leaving some out shows what they are worth.
+    asked at all, where they are there: leaving some out shows what they are worth. ``proved`` says that the gate has
+    accepted the original already: then it is not run once more before the search.
     """
 
     path: Path
@@ -58,3 +59,4 @@ class OptimizeRequest:
     instructions: str = ""
     limits: Limits = Limits()
     sources: frozenset[str] = SOURCES
+    proved: bool = False

@@ -66,10 +66,12 @@ def measured(us: float | None, stage: str) -> KernelMeasurement:
     return KernelMeasurement("kernel", 6, "nki", "trn1", latency=latency, stage=stage)
 
 
-async def run(host: PlayedHost, tmp_path: Path, memory: Memory | None = None) -> list[Event]:
+async def run(
+    host: PlayedHost, tmp_path: Path, memory: Memory | None = None, proved: bool = False
+) -> list[Event]:
     path = tmp_path / "k.py"
     path.write_text(TEXT)
-    request = OptimizeRequest(path, TEXT, "trn1", root=tmp_path)
+    request = OptimizeRequest(path, TEXT, "trn1", root=tmp_path, proved=proved)
     return [event async for event in optimize(request, host, memory)]
 
 
@@ -98,6 +100,13 @@ async def test_the_original_is_compared_as_a_candidate_would_be(tmp_path: Path) 
     base = next(e for e in events if isinstance(e, BaselineMeasured))
     assert base.measurement.latency.us == 101.0
     assert base.measurement.stage == "checked"
+
+
+async def test_an_original_that_is_proved_is_not_run_once_more(tmp_path: Path) -> None:
+    host = PlayedHost([measured(None, "traced"), measured(100.0, "executed"), measured(99.0, "checked")])
+    events = await run(host, tmp_path, proved=True)
+    base = next(e for e in events if isinstance(e, BaselineMeasured))
+    assert (base.measurement.latency.us, base.measurement.stage) == (100.0, "executed")
 
 
 @pytest.mark.parametrize("code", ["timeout", "crashed"])
