@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from accelopt_agent.events import ModelCall, Usage
 from accelopt_agent.request import Budget
@@ -50,6 +51,15 @@ class Meter:
         if self.budget.seconds is None:
             return None
         return max(0.0, self.budget.seconds - (self._clock() - self._started))
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Time that does not count."""
+        began = self._clock()
+        try:
+            yield
+        finally:
+            self._started += self._clock() - began
 
     @property
     def candidates_left(self) -> int:

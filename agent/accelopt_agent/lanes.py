@@ -43,11 +43,19 @@ class Lanes:
     def begin(self, step: Step, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self._running[asyncio.ensure_future(work())] = step
 
-    async def ended(self, seconds: float | None) -> list[tuple[Step, asyncio.Task[Any]]]:
-        """The steps that have ended, waiting for one if there is none; empty when none did in ``seconds``."""
-        done, _ = await asyncio.wait(self._running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        order = list(self._running)
-        return [(self._running.pop(task), task) for task in sorted(done, key=order.index)]
+    async def ended(
+        self, seconds: float | None, sooner: Coroutine[Any, Any, None] | None = None
+    ) -> list[tuple[Step, asyncio.Task[Any]]]:
+        """The steps that have ended, waiting for one if there is none; empty when none did in ``seconds``, or before
+        ``sooner`` was over."""
+        over = asyncio.ensure_future(sooner) if sooner is not None else None
+        waited: set[asyncio.Future[Any]] = {*self._running, *([over] if over is not None else [])}
+        try:
+            await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if over is not None:
+                over.cancel()
+        return [(self._running.pop(task), task) for task in list(self._running) if task.done()]
 
     async def end(self) -> None:
         """End everything that still runs, and wait until it has ended."""

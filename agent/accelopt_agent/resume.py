@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.recorder import Recorder
 from accelopt_memory.memory import Memory
-from accelopt_memory.records import RunEvent
+from accelopt_memory.records import Run, RunEvent
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
@@ -19,6 +19,9 @@ JUDGED_KEY = "judged "
 #: The kind of event that holds what was known of the original.
 BASELINE = "baseline"
 
+#: The option of a run that names the interrupted run it goes on with.
+RESUMES = "resumes"
+
 
 def answer_key(fingerprint: str, proposer: str, count: int) -> str:
     """The key of the ``count``-th answer of ``proposer`` about the rewrite ``fingerprint``."""
@@ -28,18 +31,21 @@ def answer_key(fingerprint: str, proposer: str, count: int) -> str:
 @dataclass
 class Remembered:
     """Costs and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``), what was answered
-    to paid questions by ``answer_key``."""
+    to paid questions by ``answer_key``. ``run`` is the interrupted run that they are of."""
 
     costs: dict[str, KernelMeasurement] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     answers: dict[str, list[Candidate]] = field(default_factory=dict)
+    run: str | None = None
 
 
 async def remembered(recorder: Recorder, kernel_hash: str, target: str, host: str) -> Remembered:
-    """What the last run for this kernel, target and host found out, if it did not come to its end."""
-    nothing: list[RunEvent] = []
-    found = Remembered()
-    for event in await recorder.ask(lambda m: _events(m, kernel_hash, target, host), nothing):
+    """What the last run for this kernel, target and host found out, if it did not come to its end, with what the
+    interrupted runs found out that it went on with."""
+    nothing: tuple[str | None, list[RunEvent]] = (None, [])
+    run, events = await recorder.ask(lambda m: _paid_for(m, kernel_hash, target, host), nothing)
+    found = Remembered(run=run)
+    for event in events:
         try:
             if event.kind == TRIED and event.key and event.data.get("measurement"):
                 found.costs[event.key] = from_plain(KernelMeasurement, event.data["measurement"])
@@ -53,7 +59,25 @@ async def remembered(recorder: Recorder, kernel_hash: str, target: str, host: st
     return found
 
 
-def _events(memory: Memory, kernel_hash: str, target: str, host: str) -> list[RunEvent]:
+def interrupted_run(memory: Memory, kernel_hash: str, target: str, host: str) -> Run | None:
+    """The last run for this kernel, target and host, if it did not come to its end. Raises MemoryUnavailable."""
     same = [r for r in memory.runs(kernel_hash) if (r.target, r.host) == (target, host)]
-    last = same[0] if same else None
-    return memory.events(last.id) if last is not None and last.status in ("running", "cancelled") else []
+    return same[0] if same and same[0].status in ("running", "cancelled") else None
+
+
+def chain(memory: Memory, run: Run) -> list[Run]:
+    """The runs that ``run`` goes on with, oldest first, and itself last. Raises MemoryUnavailable."""
+    found: list[Run] = []
+    at: Run | None = run
+    while at is not None and at.id not in {r.id for r in found}:
+        found.insert(0, at)
+        before = at.options.get(RESUMES)
+        at = memory.run(before) if isinstance(before, str) else None
+    return found
+
+
+def _paid_for(memory: Memory, kernel_hash: str, target: str, host: str) -> tuple[str | None, list[RunEvent]]:
+    last = interrupted_run(memory, kernel_hash, target, host)
+    if last is None:
+        return None, []
+    return last.id, [event for run in chain(memory, last) for event in memory.events(run.id)]

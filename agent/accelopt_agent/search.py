@@ -18,8 +18,10 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
+from accelopt_agent.history import PAUSED, WENT_ON
 from accelopt_agent.lanes import Lanes, Places
 from accelopt_agent.node import Failure, Node
+from accelopt_agent.pausing import Pause
 from accelopt_agent.proposer import Proposer, ProposerFailed
 from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
@@ -55,11 +57,12 @@ class KernelSearch:
         host: str,
         remembered: Remembered | None = None,
         texts: Texts | None = None,
+        pause: Pause | None = None,
     ) -> None:
         self.request, self.root, self.strategy, self.run_id, self.host = request, root, strategy, run, host
         self._proposers = {p.name: p for p in proposers}
         self._cost, self._gate, self._recorder, self._meter = cost, gate, recorder, meter
-        self._remembered = remembered or Remembered()
+        self._remembered, self._pause = remembered or Remembered(), pause or Pause()
         self._texts = texts or Texts(root.text, root.kernel.name)
         self._seen = {self._texts.fingerprints(root.text)[0]}
         self._not_again: set[str] = set()
@@ -68,7 +71,8 @@ class KernelSearch:
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Work until the strategy has nothing more to do, the budget is spent or the goal is reached. Calls, costs
-        and proofs run at the same time; what they come to is taken in one after another.
+        and proofs run at the same time; what they come to is taken in one after another. While it is paused nothing
+        begins, and no time is used once nothing runs.
 
         Raises:
             BudgetSpent: the message says of what.
@@ -77,12 +81,18 @@ class KernelSearch:
         await self._load_refusals()
         try:
             while True:
-                for event in self._begin():
-                    yield event
+                if not self._pause.on:
+                    for event in self._begin():
+                        yield event
                 if not len(self._lanes):
-                    break
-                ended = await self._lanes.ended(self._meter.seconds_left)
-                if not ended:
+                    if not self._pause.on:
+                        break
+                    async for event in self._rest():
+                        yield event
+                    continue
+                resumed = self._pause.over() if self._pause.on else None
+                ended = await self._lanes.ended(self._meter.seconds_left, resumed)
+                if not ended and self._meter.seconds_left == 0.0:
                     raise BudgetSpent(self._meter.spent() or "the time is used up")
                 for step, task in ended:
                     for event in await self._take(step, task):
@@ -95,6 +105,14 @@ class KernelSearch:
                 raise BudgetSpent(spent)
         finally:
             await self._lanes.end()
+
+    async def _rest(self) -> AsyncGenerator[Event, None]:
+        await self._recorder.event(PAUSED, {})
+        yield ProgressText(f"{self.root.kernel.name}: paused")
+        with self._meter.resting():
+            await self._pause.over()
+        await self._recorder.event(WENT_ON, {})
+        yield ProgressText(f"{self.root.kernel.name}: going on")
 
     def _begin(self) -> Iterator[Event]:
         """Begin all that has room and is worth doing. What is tried already is still judged when only the candidates

@@ -9,7 +9,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.fingerprint import file_fingerprint
 from accelopt_agent.lines import split_lines
 from accelopt_agent.model.anchors import Anchor, anchored, anchors_of, carried_out, numbered, window
-from accelopt_agent.model.client import ModelFault, ask
+from accelopt_agent.model.client import Ask, ModelFault, ask
 from accelopt_agent.model.digest import digest
 from accelopt_agent.model.edits import BadAnswer, apply_edits, read_edits
 from accelopt_agent.model.ledger import entry
@@ -28,7 +28,7 @@ SUMMARY_CHARACTERS = 160
 
 class ModelProposer:
     """Asks the team about one version at a time and books every call in the run's meter. ``wishes`` is what the
-    person asks for in a sentence."""
+    person asks for in a sentence, ``asked`` how a question gets to the model."""
 
     name = "model"
 
@@ -40,9 +40,11 @@ class ModelProposer:
         *,
         backoff_seconds: float = 1.0,
         wishes: str = "",
+        asked: Ask = ask,
     ) -> None:
         self._team = settings if isinstance(settings, Team) else same_for_all(settings)
         self._meter, self._target, self._backoff, self._wishes = meter, target, backoff_seconds, wishes
+        self._asked = asked
 
     async def propose(self, node: Node) -> list[Candidate]:
         """The rewrites of one plan, or the repair of a version that failed. None with the reason: the run goes on."""
@@ -99,7 +101,7 @@ class ModelProposer:
         system = system_prompt(role, node, self._target)
         started = time.monotonic()
         try:
-            answer = await ask(settings, system, user, backoff_seconds=self._backoff)
+            answer = await self._asked(settings, system, user, backoff_seconds=self._backoff)
         except ModelFault as fault:
             self._meter.book(entry(role, settings, fault, time.monotonic() - started))
             raise

@@ -1,0 +1,28 @@
+"""A search that rests: what runs is finished, and nothing new begins before it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Pause:
+    """The switch of one search. ``on`` while it rests."""
+
+    def __init__(self, on: bool = False) -> None:
+        self._going = asyncio.Event()
+        if not on:
+            self._going.set()
+
+    @property
+    def on(self) -> bool:
+        return not self._going.is_set()
+
+    def pause(self) -> None:
+        self._going.clear()
+
+    def go_on(self) -> None:
+        self._going.set()
+
+    async def over(self) -> None:
+        """Wait until the search may go on."""
+        await self._going.wait()
