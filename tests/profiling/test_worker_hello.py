@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.worker.cell import Isolation
 from accelopt_profiling.worker.devices import gpus, neuron_cores, parse_neuron, parse_nvidia, parse_rocm
 from accelopt_profiling.worker.hello import PROTOCOL, hello
+from accelopt_profiling.worker.isolation import Isolation
 
 NVIDIA = (
     "0, NVIDIA H100 80GB HBM3, GPU-1, 550.54.15, 81559, 81000, 9.0\n"

@@ -17,7 +17,7 @@ from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
     from accelopt_profiling.hosts.host import HostActivity
-    from accelopt_profiling.worker.cell import Isolation
+    from accelopt_profiling.worker.isolation import Isolation
 
 
 @dataclass(frozen=True)

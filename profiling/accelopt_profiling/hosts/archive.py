@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import zipfile
 from functools import cache
@@ -11,10 +12,15 @@ import accelopt_profiling
 
 _LEFT_OUT = {"__pycache__", "hosts"}
 
+#: ``python -c`` looks for modules in the folder it is started in first: a project's, or a home with a ``random.py``.
+NO_PLACE_TO_START_IN = "import sys; sys.path[:] = [p for p in sys.path if p]"
+
 #: Runs under any Python, even one too old for the worker, so that it can say so. Reads "LENGTH\n" and the archive
-#: from standard input, then serves. Single quotes only: it travels inside double quotes of a remote shell.
-BOOTSTRAP = """
-import json, os, sys, tempfile
+#: from standard input, then serves.
+BOOTSTRAP = f"""
+{NO_PLACE_TO_START_IN}
+""" + """
+import json, os, tempfile
 def refuse(why):
     body = json.dumps({'type': 'refused', 'message': why})
     os.write(1, ('@accelopt/1 %d\\n%s\\n' % (len(body), body)).encode())
@@ -47,6 +53,12 @@ try:
 finally:
     shutil.rmtree(folder, ignore_errors=True)
 """.strip()
+
+
+def bootstrap_line() -> str:
+    """The bootstrap as one line without quotes that any shell takes in single quotes, also one of the C shell's kin."""
+    text = base64.b64encode(BOOTSTRAP.encode()).decode()
+    return f'{NO_PLACE_TO_START_IN}; import base64; exec(base64.b64decode("{text}"))'
 
 
 @cache

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
+from accelopt_profiling.hosts.answers import activity_in, facts_in, printable, step_error_in
 from accelopt_profiling.hosts.host import (
     HostActivity,
     HostFacts,
@@ -16,15 +17,14 @@ from accelopt_profiling.hosts.host import (
     JobInterrupted,
     Progress,
 )
-from accelopt_profiling.jobs import Job, Runtime, StepError
-from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.worker.activity import Activity
-from accelopt_profiling.worker.cell import Isolation
+from accelopt_profiling.jobs import Job, Runtime
+from accelopt_profiling.plain import to_plain
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import PROTOCOL
 
 _KEPT_ERRORS = 4000
 _SHOWN = 200
+_PIECE = 1 << 16
 
 
 class WorkerConnection:
@@ -49,7 +49,7 @@ class WorkerConnection:
         self._errors = b""
         self._readers: list[asyncio.Task[None]] = []
         self._decoder = Decoder()
-        self._lost = False
+        self._lost = self._closed = False
 
     @property
     def alive(self) -> bool:
@@ -82,48 +82,48 @@ class WorkerConnection:
             raise HostUnreachable(
                 f"{self._name}: {self._command[0]} could not be started: {error}"
             ) from error
+        if self._closed:
+            await self.close()
+            raise HostUnreachable(f"{self._name} was closed.")
         first: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._readers = [
             asyncio.create_task(self._read_messages(first)),
             asyncio.create_task(self._read_errors()),
         ]
         try:
-            if self._preamble:
-                with contextlib.suppress(
-                    JobInterrupted
-                ):  # it may have ended with a reason, which is read next
-                    await self._write(self._preamble)
-            message = await asyncio.wait_for(first, self._patience)
+            await self._write_preamble()
+            self._facts = self._introduced(await asyncio.wait_for(first, self._patience))
         except (TimeoutError, asyncio.TimeoutError):
             await self.close()
             raise HostUnreachable(
                 f"{self._name} did not answer within {self._patience:g} s.{self._evidence()}"
             ) from None
-        except (ConnectionError, HostUnreachable) as error:
+        except ConnectionError:
             await self.close()
-            reason = str(error) if isinstance(error, HostUnreachable) else ""
-            raise HostUnreachable(
-                reason or f"{self._name} closed the connection.{self._evidence()}"
-            ) from None
-        except asyncio.CancelledError:
+            raise HostUnreachable(f"{self._name} closed the connection.{self._evidence()}") from None
+        except BaseException:
             await self.close()
             raise
+        return self._facts
+
+    async def _write_preamble(self) -> None:
+        """Raises TimeoutError: nothing of it was taken for as long as the patience lasts."""
+        with contextlib.suppress(JobInterrupted):  # it may have ended with a reason, which is read next
+            for at in range(0, len(self._preamble), _PIECE):
+                await asyncio.wait_for(self._write(self._preamble[at : at + _PIECE]), self._patience)
+
+    def _introduced(self, message: dict[str, Any]) -> HostFacts:
         if message.get("type") == "refused":
-            await self.close()
-            raise HostUnreachable(f"{self._name}: {message.get('message')}")
+            raise HostUnreachable(f"{self._name}: {printable(str(message.get('message')))}")
         if message.get("protocol") != PROTOCOL:
-            await self.close()
-            raise HostUnreachable(
-                f"{self._name} speaks protocol {message.get('protocol')}, this is {PROTOCOL}."
-            )
+            said = printable(str(message.get("protocol")))[:_SHOWN]
+            raise HostUnreachable(f"{self._name} speaks protocol {said}, this is {PROTOCOL}.")
         try:
-            self._facts = _facts(self._name, message)
-        except (ValueError, TypeError) as error:
-            await self.close()
+            return facts_in(self._name, message)
+        except ValueError as error:
             raise HostUnreachable(
                 f"{self._name} introduced itself in a way that cannot be read: {error}."
             ) from None
-        return self._facts
 
     async def warm(self, runtime: Runtime) -> None:
         """Ask the worker to import a runtime's packages ahead of the first job that needs them."""
@@ -143,13 +143,10 @@ class WorkerConnection:
             self._queues.pop(number, None)
         if message is None:
             raise HostUnreachable(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
-        holder = message.get("device")
-        device = f"{holder.get('what', 'another program')}" if isinstance(holder, dict) else ""
         try:
-            workers = from_plain(list[Activity], message.get("workers", []))
+            return activity_in(message)
         except ValueError as error:
             raise HostUnreachable(f"{self._name} gave an answer that cannot be read: {error}.") from None
-        return HostActivity(workers, device, dict(message.get("resources_free", {})))
 
     async def run(self, job: Job) -> AsyncGenerator[Progress, None]:
         """Run a job; see ``Host.run``."""
@@ -164,13 +161,13 @@ class WorkerConnection:
                 if message is None:
                     finished = True
                     raise JobInterrupted(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
-                if message["type"] == "failed":
+                kind, step = message.get("type"), str(message.get("step", ""))
+                if kind == "failed":
                     finished = True
-                    raise JobFailed(str(message.get("step", "")), _step_error(message.get("error")))
-                finished = bool(message.get("last"))
-                yield Progress(
-                    str(message.get("step", "")), message.get("value"), message["type"] == "result"
-                )
+                    raise JobFailed(step, step_error_in(message))
+                if kind in ("partial", "result"):  # a newer worker may say more
+                    finished = kind == "result" and bool(message.get("last"))
+                    yield Progress(step, message.get("value"), kind == "result")
         finally:
             self._queues.pop(job_id, None)
             if not finished and self.alive:
@@ -185,6 +182,8 @@ class WorkerConnection:
             except (TimeoutError, asyncio.TimeoutError):
                 try:
                     await self.activity()
+                except JobInterrupted:
+                    return None
                 except HostUnreachable:
                     self._errors += f"\nno answer within {self._patience:g} s while a job ran\n".encode()
                     self._lost = True
@@ -195,6 +194,7 @@ class WorkerConnection:
 
     async def close(self) -> None:
         """End the worker: close its input, and kill it if that is not enough."""
+        self._closed = True
         process = self._process
         if process is not None and process.returncode is None:
             if process.stdin is not None:
@@ -241,8 +241,10 @@ class WorkerConnection:
             self._lost = True
             if not first.done():
                 with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
-                    await asyncio.wait_for(self._process.wait(), 2)
+                    await asyncio.wait_for(self._process.wait(), 2)  # its last words come before
+            if not first.done():
                 first.set_exception(ConnectionError())
+                first.exception()  # somebody may wait for it, or nobody any more
             for queue in self._queues.values():
                 queue.put_nowait(None)
 
@@ -258,32 +260,6 @@ class WorkerConnection:
             self._errors.decode(errors="replace").strip()
             or self._decoder.noise.decode(errors="replace").strip()
         )
-        lines = ["".join(c if c.isprintable() else " " for c in line).strip() for line in said.splitlines()]
+        lines = [printable(line) for line in said.splitlines()]
         shown = [line[:_SHOWN] for line in lines if line][-3:]
         return f" It said: {' / '.join(shown)}" if shown else ""
-
-
-def _facts(name: str, hello: dict[str, Any]) -> HostFacts:
-    """Raises ValueError, TypeError: the worker's first message does not fit."""
-    if not all(isinstance(device, dict) for device in hello.get("devices", [])):
-        raise ValueError("its devices are no list of objects")
-    return HostFacts(
-        name=name, python=str(hello.get("python", "")), versions=dict(hello.get("versions", {})),
-        devices=list(hello.get("devices", [])), memory_bytes=int(hello.get("memory_bytes", 0)),
-        memory_free_bytes=int(hello.get("memory_free_bytes", 0)), isolation=_isolation(hello.get("isolation")),
-        resources={str(name): float(amount) for name, amount in dict(hello.get("resources", {})).items()},
-    )  # fmt: skip
-
-
-def _isolation(data: Any) -> Isolation:
-    try:
-        return from_plain(Isolation, data)
-    except ValueError:
-        return Isolation(note="The worker did not say.")
-
-
-def _step_error(data: Any) -> StepError:
-    try:
-        return from_plain(StepError, data)
-    except ValueError:
-        return StepError("internal", f"The worker sent an error that cannot be read: {data!r}")

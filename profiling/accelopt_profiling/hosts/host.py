@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from accelopt_profiling.jobs import Job, Runtime, StepError
 from accelopt_profiling.worker.activity import Activity
-from accelopt_profiling.worker.cell import Isolation
+from accelopt_profiling.worker.isolation import Isolation
 
 
 class HostUnreachable(Exception):

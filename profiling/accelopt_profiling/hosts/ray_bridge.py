@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import sys
@@ -34,7 +35,8 @@ class Bridge:
         self._writing = threading.Lock()
         self._tasks: dict[str, Any] = {}
         ray.cloudpickle.register_pickle_by_value(ray_task)
-        self._run = ray.remote(max_retries=RETRIES, num_cpus=1)(ray_task.run_job)
+        lost = [ray_task.WORKER_LOST]
+        self._run = ray.remote(max_retries=RETRIES, retry_exceptions=lost, num_cpus=1)(ray_task.run_job)
         archive = worker_archive()
         self._archive = ray.put(archive)
         self._version = hashlib.sha256(archive).hexdigest()
@@ -100,26 +102,27 @@ class Bridge:
 
     def _wait(self, job_id: str, task: Any) -> None:
         lost = (
+            ray_task.WORKER_LOST,
             self._ray.exceptions.WorkerCrashedError,
             self._ray.exceptions.NodeDiedError,
             self._ray.exceptions.ObjectLostError,
         )
+        messages: list[dict[str, Any]] = []
+        code = why = ""
         try:
             messages = self._ray.get(task)
         except lost as error:
-            self._fail(
-                job_id, "crashed", f"The cluster lost the job {RETRIES + 1} times: {_first_line(error)}"
-            )
-            return
+            code, why = "crashed", f"The cluster lost the job {RETRIES + 1} times: {_last_line(error)}"
         except Exception as error:
-            self._fail(job_id, "internal", f"The job failed on the cluster: {_first_line(error)}")
-            return
-        if self._tasks.pop(job_id, None) is not None:
-            for message in messages:
-                self.send({**message, "id": job_id})
+            code, why = "internal", f"The job failed on the cluster: {_last_line(error)}"
+        if self._tasks.pop(job_id, None) is None:
+            return  # it was cancelled
+        if code:
+            self._fail(job_id, code, why)
+        for message in messages:
+            self.send({**message, "id": job_id})
 
     def _fail(self, job_id: str, code: str, message: str) -> None:
-        self._tasks.pop(job_id, None)
         error = {"code": code, "message": message}
         self.send({"type": "failed", "id": job_id, "step": "", "error": error})
 
@@ -128,7 +131,7 @@ def _shown(resources: dict[str, float]) -> dict[str, float]:
     return {k: v for k, v in resources.items() if not k.startswith(("node:", "accelerator_type:"))}
 
 
-def _first_line(error: Exception) -> str:
+def _last_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
@@ -151,6 +154,8 @@ def parse_ask(text: str) -> dict[str, float]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, amount = part.partition("=")
         ask[name.strip()] = float(amount)
+        if not name.strip() or not 0 <= ask[name.strip()] < math.inf:
+            raise ValueError(f"{part} is no amount of a resource")
     return ask
 
 
@@ -169,7 +174,7 @@ def main() -> None:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", namespace="accelopt")
         bridge = Bridge(ray, parse_ask(ask), python, json.loads(env), channel)
     except Exception as error:
-        why = f"the Ray cluster at {address} cannot be used: {_first_line(error)}"
+        why = f"the Ray cluster at {address} cannot be used: {_last_line(error)}"
         os.write(channel, encode({"type": "refused", "message": why}))
         return
     try:

@@ -6,11 +6,16 @@ between tasks as long as Ray keeps its process, so that the packages are importe
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from typing import Any
+
+#: What is raised when the worker ends in mid-job, so that Ray runs the job again; one of Python's own, as each node has
+#: a copy of this module.
+WORKER_LOST = ChildProcessError
 
 #: The worker of this process with what it was started for: the archive and the devices that Ray lent.
 _kept: dict[str, Any] = {}
@@ -25,18 +30,22 @@ def run_job(
     ``python`` is the node's interpreter for kernels, empty for Ray's own; ``env`` are variables for kernels.
 
     Raises:
-        RuntimeError: the worker did not start, or ended before it had answered; with what it said.
+        RuntimeError: the worker did not start; with what it said.
+        ChildProcessError: it ended before it had answered.
     """
     worker = _worker(archive, version, bootstrap, python or sys.executable, env)
     try:
-        _send(worker, {"type": "job", "id": "1", "job": job})
+        try:
+            _send(worker, {"type": "job", "id": "1", "job": job})
+        except BrokenPipeError:
+            raise WORKER_LOST("the worker on this node ended before it heard of the job") from None
         messages: list[dict[str, Any]] = []
         while True:
             message = _receive(worker)
             if message.get("id") != "1":
                 continue
             messages.append(message)
-            if message["type"] == "failed" or message.get("last"):
+            if message.get("type") == "failed" or message.get("last"):
                 return messages
     except BaseException:
         _end()
@@ -73,12 +82,14 @@ def _worker(
 def _end() -> None:
     worker = _kept.pop("worker", None)
     if worker is not None:
-        worker.stdin.close()
+        with contextlib.suppress(OSError):
+            worker.stdin.close()
         try:
             worker.wait(5)
         except subprocess.TimeoutExpired:
             worker.kill()
             worker.wait()
+        worker.stdout.close()
 
 
 def _send(worker: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
@@ -94,7 +105,7 @@ def _receive(worker: subprocess.Popen[bytes]) -> dict[str, Any]:
     while True:
         line = worker.stdout.readline()
         if not line:
-            raise RuntimeError(f"the worker on this node ended ({worker.wait()})")
+            raise WORKER_LOST(f"the worker on this node ended ({worker.wait()})")
         _, magic, length = line.rpartition(b"@accelopt/1 ")
         if magic and length.strip().isdigit():
             message: dict[str, Any] = json.loads(worker.stdout.read(int(length)))

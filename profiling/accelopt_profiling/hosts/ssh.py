@@ -6,22 +6,20 @@ Nothing is installed on the host and nothing of this machine's environment trave
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import shlex
-import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 
-from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
+from accelopt_profiling.hosts.archive import bootstrap_line, preamble
 from accelopt_profiling.hosts.connection import WorkerConnection
-from accelopt_profiling.hosts.host import HostActivity, HostFacts, HostUnreachable, Progress
-from accelopt_profiling.jobs import Job, Runtime
+from accelopt_profiling.hosts.worker_host import WorkerHost
 
+#: The last row: what a person's configuration may ask for interactive sessions would fail a worker's (a command of
+#: its own, a forwarded port that is taken) or lend the host what nothing here needs (the agent).
 _OPTIONS = (
     "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10",
     "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
+    "-o", "RemoteCommand=none", "-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ForwardX11=no",
 )  # fmt: skip
-_LONGEST_PAUSE = 60.0
 
 #: What ssh or the shell says, and what to do about it.
 _ADVICE = (
@@ -36,10 +34,9 @@ _ADVICE = (
 )
 
 
-class SshHost:
-    """Runs jobs on ``destination`` (what one would type after ``ssh``). One connection, opened when first needed and
-    again after it was lost, with a pause between failed tries that grows from ``first_pause`` to 60 seconds.
-    ``patience`` is how many seconds a worker may take for its first words: a slow link carries the archive before.
+class SshHost(WorkerHost):
+    """Runs jobs on ``destination`` (what one would type after ``ssh``). ``patience`` is how many seconds a worker may
+    take for its first words: a slow link carries the archive before.
 
     Raises:
         ValueError: the destination looks like an option.
@@ -59,37 +56,13 @@ class SshHost:
     ) -> None:
         if not destination or destination.startswith("-"):
             raise ValueError(f"hosts.{name}.ssh must name a machine, not {destination!r}")
-        self.name, self._destination = name, destination
-        remote = f"exec {python} -c {shlex.quote(BOOTSTRAP)}"
+        super().__init__(name, first_pause)
+        self._destination, self._patience = destination, patience
+        remote = f"exec {python} -c {shlex.quote(bootstrap_line())}"
         self._command = [ssh, *_OPTIONS, *options, "--", destination, remote]
-        self._connection: WorkerConnection | None = None
-        self._starting = asyncio.Lock()
-        self._patience, self._first_pause = patience, first_pause
-        self._pause = 0.0
-        self._next_try = 0.0
-        self._failure = ""
 
-    async def _connected(self) -> WorkerConnection:
-        async with self._starting:
-            if self._connection is not None and self._connection.alive:
-                return self._connection
-            if self._connection is not None:
-                await self._connection.close()
-                self._connection = None
-            wait = self._next_try - time.monotonic()
-            if wait > 0:
-                raise HostUnreachable(f"{self._failure} (next try in {wait:.0f} s)", wait)
-            connection = WorkerConnection(self.name, self._command, preamble(), self._patience)
-            try:
-                await connection.start()
-            except HostUnreachable as error:
-                self._pause = min(_LONGEST_PAUSE, max(self._first_pause, 2 * self._pause))
-                self._next_try = time.monotonic() + self._pause
-                self._failure = self._advised(str(error))
-                raise HostUnreachable(self._failure, self._pause) from None
-            self._pause = self._next_try = 0.0
-            self._connection = connection
-            return connection
+    def _new_connection(self) -> WorkerConnection:
+        return WorkerConnection(self.name, self._command, preamble(), self._patience)
 
     def _advised(self, message: str) -> str:
         low = message.lower()
@@ -97,23 +70,3 @@ class SshHost:
             if sign in low:
                 return f"{message} {advice.format(self._destination, self.name)}"
         return message
-
-    async def facts(self) -> HostFacts:
-        return (await self._connected()).facts
-
-    async def warm(self, runtime: Runtime) -> None:
-        await (await self._connected()).warm(runtime)
-
-    async def run(self, job: Job) -> AsyncGenerator[Progress, None]:
-        connection = await self._connected()
-        async with contextlib.aclosing(connection.run(job)) as messages:
-            async for progress in messages:
-                yield progress
-
-    async def activity(self) -> HostActivity:
-        return await (await self._connected()).activity()
-
-    async def close(self) -> None:
-        if self._connection is not None:
-            await self._connection.close()
-            self._connection = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import termios
 
 from accelopt_profiling.worker.supervisor import Supervisor
 
@@ -11,10 +13,21 @@ from accelopt_profiling.worker.supervisor import Supervisor
 def main() -> None:
     with contextlib.suppress(PermissionError):  # it leads a session already
         os.setpgid(0, 0)  # what a terminal's Ctrl-C ends is the client, which then ends this
+    _leave_terminal()
     # Keep the protocol's channel to ourselves: whatever else writes to descriptor 1 goes to standard error.
     channel = os.dup(1)
     os.dup2(2, 1)
     Supervisor(0, channel).serve()
+
+
+def _leave_terminal() -> None:
+    """Without a terminal of their own, steps cannot type into the one that the client was started in."""
+    with contextlib.suppress(OSError):
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+        try:
+            fcntl.ioctl(terminal, termios.TIOCNOTTY)
+        finally:
+            os.close(terminal)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from accelopt_profiling.plain import to_plain
 from accelopt_profiling.worker.cell import Cell
 from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import apply_limits, child_environment, die_with_parent
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step import StepContext, StepFailed, host_error
 from accelopt_profiling.worker.steps import find_step
 from accelopt_profiling.worker.usercode import enter_sources
 
@@ -44,6 +44,7 @@ def run_step(
         while data:
             data = data[os.write(frames, data) :]
 
+    error: StepError | None = None
     try:
         if cell is not None:
             cell.enter(folder)
@@ -63,34 +64,23 @@ def run_step(
         value = find_step(name, params)(context)
         send({"type": "result", "value": to_plain(value)})
     except StepFailed as failed:
-        send({"type": "error", "error": to_plain(failed.error)})
+        error = failed.error
     except MemoryError:
-        send(
-            {
-                "type": "error",
-                "error": to_plain(StepError("memory", "The run asked for more memory than its limit.")),
-            }
+        error = StepError("memory", "The run asked for more memory than its limit.")
+    except OSError as raised:
+        error = host_error(f"The step {name} failed on the host", raised, _traceback())
+    except BaseException as raised:
+        error = StepError(
+            "internal", f"The step {name} failed: {type(raised).__name__}: {raised}", detail=_traceback()
         )
-    except OSError as error:
-        code = "disk-full" if error.errno in (27, 28, 122) else "internal"
-        message = f"The step {name} failed on the host: {error}"
-        with contextlib.suppress(OSError):
-            send(
-                {
-                    "type": "error",
-                    "error": to_plain(StepError(code, message, detail=traceback.format_exc()[-4000:])),
-                }
-            )
-    except BaseException as error:
-        message = f"The step {name} failed: {type(error).__name__}: {error}"
-        send(
-            {
-                "type": "error",
-                "error": to_plain(StepError("internal", message, detail=traceback.format_exc()[-4000:])),
-            }
-        )
-    finally:
-        os._exit(0)
+    with contextlib.suppress(BaseException):
+        if error is not None:
+            send({"type": "error", "error": to_plain(error)})
+    os._exit(0)
+
+
+def _traceback() -> str:
+    return traceback.format_exc()[-4000:]
 
 
 def _close_all_but(keep: set[int]) -> None:

@@ -29,7 +29,7 @@ class DeviceLock:
         """Take the lock if it is free; ``what`` tells others who has it.
 
         Raises:
-            OSError: the file cannot be opened.
+            OSError: the file cannot be opened or locked.
         """
         if self._descriptor is not None:
             return False
@@ -39,11 +39,19 @@ class DeviceLock:
         except BlockingIOError:
             os.close(descriptor)
             return False
-        held = json.dumps({"pid": os.getpid(), "what": what, "since": time.time()}).encode()
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, held, 0)
+        except OSError:
+            os.close(descriptor)
+            raise
         self._descriptor = descriptor
+        self._say({"pid": os.getpid(), "what": what, "since": time.time()})
         return True
+
+    def _say(self, held: dict[str, Any] | None) -> None:
+        assert self._descriptor is not None
+        with contextlib.suppress(OSError):  # a full disk keeps nobody from the devices
+            os.ftruncate(self._descriptor, 0)
+            if held is not None:
+                os.pwrite(self._descriptor, json.dumps(held).encode(), 0)
 
     def _open(self) -> int:
         # another user's file in a shared folder may be opened, but not with O_CREAT (fs.protected_regular)
@@ -57,7 +65,7 @@ class DeviceLock:
 
     def release(self) -> None:
         if self._descriptor is not None:
-            os.ftruncate(self._descriptor, 0)
+            self._say(None)
             os.close(self._descriptor)
             self._descriptor = None
 

@@ -43,26 +43,24 @@ class Decoder:
             self._body = None
             try:
                 message = json.loads(body)
-            except ValueError:
+            except (ValueError, RecursionError):
                 self._drop(body)
                 continue
             if isinstance(message, dict):
                 messages.append(message)
 
     def _read_header(self) -> bool:
-        header = _HEADER.search(self._buffer)
-        if header is None:
-            keep = max(0, len(self._buffer) - 64)  # longer than any header, which may be cut here
-            self._drop(bytes(self._buffer[:keep]))
-            del self._buffer[:keep]
-            return False
-        length = int(header.group(1))
-        self._drop(bytes(self._buffer[: header.start()]))
-        del self._buffer[: header.end()]
-        if length > LARGEST_FRAME:
-            return self._read_header()
-        self._body = length
-        return True
+        while header := _HEADER.search(self._buffer):
+            length = int(header.group(1))
+            self._drop(bytes(self._buffer[: header.start()]))
+            del self._buffer[: header.end()]
+            if length <= LARGEST_FRAME:
+                self._body = length
+                return True
+        keep = max(0, len(self._buffer) - 64)  # longer than any header, which may be cut here
+        self._drop(bytes(self._buffer[:keep]))
+        del self._buffer[:keep]
+        return False
 
     def _drop(self, data: bytes) -> None:
         data = data.strip(b"\n")

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.worker.cell import Isolation
 from accelopt_profiling.worker.devices import gpus, neuron_cores
+from accelopt_profiling.worker.isolation import Isolation
 
 PROTOCOL = 1
 _PACKAGES = ("numpy", "ml_dtypes", "torch", "triton", "neuronx-cc", "nki", "libneuronxla")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 import time
 from pathlib import Path
+
+from accelopt_profiling.worker.sources import remove_folder
 
 _TRIES, _PAUSE_SECONDS = 40, 0.05
 
@@ -42,7 +43,7 @@ def _wait_and_remove(reading: int, folders: list[Path]) -> None:
     os.read(3, 1)
     for _ in range(_TRIES):  # the worker's children, which end with it, may still be writing
         for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
         if not any(folder.exists() for folder in folders):
             return
         time.sleep(_PAUSE_SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import resource
 import signal
 import sys
@@ -12,7 +13,10 @@ from pathlib import Path
 from accelopt_profiling.jobs import Limits
 
 #: What a child keeps of the host's environment; everything else, keys included, is dropped.
-_KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX")
+_KEPT = (
+    "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+    "ACCELOPT_NRTPY_PYTHON",
+)  # fmt: skip
 _KEPT_PREFIXES = (
     "CUDA_",
     "NVIDIA_",
@@ -25,12 +29,18 @@ _KEPT_PREFIXES = (
     "MKL_",
     "OPENBLAS_",
 )
+#: ``NVIDIA_API_KEY`` begins like a toolchain's variable.
+_SECRET = re.compile("KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH")
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def child_environment(folder: Path, host: dict[str, str]) -> dict[str, str]:
     """The environment of a step: the host's toolchain variables, and home and temporary folders of its own."""
-    kept = {k: v for k, v in host.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}
+    kept = {
+        k: v
+        for k, v in host.items()
+        if k in _KEPT or (k.startswith(_KEPT_PREFIXES) and not _SECRET.search(k))
+    }
     return {**kept, "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONHASHSEED": "0"}
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import socket
+import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.jobs import Runtime
+from accelopt_profiling.jobs import Runtime, StepError
 from accelopt_profiling.worker import warm
+
+#: How many seconds a runtime's packages may take to import, from a slow network drive too.
+_IMPORT_SECONDS = 300.0
 
 
 @dataclass
@@ -33,7 +40,7 @@ class Ended:
 
 class WarmParent:
     """One warm parent. ``missing`` names the package it lacks, once it is ready; ``base`` is the folder of all jobs,
-    ``cells`` whether each step gets namespaces of its own."""
+    ``cells`` whether each step gets namespaces of its own. When it is not ``ready`` by its ``deadline``, it hangs."""
 
     def __init__(self, runtime: Runtime, base: Path, cells: bool) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -50,6 +57,7 @@ class WarmParent:
         theirs.close()
         self.runtime = runtime
         self.ready = False
+        self.deadline = time.monotonic() + _IMPORT_SECONDS
         self.missing: str | None = None
         self._control = ours
         self._control.setblocking(False)
@@ -57,12 +65,32 @@ class WarmParent:
     def fileno(self) -> int:
         return self._control.fileno()
 
-    def request(self, token: str, body: dict[str, Any], folder: Path, frames: int, output: int) -> None:
-        """Ask for a child. The body travels in a file of the job's folder: it may be larger than a socket message."""
-        path = folder / f"request-{token}.json"
-        path.write_text(json.dumps(body), encoding="utf-8")
-        message = json.dumps({"token": token, "request": str(path)}).encode()
-        socket.send_fds(self._control, [message], [frames, output])
+    @property
+    def lost(self) -> StepError:
+        """The answer of its steps when it has ended by itself."""
+        what = f"The worker's {self.runtime} process ended unexpectedly"
+        return StepError("crashed", f"{what}; save again to start it anew.")
+
+    @property
+    def lacks(self) -> StepError:
+        """The answer of its steps when it is without a package."""
+        what = f"{self.missing} cannot be imported where kernels run"
+        return StepError(
+            "missing-package", f"{what}: pip install 'accelopt-lsp[triton]' there, then save again."
+        )
+
+    def request(self, token: str, body: dict[str, Any], base: Path, frames: int, output: int) -> None:
+        """Ask for a child. The body travels in a file, as it may be larger than a socket message; the file has no name,
+        as earlier steps of the job may have left links of any name.
+
+        Raises:
+            ConnectionError: the process has ended.
+            OSError: there is no room for the file in ``base``.
+        """
+        with tempfile.TemporaryFile(dir=base) as file:
+            file.write(json.dumps(body).encode())
+            file.flush()
+            socket.send_fds(self._control, [token.encode()], [frames, output, file.fileno()])
 
     def hear(self) -> list[Started | Ended] | None:
         """Read what it says; None when it has ended."""
@@ -84,5 +112,17 @@ class WarmParent:
             else:
                 heard.append(Ended(message["ended"], message["status"], message.get("why", "")))
 
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
     def close(self) -> None:
+        """Let it end what it started, and itself; while it imports it hears nothing, and is killed."""
         self._control.close()
+        if not self.ready:
+            self.kill()
+
+    def wait(self) -> None:
+        """Until it has ended, after ``close``."""
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)

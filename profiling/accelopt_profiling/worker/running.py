@@ -9,16 +9,21 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.jobs import Step, StepError
+from accelopt_profiling.jobs import Limits, Step, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker.frames import Decoder
 
 _KEPT_OUTPUT = 16_000
+#: How many bytes of results a step may send; the profile of a large file takes a few of these.
+_MOST_SAID = 32 << 20
 
 
 @dataclass
 class RunningStep:
-    """``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its last result or error."""
+    """``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its last result or error.
+
+    User code runs in the child, so whatever comes out of either pipe may be forged.
+    """
 
     token: str
     step: Step
@@ -28,8 +33,10 @@ class RunningStep:
     pid: int | None = None
     ended: int | None = None  # exit status
     killed: StepError | None = None
+    cancelled: bool = False
     answer: dict[str, Any] | None = None
     decoder: Decoder = field(default_factory=Decoder)
+    said: int = 0
     printed: int = 0
     tail: bytes = b""
     open_pipes: set[int] = field(default_factory=set)
@@ -47,8 +54,15 @@ class RunningStep:
 
     def read_frames(self) -> list[dict[str, Any]]:
         """Partial results that arrived; the last result or error is kept in ``answer``."""
+        data = self._read(self.frames)
+        self.said += len(data)
+        if self.said > _MOST_SAID:
+            mib = _MOST_SAID >> 20
+            why = f"The run sent more than {mib} MiB of results and was ended."
+            self.kill(StepError("too-much-output", why))
+            return []
         partial: list[dict[str, Any]] = []
-        for message in self.decoder.feed(self._read(self.frames)):
+        for message in self.decoder.feed(data):
             if message.get("type") == "partial":
                 partial.append(message)
             else:
@@ -78,8 +92,13 @@ class RunningStep:
         """The child exists: its time runs from now, and a kill that came too early takes effect."""
         self.pid = pid
         self.deadline = time.monotonic() + self.step.limits.seconds
-        if self.killed is not None:
+        if self.killed is not None or self.cancelled:
             self.kill(None)
+
+    def cancel(self) -> None:
+        """End the child; nobody waits for its answer."""
+        self.cancelled = True
+        self.kill(None)
 
     def kill(self, why: StepError | None) -> None:
         """End the child and its process group; ``why`` becomes the step's answer."""
@@ -92,13 +111,11 @@ class RunningStep:
 
     def drain(self) -> list[dict[str, Any]]:
         """After the child's end: read what is left in the pipes and close them, even if a stray process holds them."""
-        partial = self.read_frames()
-        while self.frames in self.open_pipes and (more := self._read(self.frames)):
-            for message in self.decoder.feed(more):
-                if message.get("type") == "partial":
-                    partial.append(message)
-                else:
-                    self.answer = message
+        partial: list[dict[str, Any]] = []
+        before = -1
+        while self.frames in self.open_pipes and self.killed is None and self.said > before:
+            before = self.said
+            partial += self.read_frames()
         self.read_output()
         os.close(self.frames)
         os.close(self.output)
@@ -112,21 +129,30 @@ class RunningStep:
         if self.answer is not None and self.answer.get("type") == "result":
             return self.answer
         if self.answer is not None and self.answer.get("type") == "error":
-            return from_plain(StepError, self.answer.get("error"))
+            try:
+                return from_plain(StepError, self.answer.get("error"))
+            except ValueError as error:
+                return StepError("internal", f"The step sent an error that cannot be read: {error}")
         return self._died()
 
     def _died(self) -> StepError:
         status = self.ended or 0
         printed = self.tail[-2000:].decode(errors="replace")
         if status < 0:
-            name = (
-                signal.Signals(-status).name if -status in signal.Signals._value2member_map_ else str(-status)
-            )
-            if name == "SIGXCPU":
-                return StepError(
-                    "timeout",
-                    "The run used more processor time than its limit and was ended.",
-                    detail=printed,
-                )
+            try:
+                name = signal.Signals(-status).name
+            except ValueError:
+                name = f"signal {-status}"
             return StepError("crashed", f"The process that ran it crashed with {name}.", detail=printed)
         return StepError("exited", f"The file ended its own process (exit {status}).", detail=printed)
+
+
+def beyond(why: str, limits: Limits) -> StepError | None:
+    """The answer of a step whose processes together went beyond a limit (``parent.Ended.why``)."""
+    if why == "memory":
+        return StepError("memory", "The run used more memory than its limit, all its processes together.")
+    if why == "processes":
+        return StepError(
+            "user-error", f"The run started more than {limits.processes} processes and was ended."
+        )
+    return None

@@ -1,4 +1,4 @@
-"""The folders of a worker's jobs: write source files, and remove what a killed worker left behind."""
+"""The folders of a worker's jobs: write source files, remove them, and what a killed worker left behind."""
 
 from __future__ import annotations
 
@@ -27,6 +27,18 @@ def write_sources(root: Path, files: Mapping[str, str]) -> None:
         path.write_bytes(text.encode("utf-8"))
 
 
+def remove_folder(folder: Path) -> None:
+    """Remove it with all in it, also what user code made unreadable for its owner; what cannot be removed stays."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        for root, folders, _ in os.walk(folder):
+            for inner in (os.path.join(root, name) for name in folders):
+                if not os.path.islink(inner):
+                    with contextlib.suppress(OSError):
+                        os.chmod(inner, 0o700)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def remove_stale_folders() -> None:
     """Remove what workers of this user that are gone left behind: ``accelopt-PID-SPACE-...``, and the same with
     ``worker-``. A worker of another PID namespace (a container that shares the folder) may well be alive."""
@@ -36,7 +48,7 @@ def remove_stale_folders() -> None:
             continue
         with contextlib.suppress(OSError):  # another worker removes the same
             if match and _gone(match.group(1)) and folder.stat().st_uid == os.getuid():
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_folder(folder)
 
 
 def pid_space() -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.jobs import Source, StepError
+
+_NO_ROOM = {errno.EFBIG, errno.ENOSPC, errno.EDQUOT}
 
 
 class StepFailed(Exception):
@@ -16,6 +19,12 @@ class StepFailed(Exception):
     def __init__(self, error: StepError) -> None:
         super().__init__(error.message)
         self.error = error
+
+
+def host_error(what: str, error: OSError, detail: str = "") -> StepError:
+    """``what`` (a clause) was kept from happening by the host: "disk-full" or "internal"."""
+    code = "disk-full" if error.errno in _NO_ROOM else "internal"
+    return StepError(code, f"{what}: {error}", detail=detail)
 
 
 @dataclass(frozen=True)

@@ -6,35 +6,34 @@ The supervisor executes no user code and imports neither NumPy nor torch, so not
 
 from __future__ import annotations
 
-import contextlib
 import os
-import selectors
-import shutil
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.jobs import Job, Limits, Runtime, StepError
+from accelopt_profiling.jobs import Job, Runtime, Step, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.worker.activity import Activity, RunningJob, all_activity, tell
-from accelopt_profiling.worker.cell import isolation
-from accelopt_profiling.worker.device_lock import DeviceLock
+from accelopt_profiling.worker.device_queue import DeviceQueue
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import hello
+from accelopt_profiling.worker.isolation import isolation
 from accelopt_profiling.worker.janitor import leave_a_janitor
+from accelopt_profiling.worker.listening import Listening
 from accelopt_profiling.worker.parent import Ended, Started, WarmParent
-from accelopt_profiling.worker.running import RunningStep
-from accelopt_profiling.worker.sources import pid_space, remove_stale_folders, write_sources
+from accelopt_profiling.worker.running import RunningStep, beyond
+from accelopt_profiling.worker.sources import pid_space, remove_folder, remove_stale_folders, write_sources
+from accelopt_profiling.worker.step import host_error
 
-#: How often another worker's lock of the devices is tried again, in seconds.
-_DEVICE_PATIENCE = 0.02
+#: How many jobs run at once; each takes descriptors and a process. Further ones wait.
+_MOST_JOBS = 64
 
 
-@dataclass
+@dataclass(eq=False)
 class _RunningJob:
     id: str
     job: Job
@@ -43,6 +42,14 @@ class _RunningJob:
     running: RunningStep | None = None
     since: float = 0.0  # when the current step began, or began to wait for the device
 
+    @property
+    def step(self) -> Step:
+        return self.job.steps[self.index]
+
+    @property
+    def name(self) -> str:
+        return self.job.source.name or self.job.source.kernel
+
 
 class Supervisor:
     """Serves one client on two descriptors until the input ends."""
@@ -50,12 +57,11 @@ class Supervisor:
     def __init__(self, read: int, write: int) -> None:
         self._read, self._write = read, write
         self._decoder = Decoder()
-        self._selector = selectors.DefaultSelector()
+        self._listening = Listening()
         self._parents: dict[Runtime, WarmParent] = {}
         self._jobs: dict[str, _RunningJob] = {}
-        self._waiting: deque[tuple[str, Job]] = deque()  # background jobs that wait for a place
-        self._lock = DeviceLock()
-        self._for_device: deque[_RunningJob] = deque()  # jobs whose step waits for the lock of the devices
+        self._waiting: deque[tuple[str, Job]] = deque()  # for a place
+        self._devices: DeviceQueue[_RunningJob] = DeviceQueue()
         remove_stale_folders()
         self._base = Path(tempfile.mkdtemp(prefix=f"accelopt-{os.getpid()}-{pid_space()}-"))
         leave_a_janitor(self._base)
@@ -66,18 +72,16 @@ class Supervisor:
 
     def serve(self) -> None:
         """Serve until the input ends or the client says "shutdown"; then end everything and remove every file."""
-        os.set_blocking(self._read, False)
-        self._selector.register(self._read, selectors.EVENT_READ, self._hear_client)
+        self._listening.hear(self._read, self._hear_client)
         try:
             self._send(hello(self._isolation))
             while self._open:
-                for key, _ in self._selector.select(self._patience()):
-                    if key.fd in self._selector.get_map():
-                        key.data()
+                self._listening.wait(self._patience())
                 self._enforce_deadlines()
                 self._start_on_device()
-        except BrokenPipeError:
-            pass
+                self._start_waiting()
+        except ConnectionError:
+            pass  # the client has gone
         finally:
             self._end()
 
@@ -104,7 +108,7 @@ class Supervisor:
             elif kind == "status":
                 self._send({
                     "type": "status", "id": str(message.get("id")), "workers": to_plain(all_activity()),
-                    "device": self._lock.holder(),
+                    "device": self._devices.holder(),
                 })  # fmt: skip
             elif kind == "shutdown":
                 self._open = False
@@ -112,23 +116,29 @@ class Supervisor:
     def _accept(self, job_id: str, data: Any) -> None:
         try:
             job = from_plain(Job, data)
+            if not job.steps:
+                raise ValueError("it has no steps")
         except (ValueError, TypeError) as error:
-            self._fail(
-                job_id, "", StepError("unsupported", f"The job does not fit this worker's protocol: {error}")
-            )
+            why = f"The job does not fit this worker's protocol: {error}"
+            self._fail(job_id, "", StepError("unsupported", why))
             return
-        if job.background and sum(r.job.background for r in self._jobs.values()) >= self._places:
+        if self._has_place(job):
+            self._start(job_id, job)
+        else:
             self._waiting.append((job_id, job))
-            return
-        self._start(job_id, job)
+
+    def _has_place(self, job: Job) -> bool:
+        if job.background and sum(r.job.background for r in self._jobs.values()) >= self._places:
+            return False
+        return len(self._jobs) < _MOST_JOBS
 
     def _cancel(self, job_id: str) -> None:
         self._waiting = deque(w for w in self._waiting if w[0] != job_id)
-        if running := self._jobs.get(job_id):
-            if running.running is None:
-                self._finish(running)
+        if job := self._jobs.get(job_id):
+            if job.running is None:
+                self._finish(job)
             else:
-                running.running.kill(StepError("cancelled", "The job was cancelled."))
+                job.running.cancel()
 
     def _fail(self, job_id: str, step: str, error: StepError) -> None:
         self._send({"type": "failed", "id": job_id, "step": step, "error": to_plain(error)})
@@ -136,27 +146,27 @@ class Supervisor:
     # -- jobs ------------------------------------------------------------------------------------------------------
 
     def _start(self, job_id: str, job: Job) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="job-", dir=self._base))
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="job-", dir=self._base))
+        except OSError as error:
+            self._fail(job_id, "", host_error("The job got no folder on the host", error))
+            return
         running = _RunningJob(job_id, job, folder)
         self._jobs[job_id] = running
         try:
             write_sources(folder / "src", job.source.files)
-            self._start_step(running)
         except OSError as error:
-            code = "disk-full" if error.errno in (27, 28, 122) else "internal"
-            self._fail(
-                job_id, "", StepError(code, f"The job's files could not be written on the host: {error}")
-            )
-            self._finish(running)
+            self._give_up(running, host_error("The job's files could not be written on the host", error), "")
         except ValueError as error:
-            self._fail(job_id, "", StepError("unsupported", str(error)))
-            self._finish(running)
+            self._give_up(running, StepError("unsupported", str(error)), "")
+        else:
+            self._start_step(running)
 
     def _start_step(self, job: _RunningJob) -> None:
         job.since = time.monotonic()
-        if job.job.steps[job.index].device:
-            self._parent(job.job.steps[job.index].runtime)  # so that it is warm when its turn comes
-            self._for_device.append(job)
+        if job.step.device:
+            self._parent(job.step.runtime)  # so that it is warm when its turn comes
+            self._devices.join(job, job.name)
             self._start_on_device()
         else:
             self._fork_step(job)
@@ -164,36 +174,19 @@ class Supervisor:
 
     def _start_on_device(self) -> None:
         """Start the first step that waits for the devices, if they are free."""
-        while self._for_device and self._jobs.get(self._for_device[0].id) is not self._for_device[0]:
-            self._for_device.popleft()  # cancelled in the meantime
-        if not self._for_device:
-            return
-        job = self._for_device[0]
         try:
-            taken = self._lock.try_take(job.job.source.name or job.job.source.kernel)
+            job = self._devices.next()
         except OSError as error:
-            self._for_device.popleft()
-            why = f"The lock of the host's devices cannot be used: {error}"
-            self._fail(job.id, job.job.steps[job.index].name, StepError("internal", why))
-            self._finish(job)
+            if (first := self._devices.first()) is not None:
+                self._give_up(first, host_error("The lock of the host's devices cannot be used", error))
             return
-        if taken:
-            self._for_device.popleft()
+        if job is not None:
             job.since = time.monotonic()
             self._fork_step(job)
             self._tell()
 
-    def _tell(self) -> None:
-        now, jobs = time.monotonic(), []
-        for job in self._jobs.values():
-            step = job.job.steps[min(job.index, len(job.job.steps) - 1)]
-            device = ("holds" if job.running is not None else "waits") if step.device else ""
-            kernel = job.job.source.name or job.job.source.kernel
-            jobs.append(RunningJob(kernel, step.name, now - job.since, job.job.background, device))
-        tell(self._base, Activity(os.getpid(), jobs, len(self._waiting)))
-
     def _fork_step(self, job: _RunningJob) -> None:
-        step = job.job.steps[job.index]
+        step = job.step
         parent = self._parent(step.runtime)
         self._tokens += 1
         running, frames, output = RunningStep.prepare(str(self._tokens), step)
@@ -204,19 +197,22 @@ class Supervisor:
         }  # fmt: skip
         try:
             if parent.missing is not None:
-                running.killed, running.ended = _missing(parent), 1
+                running.killed = parent.lacks
             else:
-                parent.request(running.token, body, job.folder, frames, output)
-        except (BrokenPipeError, ConnectionResetError):
-            running.killed, running.ended = _lost(parent), 1
+                parent.request(running.token, body, self._base, frames, output)
+        except ConnectionError:
+            running.killed = parent.lost
+        except OSError as error:
+            running.killed = host_error(f"The step {step.name} could not be started on the host", error)
         finally:
             os.close(frames)
             os.close(output)
-        if running.ended is not None:
+        if running.killed is not None:
+            running.ended = 1
             self._end_step(job)
             return
-        self._selector.register(running.frames, selectors.EVENT_READ, lambda: self._hear_frames(job, running))
-        self._selector.register(running.output, selectors.EVENT_READ, lambda: self._hear_output(running))
+        self._listening.hear(running.frames, partial(self._hear_frames, job, running))
+        self._listening.hear(running.output, partial(self._hear_output, running))
 
     def _hear_frames(self, job: _RunningJob, running: RunningStep) -> None:
         for message in running.read_frames():
@@ -228,55 +224,70 @@ class Supervisor:
         self._forget_closed(running)
 
     def _forward(self, job: _RunningJob, running: RunningStep, message: dict[str, Any]) -> None:
-        self._send(
-            {"type": "partial", "id": job.id, "step": running.step.name, "value": message.get("value")}
-        )
+        value = message.get("value")
+        try:
+            self._send({"type": "partial", "id": job.id, "step": running.step.name, "value": value})
+        except (ValueError, RecursionError) as error:
+            running.kill(_unsendable(error))
 
     def _forget_closed(self, running: RunningStep) -> None:
         for descriptor in (running.frames, running.output):
             if descriptor not in running.open_pipes:
-                with contextlib.suppress(KeyError, ValueError):
-                    self._selector.unregister(descriptor)
+                self._listening.forget(descriptor)
 
     def _end_step(self, job: _RunningJob) -> None:
         running = job.running
         assert running is not None
         for descriptor in (running.frames, running.output):
-            with contextlib.suppress(KeyError, ValueError):
-                self._selector.unregister(descriptor)
+            self._listening.forget(descriptor)
         for message in running.drain():
             self._forward(job, running, message)
         job.running = None
         if running.step.device:
-            self._lock.release()
+            self._devices.release()
         outcome = running.outcome()
-        if isinstance(outcome, StepError):
-            if outcome.code != "cancelled":
-                self._fail(job.id, running.step.name, outcome)
+        if running.cancelled:
             self._finish(job)
-            return
+        elif isinstance(outcome, StepError):
+            self._give_up(job, outcome)
+        else:
+            self._answer(job, outcome.get("value"))
+
+    def _answer(self, job: _RunningJob, value: Any) -> None:
         last = job.index == len(job.job.steps) - 1
-        self._send(
-            {
-                "type": "result",
-                "id": job.id,
-                "step": running.step.name,
-                "value": outcome.get("value"),
-                "last": last,
-            }
-        )
+        try:
+            self._send({"type": "result", "id": job.id, "step": job.step.name, "value": value, "last": last})
+        except (ValueError, RecursionError) as error:
+            self._give_up(job, _unsendable(error))
+            return
         if last:
             self._finish(job)
         else:
             job.index += 1
             self._start_step(job)
 
+    def _give_up(self, job: _RunningJob, error: StepError, step: str | None = None) -> None:
+        self._fail(job.id, job.step.name if step is None else step, error)
+        self._finish(job)
+
     def _finish(self, job: _RunningJob) -> None:
         self._jobs.pop(job.id, None)
-        shutil.rmtree(job.folder, ignore_errors=True)
+        self._devices.leave(job)
+        remove_folder(job.folder)
         self._tell()
-        if job.job.background and self._waiting:
-            self._start(*self._waiting.popleft())
+
+    def _start_waiting(self) -> None:
+        for waiting in list(self._waiting):
+            if self._has_place(waiting[1]):
+                self._waiting.remove(waiting)
+                self._start(*waiting)
+
+    def _tell(self) -> None:
+        now, jobs = time.monotonic(), []
+        for job in self._jobs.values():
+            device = ("holds" if job.running is not None else "waits") if job.step.device else ""
+            jobs.append(RunningJob(job.name, job.step.name, now - job.since, job.job.background, device))
+        tell(self._base, Activity(os.getpid(), jobs, len(self._waiting)))
 
     # -- warm parents ----------------------------------------------------------------------------------------------
 
@@ -284,11 +295,8 @@ class Supervisor:
         if runtime not in self._parents:
             parent = WarmParent(runtime, self._base, self._isolation.processes)
             self._parents[runtime] = parent
-            self._selector.register(parent, selectors.EVENT_READ, self._hearing(parent))
+            self._listening.hear(parent, partial(self._hear_parent, parent))
         return self._parents[runtime]
-
-    def _hearing(self, parent: WarmParent) -> Callable[[], None]:
-        return lambda: self._hear_parent(parent)
 
     def _hear_parent(self, parent: WarmParent) -> None:
         heard = parent.hear()
@@ -296,56 +304,60 @@ class Supervisor:
             self._lose(parent)
             return
         if parent.ready and parent.missing is not None:
-            for job in list(self._jobs.values()):
-                if job.running is not None and job.running.step.runtime == parent.runtime:
-                    job.running.kill(_missing(parent))
-        by_token = {job.running.token: job for job in self._jobs.values() if job.running is not None}
+            for _, running in self._steps_of(parent):
+                running.kill(parent.lacks)
         for word in heard:
-            owner = by_token.get(word.token)
-            if owner is None or owner.running is None:
-                continue
-            if isinstance(word, Started):
-                owner.running.started(word.pid)
-            elif isinstance(word, Ended):
-                owner.running.ended = word.status
-                owner.running.killed = owner.running.killed or _beyond(word.why, owner.running.step.limits)
-                self._end_step(owner)
+            for job, running in self._steps_of(parent):
+                if running.token == word.token:
+                    self._hear_of(job, running, word)
+
+    def _hear_of(self, job: _RunningJob, running: RunningStep, word: Started | Ended) -> None:
+        if isinstance(word, Started):
+            running.started(word.pid)
+        else:
+            running.ended = word.status
+            running.killed = running.killed or beyond(word.why, running.step.limits)
+            self._end_step(job)
 
     def _lose(self, parent: WarmParent) -> None:
-        self._selector.unregister(parent)
+        self._listening.forget(parent)
         parent.close()
         self._parents.pop(parent.runtime, None)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(parent.pid, 0)
-        for job in list(self._jobs.values()):
-            if job.running is not None and job.running.step.runtime == parent.runtime:
-                job.running.killed = job.running.killed or _lost(parent)
-                job.running.ended = 1
-                self._end_step(job)
+        parent.wait()
+        for job, running in self._steps_of(parent):
+            running.killed = running.killed or parent.lost
+            running.ended = 1
+            self._end_step(job)
+
+    def _steps_of(self, parent: WarmParent) -> list[tuple[_RunningJob, RunningStep]]:
+        running = [(job, job.running) for job in self._jobs.values() if job.running is not None]
+        return [(job, step) for job, step in running if step.step.runtime == parent.runtime]
 
     # -- time ------------------------------------------------------------------------------------------------------
 
     def _patience(self) -> float | None:
-        deadlines = [
-            j.running.deadline for j in self._jobs.values() if j.running and j.running.killed is None
-        ]
-        patience = max(0.0, min(deadlines) - time.monotonic()) + 0.01 if deadlines else None
-        if self._for_device:
-            return min(patience or _DEVICE_PATIENCE, _DEVICE_PATIENCE)
+        """How long there is nothing to do unless something is heard, in seconds; None: forever."""
+        running = [job.running for job in self._jobs.values() if job.running is not None]
+        deadlines = [r.deadline for r in running if r.pid is not None and r.killed is None]
+        deadlines += [parent.deadline for parent in self._parents.values() if not parent.ready]
+        now = time.monotonic()
+        patience = max(0.0, min(deadlines) - now) + 0.01 if deadlines else None
+        if self._devices:
+            return min(patience or self._devices.PAUSE, self._devices.PAUSE)
         return patience
 
     def _enforce_deadlines(self) -> None:
         now = time.monotonic()
         for job in list(self._jobs.values()):
             running = job.running
-            if (
-                running is not None
-                and running.killed is None
-                and now > running.deadline
-                and running.pid is not None
-            ):
+            if running is None or running.killed is not None or running.pid is None:
+                continue
+            if now > running.deadline:
                 limit = running.step.limits.seconds
                 running.kill(StepError("timeout", f"The run took longer than {limit:g} s and was ended."))
+        for parent in list(self._parents.values()):
+            if not parent.ready and now > parent.deadline:
+                parent.kill()
 
     def _end(self) -> None:
         for job in self._jobs.values():
@@ -354,27 +366,9 @@ class Supervisor:
         for parent in self._parents.values():
             parent.close()
         for parent in self._parents.values():
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(parent.pid, 0)
-        shutil.rmtree(self._base, ignore_errors=True)
+            parent.wait()
+        remove_folder(self._base)
 
 
-def _beyond(why: str, limits: Limits) -> StepError | None:
-    if why == "memory":
-        return StepError("memory", "The run used more memory than its limit, all its processes together.")
-    if why == "processes":
-        return StepError(
-            "user-error", f"The run started more than {limits.processes} processes and was ended."
-        )
-    return None
-
-
-def _lost(parent: WarmParent) -> StepError:
-    return StepError(
-        "crashed", f"The worker's {parent.runtime} process ended unexpectedly; save again to start it anew."
-    )
-
-
-def _missing(parent: WarmParent) -> StepError:
-    what = f"{parent.missing} cannot be imported where kernels run"
-    return StepError("missing-package", f"{what}: pip install 'accelopt-lsp[triton]' there, then save again.")
+def _unsendable(error: Exception) -> StepError:
+    return StepError("internal", f"The step answered with what cannot be sent on: {error}")

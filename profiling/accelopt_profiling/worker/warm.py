@@ -17,12 +17,14 @@ import socket
 from pathlib import Path
 from typing import Any, NoReturn
 
-from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
+from accelopt_profiling.jobs import Limits, Runtime, Source
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.worker.cell import TOO_MANY_PROCESSES, TOO_MUCH_MEMORY, Cell, Cells
+from accelopt_profiling.worker.bounds import TOO_MANY_PROCESSES, TOO_MUCH_MEMORY
+from accelopt_profiling.worker.cell import Cell, Cells
 from accelopt_profiling.worker.child import run_step
 from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import adopt_orphans, die_with_parent
+from accelopt_profiling.worker.step import host_error
 
 #: What each runtime imports ahead of time: needed packages, then ones that are imported if they are there.
 _NEEDED: dict[Runtime, tuple[str, ...]] = {"numpy": ("numpy",), "torch": ("numpy", "torch", "triton")}
@@ -31,7 +33,7 @@ _WANTED: dict[Runtime, tuple[str, ...]] = {
     "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps"),
 }
 _WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes"}
-LARGEST_REQUEST = 1 << 16
+LARGEST_TOKEN = 64
 
 
 def serve(control: socket.socket, runtime: Runtime, base: Path, with_cells: bool) -> NoReturn:
@@ -54,7 +56,7 @@ def _import_all(runtime: Runtime) -> str | None:
         except Exception as error:
             return f"{name}: {error}" if not isinstance(error, ModuleNotFoundError) else str(error.name)
     for name in _WANTED[runtime]:
-        with contextlib.suppress(ModuleNotFoundError):
+        with contextlib.suppress(Exception):  # the step that needs it will say what is wrong with it
             importlib.import_module(name)
     return None
 
@@ -88,33 +90,40 @@ class _Warm:
             self._reap()
 
     def _request(self) -> None:
-        data, descriptors, _, _ = socket.recv_fds(self._control, LARGEST_REQUEST, 2)
-        if not data:
+        token, descriptors, _, _ = socket.recv_fds(self._control, LARGEST_TOKEN, 3)
+        if not token:
             self._end()
-        request = json.loads(data)
-        frames, output = descriptors
-        body = json.loads(Path(request["request"]).read_text(encoding="utf-8"))
+        frames, output, file = descriptors
+        with os.fdopen(file, "rb") as request:
+            request.seek(0)
+            body = json.load(request)
+        self._start(token.decode(), body, frames, output)
+        os.close(frames)
+        os.close(output)
+
+    def _start(self, token: str, body: dict[str, Any], frames: int, output: int) -> None:
         limits = from_plain(Limits, body["limits"])
+        cell = None
         try:
-            cell = self._cells.take(limits) if self._cells is not None else None
-            if cell is not None:
+            if self._cells is not None:
+                cell = self._cells.take(limits)
                 cell.hold_children()
             pid = os.fork()
         except OSError as error:
-            message = f"The step {body['name']} got no namespaces of its own on the host: {error}"
-            os.write(frames, encode({"type": "error", "error": to_plain(StepError("internal", message))}))
-            _send(self._control, {"ended": request["token"], "status": 1})
-        else:
-            if pid == 0:
-                signal.set_wakeup_fd(-1)
-                run_step(
-                    body["name"], body["params"], Path(body["folder"]), from_plain(Source, body["source"]),
-                    limits, frames, output, body["background"], body["device"], cell,
-                )  # fmt: skip
-            self._children[pid] = request["token"], cell
-            _send(self._control, {"started": request["token"], "pid": pid})
-        os.close(frames)
-        os.close(output)
+            if cell is not None:
+                cell.end()
+            why = host_error(f"The step {body['name']} got no process of its own on the host", error)
+            os.write(frames, encode({"type": "error", "error": to_plain(why)}))
+            _send(self._control, {"ended": token, "status": 1})
+            return
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            run_step(
+                body["name"], body["params"], Path(body["folder"]), from_plain(Source, body["source"]),
+                limits, frames, output, body["background"], body["device"], cell,
+            )  # fmt: skip
+        self._children[pid] = token, cell
+        _send(self._control, {"started": token, "pid": pid})
 
     def _reap(self) -> None:
         ended = False
@@ -125,6 +134,8 @@ class _Warm:
                 break
             if pid == 0:
                 break
+            if self._cells is not None and pid == self._cells.launcher:
+                self._end()  # every cell ended with it; the next request starts all of this anew
             if pid not in self._children:
                 ended = True  # an adopted one; what it had started may be adopted by now
                 continue

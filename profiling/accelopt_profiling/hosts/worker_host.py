@@ -1,0 +1,92 @@
+"""What hosts have in common that are reached over one connection to one worker."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator
+
+from accelopt_profiling.hosts.connection import WorkerConnection
+from accelopt_profiling.hosts.host import HostActivity, HostFacts, HostUnreachable, Progress
+from accelopt_profiling.jobs import Job, Runtime
+
+_LONGEST_PAUSE = 60.0
+
+
+class WorkerHost(ABC):
+    """A host with one connection, opened when it is first needed and again after it was lost.
+
+    A failed try is not repeated for a pause that grows from ``first_pause`` to 60 seconds; with None every call tries.
+    """
+
+    remote: bool
+
+    def __init__(self, name: str, first_pause: float | None) -> None:
+        self.name = name
+        self._first_pause = first_pause
+        self._pause = self._next_try = 0.0
+        self._failure = ""
+        self._connection: WorkerConnection | None = None
+        self._starting = asyncio.Lock()
+
+    @abstractmethod
+    def _new_connection(self) -> WorkerConnection:
+        """A connection that was not started yet."""
+
+    def _advised(self, message: str) -> str:
+        """What is wrong, with what to do about it."""
+        return message
+
+    @property
+    def process(self) -> int | None:
+        """The process on this machine that the connection is with, None before the first job and after ``close``."""
+        return self._connection.process if self._connection is not None else None
+
+    async def _connected(self) -> WorkerConnection:
+        async with self._starting:
+            if self._connection is not None:
+                if self._connection.alive:
+                    return self._connection
+                await self._connection.close()
+            wait = self._next_try - time.monotonic()
+            if wait > 0:
+                raise HostUnreachable(f"{self._failure} (next try in {wait:.0f} s)", wait)
+            self._connection = self._new_connection()
+            try:
+                await self._connection.start()
+            except HostUnreachable as error:
+                self._connection = None
+                self._failure = self._advised(str(error))
+                raise HostUnreachable(self._failure, self._wait_for_next_try()) from None
+            self._pause = self._next_try = 0.0
+            return self._connection
+
+    def _wait_for_next_try(self) -> float | None:
+        if self._first_pause is None:
+            return None
+        self._pause = min(_LONGEST_PAUSE, max(self._first_pause, 2 * self._pause))
+        self._next_try = time.monotonic() + self._pause
+        return self._pause
+
+    async def facts(self) -> HostFacts:
+        return (await self._connected()).facts
+
+    async def warm(self, runtime: Runtime) -> None:
+        await (await self._connected()).warm(runtime)
+
+    async def run(self, job: Job) -> AsyncGenerator[Progress, None]:
+        connection = await self._connected()
+        async with contextlib.aclosing(connection.run(job)) as messages:
+            async for progress in messages:
+                yield progress
+
+    async def activity(self) -> HostActivity:
+        return await (await self._connected()).activity()
+
+    async def close(self) -> None:
+        """End the worker and everything it runs, also one that is just being started."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()

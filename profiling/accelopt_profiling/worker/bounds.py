@@ -1,0 +1,50 @@
+"""What all processes of a cell use together, watched by its first process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+#: How the first process of a cell ends when its step used too much.
+TOO_MUCH_MEMORY, TOO_MANY_PROCESSES = 41, 42
+WATCH_SECONDS = 0.1
+
+
+def watch(memory: int, processes: int, shared: int, reap: Callable[[], None]) -> None:
+    """Look at all processes of the cell again and again; ends this one, and so the cell, when they use too much.
+
+    ``memory`` is in bytes; ``shared`` is what a step has in common with the warm parent that it was forked from.
+    """
+    while True:
+        time.sleep(WATCH_SECONDS)
+        reap()
+        pids = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+        if len(pids) > processes:
+            os._exit(TOO_MANY_PROCESSES)
+        used = sum(own_memory(pid) for pid in pids)
+        if used > memory + len(pids) * shared and _exact_memory(pids) > memory + shared:
+            os._exit(TOO_MUCH_MEMORY)
+
+
+def own_memory(pid: str) -> int:
+    """Resident bytes of one process that are no file's; pages shared with the warm parent count."""
+    try:
+        fields = Path(f"/proc/{pid}/statm").read_text().split()
+        return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _exact_memory(pids: list[str]) -> int:
+    """Proportional bytes of all processes: each page counts once."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            total += sum(
+                int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("Pss_Anon")
+            )
+    return total
