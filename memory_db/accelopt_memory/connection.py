@@ -43,6 +43,7 @@ class Connection:
     def reading(self) -> Iterator[Database]:
         """The database, for reads: no other thread uses it meanwhile."""
         with self._lock, self._explained():
+            self._follow_the_path()
             yield self._db
 
     @contextlib.contextmanager
@@ -52,8 +53,7 @@ class Connection:
         if self.read_only:
             raise MemoryUnavailable("read-only", self.path, "it was opened for reading only")
         with self._lock, self._explained():
-            if not self._db.conn.in_transaction:
-                self._follow_the_path()
+            self._follow_the_path()
             with _immediate(self._db):
                 yield self._db
 
@@ -72,9 +72,11 @@ class Connection:
 
     def _follow_the_path(self) -> None:
         """Open again when the file was deleted or replaced: what is written to it then would be lost."""
-        if _file_id(self.path) != self._file_id:
-            self._db.conn.close()
-            self._db = self._open()
+        if self.read_only or self._db.conn.in_transaction or _file_id(self.path) == self._file_id:
+            return
+        before = self._db.conn
+        self._db = self._open()
+        before.close()
 
     def _open(self) -> Database:
         try:
@@ -91,12 +93,16 @@ class Connection:
         with contextlib.suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # kernels are private
         db = self._connect(str(self.path))
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=FULL")
-        db.execute("PRAGMA secure_delete=ON")
-        if migrations.pending(db):
-            with _immediate(db):  # of several programs that open an old file at once, one migrates
-                migrations.apply(db)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=FULL")
+            db.execute("PRAGMA secure_delete=ON")
+            if migrations.pending(db):
+                with _immediate(db):  # of several programs that open an old file at once, one migrates
+                    migrations.apply(db)
+        except BaseException:
+            db.conn.close()
+            raise
         return db
 
     def _open_to_read(self) -> Database:

@@ -9,7 +9,7 @@ from typing import Any
 from accelopt_memory.connection import Connection
 from accelopt_memory.receipts import one_receipt
 from accelopt_memory.records import Found, Pair, RecordKind, Rejection, Run, Trap
-from accelopt_memory.rows import from_row
+from accelopt_memory.rows import from_row, storable
 from accelopt_memory.suggestions import one_suggestion
 
 #: Where each kind of record is kept.
@@ -61,7 +61,8 @@ def stats(connection: Connection) -> Stats:
 
 def search(connection: Connection, text: str, limit: int) -> list[Found]:
     """Pairs, traps and rejections that hold every word of ``text``, best first within each kind."""
-    words = ['"' + word.replace('"', '""') + '"' for word in text.split()[:32]]
+    asked = storable(text).replace("\0", " ").split()[:32]  # the text index ends what it reads at a zero
+    words = ['"' + word.replace('"', '""') + '"' for word in asked]
     if not words:
         return []
     found: list[Found] = []
@@ -83,7 +84,7 @@ def entries(connection: Connection, id_or_start: str) -> list[tuple[RecordKind, 
     characters)."""
     if len(id_or_start) < 4:
         return []
-    pattern = id_or_start.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    pattern = storable(id_or_start).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
     with connection.reading() as db:
         return [
             (kind, row[0])

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from functools import lru_cache
 
 from accelopt_memory.connection import Connection
 from accelopt_memory.features import KernelFeatures
 from accelopt_memory.records import Match, Pair
-from accelopt_memory.rows import from_row, now, to_row
+from accelopt_memory.rows import from_row, insert_record
 from accelopt_memory.similarity import similarity
 from accelopt_profiling.plain import from_plain
 
 
 def add_pair(connection: Connection, pair: Pair) -> str:
     with connection.writing() as db:
-        dated = dataclasses.replace(pair, created=pair.created or now())
-        db.table("pairs").insert(to_row(dated, id=pair.id), ignore=True)
-    return pair.id
+        return insert_record(db, "pairs", pair)
 
 
 def all_pairs(connection: Connection) -> list[Pair]:

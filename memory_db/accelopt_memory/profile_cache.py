@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from typing import Any
 
 from accelopt_memory.connection import Connection
+from accelopt_memory.errors import MemoryUnavailable
 from accelopt_memory.rows import to_json
 
 ENTRY_BYTES = 4 << 20
@@ -24,7 +26,10 @@ def cached(connection: Connection, key: str) -> Any | None:
     if row is None or row[1] < now - AGE_SECONDS:
         return None
     if not connection.read_only and row[1] < now - TOUCH_SECONDS:
-        with connection.writing() as db:
+        with (
+            contextlib.suppress(MemoryUnavailable),
+            connection.writing() as db,
+        ):  # what is known is known all the same
             db.execute("UPDATE profile_cache SET used = ? WHERE key = ?", [now, key])
     return json.loads(row[0])
 

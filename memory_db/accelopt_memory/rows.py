@@ -6,11 +6,16 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlite_utils import Database
 
 from accelopt_profiling.plain import from_plain, to_plain
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def now() -> str:
@@ -19,7 +24,46 @@ def now() -> str:
 
 
 def to_json(value: Any) -> str:
-    return json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"))
+    """JSON that UTF-8 can hold: readable where the text allows, escaped where it has half a surrogate pair."""
+    plain = to_plain(value)
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    return text if _is_storable(text) else json.dumps(plain, separators=(",", ":"))
+
+
+def storable(text: str) -> str:
+    """The text as a column can hold it: half a surrogate pair (a file name that is no UTF-8) becomes its escape."""
+    return text if _is_storable(text) else text.encode("utf-8", "backslashreplace").decode()
+
+
+def storable_record(record: T) -> T:
+    """The record with ``storable`` texts. Its id is that of what is kept."""
+    changed = {
+        field.name: storable(value)
+        for field in dataclasses.fields(record)
+        if isinstance(value := getattr(record, field.name), str) and not _is_storable(value)
+    }
+    return dataclasses.replace(record, **changed) if changed else record
+
+
+def _is_storable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def insert_record(db: Database, table: str, record: Any) -> str:
+    """Insert a pair, trap or rejection with the time of its making, unless it is there; its id.
+
+    What was found on this machine takes the place of the same thing imported.
+    """
+    record = storable_record(record)
+    dated = dataclasses.replace(record, created=record.created or now())
+    if not record.imported:
+        db.execute(f"DELETE FROM {table} WHERE id = ? AND imported = 1", [record.id])
+    db.table(table).insert(to_row(dated, id=record.id), ignore=True)
+    return str(record.id)
 
 
 def to_row(record: Any, **extra: Any) -> dict[str, Any]:
@@ -37,7 +81,7 @@ def to_row(record: Any, **extra: Any) -> dict[str, Any]:
 def from_row(cls: type[T], row: Mapping[str, Any]) -> T:
     """The record of a row. A column without a field is ignored: a newer version may have added it."""
     data: dict[str, Any] = {}
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+    for field in dataclasses.fields(cls):
         if f"{field.name}_json" in row:
             data[field.name] = json.loads(row[f"{field.name}_json"])
         elif field.name in row:

@@ -8,7 +8,7 @@ from typing import Any
 
 from accelopt_memory.connection import Connection
 from accelopt_memory.records import Run, RunEvent, RunStatus
-from accelopt_memory.rows import from_row, now, to_json, to_row
+from accelopt_memory.rows import from_row, now, storable, storable_record, to_json, to_row
 
 
 def start_run(
@@ -22,7 +22,7 @@ def start_run(
 ) -> str:
     run = Run(secrets.token_hex(6), file, kernel, kernel_hash, target, host, options, started=now())
     with connection.writing() as db:
-        db.table("runs").insert(to_row(run))
+        db.table("runs").insert(to_row(storable_record(run)))
     return run.id
 
 
@@ -33,6 +33,7 @@ def add_event(connection: Connection, run: str, kind: str, data: dict[str, Any],
     Raises:
         KeyError: there is no such run.
     """
+    kind, key = storable(kind), None if key is None else storable(key)
     with connection.writing() as db:
         if not db.execute("SELECT 1 FROM runs WHERE id = ?", [run]).fetchone():
             raise KeyError(f"The memory has no run {run}.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from accelopt_memory.connection import Connection
 from accelopt_memory.records import StoredSuggestion, SuggestionState
-from accelopt_memory.rows import now, to_json
+from accelopt_memory.rows import now, storable, to_json
 
 
 def save_suggestion(connection: Connection, body: Mapping[str, Any]) -> str:
@@ -22,14 +22,15 @@ def save_suggestion(connection: Connection, body: Mapping[str, Any]) -> str:
     missing = [name for name in ("id", "file", "base_hash") if not isinstance(body.get(name), str)]
     if missing:
         raise ValueError(f"A suggestion needs {', '.join(missing)} to be saved.")
+    texts = [storable(str(body.get(name, ""))) for name in ("id", "run", "file", "base_hash")]
     with connection.writing() as db:
         db.execute(
             "INSERT INTO suggestions (id, run, file, kernel_hash, state, body_json, created) "
             "VALUES (?, ?, ?, ?, 'offered', ?, ?) "
             "ON CONFLICT (id) DO UPDATE SET body_json = excluded.body_json",
-            [body["id"], body.get("run", ""), body["file"], body["base_hash"], to_json(dict(body)), now()],
+            [*texts, to_json(dict(body)), now()],
         )
-    return str(body["id"])
+    return texts[0]
 
 
 def one_suggestion(connection: Connection, suggestion: str) -> StoredSuggestion | None:
@@ -47,7 +48,9 @@ def suggestions_for(
         "AND (:hash IS NULL OR kernel_hash = :hash) AND (:state IS NULL OR state = :state) ORDER BY number"
     )
     with connection.reading() as db:
-        rows = db.query(query, {"file": file, "hash": kernel_hash, "state": state})
+        rows = db.query(
+            query, {"file": None if file is None else storable(file), "hash": kernel_hash, "state": state}
+        )
         return [_stored(row) for row in rows]
 
 

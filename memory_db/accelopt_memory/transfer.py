@@ -18,7 +18,8 @@ from typing import Any
 from accelopt_memory import look, pairs, receipts, refusals
 from accelopt_memory.connection import Connection
 from accelopt_memory.records import Pair, RecordKind, Rejection, Trap
-from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_memory.rows import to_json
+from accelopt_profiling.plain import from_plain
 from accelopt_profiling.receipt import Receipt
 
 FORMAT = "accelopt-memory"
@@ -52,7 +53,7 @@ def export(connection: Connection, path: Path) -> int:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
             out.write(_line({"format": FORMAT, "version": VERSION}))
             for kind, record in _records(connection):
-                out.write(_line({"kind": kind, "id": record.id, "data": to_plain(record)}))
+                out.write(_line({"kind": kind, "id": record.id, "data": record}))
                 count += 1
             out.flush()
             os.fsync(out.fileno())
@@ -75,16 +76,23 @@ def import_(connection: Connection, path: Path) -> dict[str, int]:
         before = _counts(connection)
         for number, data in _lines(path):
             record = _checked(path, number, data)
-            if isinstance(record, Receipt):
-                receipts.add_receipt(connection, record)
-            elif isinstance(record, Pair):
-                pairs.add_pair(connection, record)
-            elif isinstance(record, Trap):
-                refusals.add_trap(connection, record)
-            else:
-                refusals.add_rejection(connection, record)
+            try:
+                _add(connection, record)
+            except RecursionError:
+                raise ImportRefused(path, number, f"a {data['kind']} that is nested too deeply") from None
         after = _counts(connection)
     return {kind: after[kind] - before[kind] for kind in after}
+
+
+def _add(connection: Connection, record: Any) -> None:
+    if isinstance(record, Receipt):
+        receipts.add_receipt(connection, record)
+    elif isinstance(record, Pair):
+        pairs.add_pair(connection, record)
+    elif isinstance(record, Trap):
+        refusals.add_trap(connection, record)
+    else:
+        refusals.add_rejection(connection, record)
 
 
 def _records(connection: Connection) -> Iterator[tuple[RecordKind, Any]]:
@@ -102,7 +110,7 @@ def _records(connection: Connection) -> Iterator[tuple[RecordKind, Any]]:
 
 
 def _line(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n"
+    return to_json(data) + "\n"
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

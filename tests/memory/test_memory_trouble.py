@@ -185,3 +185,38 @@ def test_the_environment_names_the_file(tmp_path: Path) -> None:
     assert default_path({"ACCELOPT_DB": str(tmp_path / "m.db")}) == tmp_path / "m.db"
     assert default_path({"ACCELOPT_DB": " "}).name == "memory.db"
     assert default_path({"ACCELOPT_DB": "~/m.db"}) == Path.home() / "m.db"
+
+
+def test_when_the_file_is_gone_and_cannot_be_made_again_the_next_save_works_once_it_can(path: Path) -> None:
+    with Memory.open(path) as memory:
+        memory.add_trap(TRAP)
+        path.parent.rename(path.parent.with_name("away"))
+        path.parent.write_text("in the way")
+        for _ in range(2):
+            with pytest.raises(MemoryUnavailable, match="ACCELOPT_DB"):
+                memory.add_trap(TRAP)
+            with pytest.raises(MemoryUnavailable, match="ACCELOPT_DB"):
+                memory.traps()
+        path.parent.unlink()
+        path.parent.with_name("away").rename(path.parent)
+        memory.add_trap(Trap("h", "d", "trn1", "rule:x", "slower"))
+        assert len(memory.traps()) == 2
+
+
+def test_what_was_set_aside_is_not_read_any_more(path: Path) -> None:
+    with Memory.open(path) as memory:
+        memory.add_trap(TRAP)
+        set_aside(path)
+        assert memory.traps() == []
+
+
+def test_a_known_profile_is_read_while_another_program_writes(path: Path) -> None:
+    with Memory.open(path, busy_seconds=0.05) as memory:
+        memory.cache("key", {"us": 1})
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute(
+            "UPDATE profile_cache SET used = used - 7200"
+        )  # so long ago that the read counts as a use
+        other.execute("BEGIN IMMEDIATE")
+        assert memory.cached("key") == {"us": 1}
+        other.close()
