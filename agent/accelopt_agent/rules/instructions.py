@@ -27,6 +27,7 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     f"{NISA}.activation_reduce": ("op", "data"),
     f"{NISA}.tensor_scalar": ("data", "op0", "operand0", "reverse0", "op1", "operand1", "reverse1"),
     f"{NISA}.tensor_tensor": ("data1", "data2", "op"),
+    f"{NISA}.tensor_tensor_scan": ("data0", "data1", "initial", "op0", "op1"),
     f"{NISA}.tensor_reduce": ("op", "data", "axis"),
     f"{NISA}.tensor_copy": ("src",),
     f"{NISA}.reciprocal": ("data",),

@@ -20,6 +20,7 @@ _SAME_AS_INPUT = frozenset({"load", "copy", "tensor_copy", "activation", "activa
 }  # fmt: skip
 _PAIRS = frozenset(
     {"add", "subtract", "multiply", "divide", "maximum", "minimum", "tensor_tensor", "scalar_tensor_tensor"}
+    | {"tensor_tensor_scan"}
 )
 _REDUCTIONS = frozenset({"sum", "max", "min", "mean", "tensor_reduce"})
 
@@ -181,7 +182,9 @@ def _of_instruction(kernel: NkiKernel, instruction: Instruction, depth: int) -> 
         return Tile(sizes[0], sizes[1], kernel.code(instruction.get("dtype"))) if len(sizes) == 2 else None
     if name == "matmul":
         return _product(kernel, instruction, depth)
-    inputs = [instruction.get(key) for key in ("src", "x", "data", "data1", "y", "data2", "operand1")]
+    inputs = [
+        instruction.get(key) for key in ("src", "x", "data", "data0", "data1", "y", "data2", "operand1")
+    ]
     tiles = [tile(kernel, i, depth + 1) for i in inputs if i is not None and kind(kernel, i) != "number"]
     known = [t for t in tiles if t is not None]
     if not known or len(known) != len(tiles):

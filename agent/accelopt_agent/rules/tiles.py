@@ -125,7 +125,7 @@ def _kind_of_result(kernel: NkiKernel, instruction: Instruction, depth: int) -> 
         return "column"
     if function in ("matmul", "nc_matmul"):
         return "tile"
-    data = instruction.get("data") or instruction.get("data1") or instruction.get("x")
+    data = next((a for n in ("data", "data0", "data1", "x") if (a := instruction.get(n)) is not None), None)
     other = instruction.get("data2") or instruction.get("y")
     one = kind(kernel, data, depth + 1) if data is not None else None
     return one if other is None else _wider(one, kind(kernel, other, depth + 1))

@@ -24,6 +24,7 @@ class Experience:
         self._hopes: dict[int, float] = {}
         self._ratios: dict[tuple[str, str], list[tuple[float, str | None]]] = {}
         self._failed: dict[str, int] = {}
+        self._of_rule: dict[str, list[float]] = {}
 
     def proposed(self, trials: Sequence[Trial]) -> None:
         """Take what came first in an answer as most promising."""
@@ -38,12 +39,13 @@ class Experience:
             return
         ratio = node.us / trial.parent.us
         self._ratios.setdefault(trial.step, []).append((ratio, trial.parent.measurement.bound))
+        self._of_rule.setdefault(trial.candidate.origin, []).append(ratio)
 
     def ratio(self, trial: Trial) -> float:
         """Time after over time before to be expected of ``trial``; 1 or more: not worth trying."""
         known = self._ratios.get(trial.step)
         if not known:
-            hope = self._hopes.get(id(trial), LAST)
+            hope = max(self._hopes.get(id(trial), LAST), self._elsewhere(trial.candidate.origin))
             return min(1.0, hope + 0.1 * self._failed.get(trial.candidate.origin, 0))
         ratio, bound = known[-1]
         if ratio < 1 - ROUNDING:
@@ -51,3 +53,9 @@ class Experience:
         if bound != trial.parent.measurement.bound:
             return LAST  # another unit limits this version
         return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(known) < 2 else 1.0
+
+    def _elsewhere(self, origin: str) -> float:
+        """What a rule's best step gained, once two were tried: no more is hoped of its others, so that a rule with many
+        places that gains nothing waits behind what has gained."""
+        ratios = self._of_rule.get(origin, [])
+        return min(*ratios, LAST) if len(ratios) > 1 and origin.startswith("rule:") else 0.0

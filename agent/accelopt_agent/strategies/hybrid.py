@@ -14,6 +14,9 @@ from accelopt_agent.trial import Trial
 #: How much slower a version counts for each time that a paid proposer was asked about it: others get their turn.
 ASKED_BEFORE = 0.05
 
+#: A gain by less than this share of the time does not count as one where tries are counted that brought none.
+WORTHWHILE = 0.005
+
 
 class Hybrid(Frontier):
     """A rewrite is tried while what is to be expected of it beats the fastest version: what its step did to
@@ -52,7 +55,7 @@ class Hybrid(Frontier):
 
     def observe(self, seen: Seen) -> None:
         if isinstance(seen, Tried):
-            gained = seen.node.may_be_built_upon and seen.node.faster_than(self.fastest)
+            gained = seen.node.may_be_built_upon and seen.node.us < self.fastest.us * (1 - WORTHWHILE)
             self._fruitless_tries = 0 if gained else self._fruitless_tries + 1
         super().observe(seen)
         if isinstance(seen, Answered):
