@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import uuid4
 
 log = logging.getLogger(__name__)
 
-JobKind = Literal["profile", "optimize", "accept", "reject", "create-problem", "explain"]
+JobKind = Literal["profile", "optimize", "accept", "reject", "create-problem", "explain", "show-runs"]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One piece of long work: what it does, to which document, and its title for people."""
+    """One piece of long work: what it does, to which document, and its title for people. A ``paused`` search begins
+    nothing new."""
 
     kind: JobKind
     uri: str
     title: str
     kernel: str | None = None
+    paused: bool = False
     id: str = field(default_factory=lambda: uuid4().hex[:12])
 
 
@@ -48,6 +50,15 @@ class Jobs:
         """Cancel one job; False when it is not running (any more)."""
         running = self._running.get(job_id)
         return running is not None and running[1].cancel()
+
+    def mark(self, job_id: str, paused: bool) -> bool:
+        """Note that a job rests, or goes on; False when it is not running (any more)."""
+        if job_id not in self._running:
+            return False
+        job, task = self._running[job_id]
+        self._running[job_id] = (replace(job, paused=paused), task)
+        self.changed()
+        return True
 
     def cancel_for(self, uri: str, kind: JobKind | None = None) -> list[asyncio.Task[None]]:
         """Cancel the jobs of a document, all or of one kind; returns their tasks, which may still be cleaning up."""

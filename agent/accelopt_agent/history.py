@@ -7,6 +7,7 @@ from typing import Any
 
 from accelopt_agent.events import ModelCall
 from accelopt_agent.resume import ANSWERED, BASELINE, JUDGED, TRIED, chain, interrupted_run
+from accelopt_agent.unfinished import Interrupted
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Run, RunEvent
 from accelopt_profiling.measurement import Latency
@@ -45,18 +46,6 @@ class PastRun:
     @property
     def suggestions(self) -> tuple[str, ...]:
         return tuple(step.suggestion for step in self.steps if step.suggestion)
-
-
-@dataclass(frozen=True)
-class Interrupted:
-    """A run that did not come to its end: it can go on without paying for anything twice. ``tried`` counts the
-    candidates of it and of the runs it went on with; ``instructions`` are what the person asked for."""
-
-    run: str
-    kernel: str
-    kernel_hash: str
-    tried: int
-    instructions: str = ""
 
 
 def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> Interrupted | None:

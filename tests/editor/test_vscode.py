@@ -37,6 +37,8 @@ def test_save_profile_optimize_accept(tmp_path):
     assert "est." in seen["lens"]
     assert "trn1" in seen["lens"]
     assert "proved faster" in seen["offer"]
+    assert "The gate accepted it" in seen["explanation"]
+    assert "executed" in seen["explanation"]
     after = (workspace / "nki_silu.py").read_text()
     assert after != before, "the accepted version is not on disk"
     stats = memory_stats(database)

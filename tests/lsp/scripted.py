@@ -1,7 +1,8 @@
 """A server whose backend follows a script written in the kernels themselves, for tests of the protocol.
 
 ``COST = 900`` in a kernel is its time in microseconds; ``WRONG = 1`` makes its result wrong. At the top level of the
-file ``HOLD = 1`` lets a profile or search stop in the middle until it is cancelled, ``DOWN = 1`` makes the host
+file ``HOLD = 1`` lets a profile or search stop in the middle until it is cancelled (a search also until it was paused
+and goes on), ``INTERRUPTED = 1`` says that a search was, ``DOWN = 1`` makes the host
 unreachable, ``REFUSE = 1`` the backend refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost.
 What is accepted or rejected is appended to the file that ``SCRIPTED_LOG`` names.
 """
@@ -19,6 +20,7 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 from accelopt_agent.suggestion import Speedup, Suggestion
+from accelopt_agent.unfinished import Interrupted
 from accelopt_agent.versions import Versions
 from accelopt_lsp.features.explanation import explanation
 from accelopt_lsp.server.backend import (
@@ -29,6 +31,7 @@ from accelopt_lsp.server.backend import (
     Remembered,
     SearchEvent,
     Tried,
+    Wish,
 )
 from accelopt_lsp.server.main import start
 from accelopt_lsp.settings.load import Settings
@@ -51,6 +54,7 @@ class Scripted:
         self.memory_problem: Callable[[str], None] = lambda reason: None
         self._suggestions: dict[str, Suggestion] = {}
         self._kept: dict[str, FileMeasurement] = {}
+        self._going: dict[str, asyncio.Event] = {}
 
     async def start(self) -> None:
         pass
@@ -58,7 +62,12 @@ class Scripted:
     async def remembered(self, file: FileText) -> Remembered:
         kept = self._kept.get(file.text)
         own = [s for s in self._suggestions.values() if s.file == file.path]
-        return Remembered(kept, own)
+        stopped = [
+            Interrupted("run0", k.name, k.content_hash, 7)
+            for k in file.found.kernels
+            if _says(file.text, "INTERRUPTED")
+        ]
+        return Remembered(kept, own, stopped)
 
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         self._follow(file.text)
@@ -78,9 +87,8 @@ class Scripted:
         self._kept[file.text] = FileMeasurement(file.path, kernels, findings, complete=True)
         yield self._kept[file.text]
 
-    async def optimize(
-        self, file: FileText, kernel: str, instructions: str = ""
-    ) -> AsyncGenerator[SearchEvent, None]:
+    async def optimize(self, file: FileText, kernel: str, wish: Wish) -> AsyncGenerator[SearchEvent, None]:
+        going = self._going.setdefault(wish.job, asyncio.Event())
         self._follow(file.text)
         yield Tried("halving the cost", 1, 0.5)
         found = next(k for k in file.found.kernels if k.name == kernel)
@@ -89,8 +97,16 @@ class Scripted:
         self._suggestions[suggestion.id] = suggestion
         yield suggestion
         if _says(file.text, "HOLD"):
-            await asyncio.Event().wait()
-        yield Ended(2, f"{kernel}: 1 suggestion; 2 candidates tried. {instructions}".strip())
+            await going.wait()
+        how = "Resumed." if wish.resume else wish.instructions
+        yield Ended(2, f"{kernel}: 1 suggestion; 2 candidates tried. {how}".strip())
+
+    async def pause(self, job: str, on: bool) -> None:
+        going = self._going.setdefault(job, asyncio.Event())
+        going.clear() if on else going.set()
+
+    async def past_runs(self, path: str, settings: Settings) -> str:
+        return f"# Searches in {Path(path).name}\n\n1 finished\n"
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
         return self._suggestions.get(suggestion_id)

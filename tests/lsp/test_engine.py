@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from editor import PATIENCE, SCRIPTED
 
-from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, HostDown
+from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, HostDown, Wish
 from accelopt_lsp.server.engine import Engine
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.kernels import find_kernels
@@ -59,11 +59,22 @@ async def test_results_come_as_they_grow(engine: Engine) -> None:
 
 
 async def test_a_search_offers_and_ends(engine: Engine) -> None:
-    events = [event async for event in engine.optimize(file(), "scale")]
+    events = [event async for event in engine.optimize(file(), "scale", Wish(job="j"))]
     assert isinstance(events[-1], Ended)
     found = [e for e in events if hasattr(e, "diff")]
     assert len(found) == 1
     assert await engine.suggestion(found[0].id, load_settings()) == found[0]
+
+
+async def test_a_search_rests_and_goes_on(engine: Engine) -> None:
+    wish = Wish(resume=True, job="j")
+    async with aclosing(engine.optimize(file(KERNEL + "HOLD = 1\n"), "scale", wish)) as events:
+        await asyncio.wait_for(events.__anext__(), PATIENCE)
+        await engine.pause("j", True)
+        await engine.pause("j", False)
+        rest = [event async for event in events]
+    assert isinstance(rest[-1], Ended)
+    assert rest[-1].message.endswith("Resumed.")
 
 
 async def test_problems_are_raised_as_what_they_are(engine: Engine) -> None:

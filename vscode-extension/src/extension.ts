@@ -20,6 +20,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command('accelopt.optimize', () => running.onActiveFile('optimize'));
   command('accelopt.optimizeWithInstructions', () => optimizeWithInstructions(running));
   command('accelopt.cancel', () => running.execute('cancel', {}));
+  command('accelopt.pause', () => running.execute('pause', {}));
+  command('accelopt.resume', () => running.onActiveFile('resume'));
+  command('accelopt.showRuns', () => running.onActiveFile('showRuns'));
   command('accelopt.setModelKey', async () => (await askForModelKey(context)) && running.restart());
   command('accelopt.restart', () => running.restart());
   command('accelopt.showOutput', () => output.show());

@@ -2,7 +2,7 @@
 import * as vscode from 'vscode';
 
 export interface Status {
-  state: 'idle' | 'profiling' | 'optimizing' | 'host-unreachable' | 'untrusted' | 'starting' | 'stopped';
+  state: 'idle' | 'profiling' | 'optimizing' | 'paused' | 'host-unreachable' | 'untrusted' | 'starting' | 'stopped';
   message: string;
   detail?: string;
   target?: string;
@@ -12,6 +12,7 @@ const ICONS: Record<Status['state'], string> = {
   'idle': '$(dashboard)',
   'profiling': '$(sync~spin)',
   'optimizing': '$(sync~spin)',
+  'paused': '$(debug-pause)',
   'host-unreachable': '$(debug-disconnect)',
   'untrusted': '$(shield)',
   'starting': '$(sync~spin)',

@@ -22,6 +22,7 @@ COMMANDS = {
     "accept": "decide:accept",
     "reject": "decide:reject",
     "explain": "explain:explain",
+    "runs": "runs:runs",
     "memory": "memory:memory",
     "model": "model:model",
     "replay": "replay:replay",

@@ -16,7 +16,9 @@ SUGGESTION = f"{REWRITE}.suggestion"
 OPTIMIZE = f"{REWRITE}.optimize"
 PROFILE = f"{REWRITE}.profile"
 REJECT = f"{REWRITE}.reject"
+PAUSE = f"{REWRITE}.pause"
 CANCEL = f"{REWRITE}.cancel"
+RUNS = f"{REWRITE}.runs"
 EXPLAIN = f"{REWRITE}.explain"
 QUICKFIX = "quickfix.accelopt"
 
@@ -46,7 +48,7 @@ def actions(
     return sorted(found, key=lambda a: _ORDER.index(a.kind))
 
 
-_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, CANCEL, PROFILE, EXPLAIN, REJECT]
+_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, PAUSE, CANCEL, PROFILE, EXPLAIN, REJECT, RUNS]
 
 
 def _all(state: FileState, first: int, last: int, jobs: list[Job]) -> Iterator[Action]:
@@ -55,7 +57,11 @@ def _all(state: FileState, first: int, last: int, jobs: list[Job]) -> Iterator[A
         yield from _of_kernel(state, kernel, jobs)
     if state.trusted and (inside or state.kernels):
         yield Action("Profile this file now", PROFILE, "profile", {"uri": state.uri})
+        yield Action("Show the searches in this file", RUNS, "showRuns", {"uri": state.uri})
     for job in jobs:
+        if job.kind == "optimize":
+            verb = "resume" if job.paused else "pause"
+            yield Action(f"{verb.capitalize()}: {job.title}", PAUSE, verb, {"job": job.id, "uri": state.uri})
         yield Action(f"Cancel: {job.title}", CANCEL, "cancel", {"job": job.id, "uri": state.uri})
     if any(f.code == "no-problem" for f in _findings(state)):
         name = inside[0].kernel.name if inside else state.kernels[0].kernel.name if state.kernels else ""
@@ -80,6 +86,8 @@ def _of_kernel(state: FileState, kernel: KernelState, jobs: list[Job]) -> Iterat
             reason = f"{name} has changed since this was found; save it and optimize again."
             yield _suggestion(state, suggestion, best=False, disabled=reason)
     searching = any(j.kind == "optimize" and j.kernel in (None, name) for j in jobs)
+    if state.trusted and not searching and (run := kernel.resumable) is not None:
+        yield Action(f"Resume the search for {name} ({run.tried} tried)", OPTIMIZE, "resume", where)
     if state.trusted and not searching:
         yield Action(f"Optimize {name}", OPTIMIZE, "optimize", where)
 

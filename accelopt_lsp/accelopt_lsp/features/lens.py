@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from accelopt_lsp.features.change import change
@@ -40,10 +40,7 @@ def lenses(state: FileState, jobs: Iterable[Job], targets: Mapping[Dialect, str]
         if not state.trusted:
             continue
         search = next((j for j in running if j.kind == "optimize" and j.kernel in (None, name)), None)
-        if search:
-            found.append(Lens(line, "optimizing... (cancel)", "cancel", {"job": search.id}))
-        else:
-            found.append(Lens(line, "optimize", "optimize", where))
+        found += _of_search(line, kernel, search, where)
         if kernel.offers:
             best = kernel.offers[0]
             count = len(kernel.offers)
@@ -51,6 +48,25 @@ def lenses(state: FileState, jobs: Iterable[Job], targets: Mapping[Dialect, str]
             title = f"{proved}: {speedup(best.speedup)}"
             found.append(Lens(line, title, "suggestions", {**where, "id": best.id}))
     return found
+
+
+def _of_search(
+    line: int, kernel: KernelState, search: Job | None, where: Mapping[str, object]
+) -> Iterator[Lens]:
+    """What can be done about a search: pause, resume or cancel the one that runs; resume an interrupted one, or begin
+    one."""
+    if search is None:
+        if (run := kernel.resumable) is not None:
+            yield Lens(line, f"resume the search ({run.tried} tried)", "resume", where)
+        yield Lens(line, "optimize", "optimize", where)
+        return
+    job = {"job": search.id}
+    if search.paused:
+        yield Lens(line, "paused (resume)", "resume", job)
+        yield Lens(line, "cancel", "cancel", job)
+    else:
+        yield Lens(line, "optimizing... (cancel)", "cancel", job)
+        yield Lens(line, "pause", "pause", job)
 
 
 def result_title(state: FileState, kernel: KernelState, target: str, profiling: bool) -> str:

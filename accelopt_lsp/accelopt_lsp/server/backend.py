@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, Union
 
 from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.unfinished import Interrupted
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import FileMeasurement
@@ -36,10 +37,12 @@ class FileText:
 
 @dataclass(frozen=True)
 class Remembered:
-    """What the memory knows about a text: the last numbers, and suggestions still open for it, best first."""
+    """What the memory knows about a text: the last numbers, suggestions still open for it, best first, and searches
+    that were interrupted."""
 
     results: FileMeasurement | None = None
     suggestions: list[Suggestion] = field(default_factory=list)
+    interrupted: list[Interrupted] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,18 @@ class Ended:
 
     tried: int
     message: str
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a person wants a search. ``instructions`` are for the model, which must then be one that may be asked;
+    ``resume`` goes on with the last run, if that was interrupted; ``job`` is the name by which it is paused, which it
+    is from the beginning with ``paused``."""
+
+    instructions: str = ""
+    resume: bool = False
+    job: str = ""
+    paused: bool = False
 
 
 SearchEvent = Union[Tried, Suggestion, Ended]  # noqa: UP007
@@ -84,15 +99,18 @@ class Backend(Protocol):
             HostDown, BackendProblem
         """
 
-    def optimize(
-        self, file: FileText, kernel: str, instructions: str = ""
-    ) -> AsyncGenerator[SearchEvent, None]:
-        """Search for faster versions of one kernel. Closing it ends what it started. ``instructions`` are for the
-        model, which must then be one that may be asked.
+    def optimize(self, file: FileText, kernel: str, wish: Wish) -> AsyncGenerator[SearchEvent, None]:
+        """Search for faster versions of one kernel. Closing it ends what it started.
 
         Raises:
             HostDown, BackendProblem
         """
+
+    async def pause(self, job: str, on: bool) -> None:
+        """Let the search of that job rest, or go on. One that is not there (any more) is none."""
+
+    async def past_runs(self, path: str, settings: Settings) -> str:
+        """A Markdown page with the newest runs of a file and their steps. Raises BackendProblem."""
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
         """The suggestion of that id, from the memory. Raises BackendProblem."""

@@ -6,10 +6,11 @@ States are immutable; the board replaces them. Lines in a state are lines of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.unfinished import Interrupted
 from accelopt_lsp.server.moves import LineMap, move_findings, move_kernel, move_measurement
 from accelopt_profiling.kernels import Discovery, Kernel
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
@@ -20,14 +21,16 @@ from accelopt_profiling.quantity import Known
 class KernelState:
     """One kernel of a file: where it is, what is known about it and for which text.
 
-    ``shown`` is the newest result; ``before`` is what was shown for the version before it. ``touched`` tells that
-    an edit went through the kernel and its text has not been read again yet.
+    ``shown`` is the newest result; ``before`` is what was shown for the version before it. ``interrupted`` is the last
+    search if it did not come to its end. ``touched`` tells that an edit went through the kernel and its text has not
+    been read again yet.
     """
 
     kernel: Kernel
     shown: KernelMeasurement | None = None
     before: KernelMeasurement | None = None
     suggestions: tuple[Suggestion, ...] = ()
+    interrupted: Interrupted | None = None
     touched: bool = False
     rest_changed: bool = False
 
@@ -44,6 +47,13 @@ class KernelState:
         if self.touched:
             return ()
         return tuple(s for s in self.suggestions if s.base_hash == self.kernel.content_hash)
+
+    @property
+    def resumable(self) -> Interrupted | None:
+        """The search of exactly this text that can go on."""
+        known = self.interrupted
+        same = known is not None and not self.touched and known.kernel_hash == self.kernel.content_hash
+        return known if same else None
 
 
 @dataclass(frozen=True)
@@ -119,6 +129,12 @@ class FileState:
             run_findings=tuple(f for f in results.findings if f not in text.findings),
             measured_rest=text.rest_hash,
         )
+
+    def with_interrupted(self, runs: Sequence[Interrupted]) -> FileState:
+        """With the searches that can go on, as the memory knows them now."""
+        by_hash = {run.kernel_hash: run for run in runs}
+        kernels = (replace(k, interrupted=by_hash.get(k.kernel.content_hash)) for k in self.kernels)
+        return replace(self, kernels=tuple(kernels))
 
     def with_suggestions(self, kernel: str, suggestions: tuple[Suggestion, ...]) -> FileState:
         kernels = (

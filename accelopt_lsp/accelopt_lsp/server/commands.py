@@ -36,7 +36,7 @@ class Arguments:
         first = given[0] if given else {}
         if isinstance(first, str):
             if "://" not in first and not first.startswith(("file:", "untitled:")):
-                return cls(job=first) if command == "cancel" else cls(id=first)
+                return cls(job=first) if command in ("cancel", "pause", "resume") else cls(id=first)
             line = given[1] if len(given) > 1 else None
             return cls(uri=first, line=line if isinstance(line, int) else None)
         if not isinstance(first, dict):

@@ -119,7 +119,7 @@ class Editing:
         file = await self._look(uri, disk=True)
         if file is None:
             return
-        await self._recall(uri, file)
+        await self.recall(uri, file)
         state = self._server.board.get(uri)
         unknown = state is not None and any(k.shown is None or k.old for k in state.kernels)
         if (unknown or again) and file.settings.editor.profile_on == "open and save":
@@ -130,7 +130,7 @@ class Editing:
         if file is not None:
             if file.settings.editor.profile_on != "command":
                 self._profile(uri, file)
-            await self._recall(uri, file)
+            await self.recall(uri, file)
         if path := file_path(uri):
             await self.profile_dependents(path)
 
@@ -165,7 +165,8 @@ class Editing:
             return None  # never saved, or deleted: the editor's text is what counts
         return finding if finding and may_hold_kernels(document.text) else None
 
-    async def _recall(self, uri: str, file: FileText) -> None:
+    async def recall(self, uri: str, file: FileText) -> None:
+        """Show what the memory knows about ``file``, the text of the document ``uri``."""
         remembered = await self._server.backend.remembered(file)
         results = remembered.results
 
@@ -178,7 +179,7 @@ class Editing:
                 kept = tuple(s for s in kernel.suggestions if s.id not in known)
                 ranked = tuple(sorted((*own, *kept), key=lambda s: -s.speedup.value))
                 state = state.with_suggestions(kernel.kernel.name, ranked)
-            return state
+            return state.with_interrupted(remembered.interrupted)
 
         self._server.board.update(uri, recall)
 

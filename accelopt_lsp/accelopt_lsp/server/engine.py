@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from accelopt_agent.suggestion import Suggestion
-from accelopt_lsp.server.backend import BackendProblem, FileText, Remembered, SearchEvent
+from accelopt_lsp.server.backend import BackendProblem, FileText, Remembered, SearchEvent, Wish
 from accelopt_lsp.server.exchange import Call, Done, Item, Stop, Told, next_message, packed
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
@@ -53,10 +53,14 @@ class Engine:
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         return self._values("profile", file)
 
-    def optimize(
-        self, file: FileText, kernel: str, instructions: str = ""
-    ) -> AsyncGenerator[SearchEvent, None]:
-        return self._values("optimize", file, kernel, instructions)
+    def optimize(self, file: FileText, kernel: str, wish: Wish) -> AsyncGenerator[SearchEvent, None]:
+        return self._values("optimize", file, kernel, wish)
+
+    async def pause(self, job: str, on: bool) -> None:
+        await self._value("pause", job, on)
+
+    async def past_runs(self, path: str, settings: Settings) -> str:
+        return str(await self._value("past_runs", path, settings))
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
         answer: Suggestion | None = await self._value("suggestion", suggestion_id, settings)

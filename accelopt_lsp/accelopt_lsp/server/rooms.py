@@ -22,7 +22,11 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
+from accelopt_agent.history import interrupted, past_runs
+from accelopt_agent.pausing import Pause
+from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.unfinished import Interrupted
 from accelopt_lsp.asking import team_to_ask
 from accelopt_lsp.cli.opening import host_named
 from accelopt_lsp.server.backend import (
@@ -33,6 +37,7 @@ from accelopt_lsp.server.backend import (
     Remembered,
     SearchEvent,
     Tried,
+    Wish,
 )
 from accelopt_lsp.server.remembering import MemoryThread
 from accelopt_lsp.settings.load import Settings
@@ -65,6 +70,7 @@ class Rooms:
         self._hosts: dict[tuple[str, str], Host] = {}
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
         self._memory_trouble: str | None = None
+        self._pauses: dict[str, Pause] = {}
 
     async def start(self) -> None:
         """Nothing to do: hosts connect and memories open when they are first used."""
@@ -73,18 +79,19 @@ class Rooms:
         key = await asyncio.to_thread(_content_key, file)
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
 
-        def look(memory: Memory) -> tuple[Any, list[dict[str, Any]]]:
+        def look(memory: Memory) -> tuple[Any, list[dict[str, Any]], list[Interrupted]]:
             stored = memory.suggestions(file=file.path, state="offered")
-            return memory.cached(key), [s.body for s in stored]
+            runs = (interrupted(memory, k, target, file.settings.host) for k, target in hashes.items())
+            return memory.cached(key), [s.body for s in stored], [run for run in runs if run is not None]
 
         try:
-            cached, bodies = await self._memory.use(file.settings, look)
+            cached, bodies, unfinished = await self._memory.use(file.settings, look)
         except BackendProblem as problem:
             self._note_memory(str(problem))
             return Remembered()
         suggestions = [from_plain(Suggestion, body) for body in bodies]
         offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
-        return Remembered(_results(cached), sorted(offered, key=lambda s: -s.speedup.value))
+        return Remembered(_results(cached), sorted(offered, key=lambda s: -s.speedup.value), unfinished)
 
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         key = await asyncio.to_thread(_content_key, file)
@@ -98,12 +105,33 @@ class Rooms:
         if last is not None and last.complete:
             await self._remember(file, key, last)
 
-    async def optimize(
-        self, file: FileText, kernel: str, instructions: str = ""
+    async def optimize(self, file: FileText, kernel: str, wish: Wish) -> AsyncGenerator[SearchEvent, None]:
+        pause = self._pauses[wish.job] = Pause(
+            wish.paused
+        )  # before anything is awaited: who pauses may be quick
+        try:
+            async with aclosing(self._optimize(file, kernel, wish, pause)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            if self._pauses.get(wish.job) is pause:
+                del self._pauses[wish.job]
+
+    async def pause(self, job: str, on: bool) -> None:
+        if (pause := self._pauses.get(job)) is not None:
+            pause.pause() if on else pause.go_on()
+
+    async def past_runs(self, path: str, settings: Settings) -> str:
+        page = await asyncio.to_thread(importlib.import_module, "accelopt_lsp.features.past_runs")
+        runs = await self._memory.use(settings, lambda memory: past_runs(memory, path))
+        text: str = page.past_runs_page(Path(path).name, runs)
+        return text
+
+    async def _optimize(
+        self, file: FileText, kernel: str, wish: Wish, pause: Pause
     ) -> AsyncGenerator[SearchEvent, None]:
         await self._search_loaded()
         from accelopt_agent.optimize import optimize
-        from accelopt_agent.request import Budget, OptimizeRequest
 
         settings = file.settings
         dialect = next(k.dialect for k in file.found.kernels if k.name == kernel)
@@ -122,23 +150,32 @@ class Rooms:
             kernel=kernel,
             budget=budget,
             strategy=settings.search.strategy,
-            instructions=instructions,
+            instructions=wish.instructions,
+            resume=wish.resume,
         )
         model, not_asked = await asyncio.to_thread(team_to_ask, settings, Path(file.path))
-        if instructions and model is None:
+        if wish.instructions and model is None:
             why = not_asked or "none is configured; set `model.base_url` and `model.model`"
             raise BackendProblem(f"Instructions are for a model, and no model is asked: {why}")
         memory = await self._memory_or_none(settings)
+        if wish.resume and model is not None and memory is not None:
+            request = replace(request, instructions=await self._wished(file, kernel, request, memory))
         told = _Told(kernel, budget.candidates, not_asked)
         try:
             host = self._host(settings)
             await self._connected(host)
-            async with aclosing(optimize(request, host, memory, model=model)) as events:
+            async with aclosing(optimize(request, host, memory, model=model, pause=pause)) as events:
                 async for event in events:
                     for said in told.of(event):
                         yield said
         except HostUnreachable as error:
             raise HostDown(str(error)) from None
+
+    async def _wished(self, file: FileText, kernel: str, request: OptimizeRequest, memory: Memory) -> str:
+        """What the person asked for in the run that is gone on with."""
+        content = next(k.content_hash for k in file.found.kernels if k.name == kernel)
+        before = await asyncio.to_thread(interrupted, memory, content, request.target, file.settings.host)
+        return before.instructions if before is not None else ""
 
     async def _memory_or_none(self, settings: Settings) -> Memory | None:
         try:

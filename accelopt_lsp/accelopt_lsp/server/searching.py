@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from accelopt_agent.suggestion import Suggestion
 from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, Tried
+from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, Tried, Wish
+from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.progress import Progress
 
 if TYPE_CHECKING:
@@ -19,44 +22,89 @@ class Searches:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
 
-    def ask(self, uri: str, kernel: str | None, line: int | None, instructions: str = "") -> Job:
-        """Search for faster versions of a kernel: the one named, the one at the 1-based ``line``, or every one of the
-        file. A search for the same that runs already is the answer, unless there are ``instructions``: then it ends,
-        and what it paid for is remembered."""
-        state = self._server.board.get(uri)
-        if kernel is None and line is not None and state is not None and (at := state.kernel_at(line)):
+    def ask(self, args: Arguments, *, resume: bool = False) -> Job:
+        """Search for faster versions of a kernel: the one named, the one at the 1-based line, or every one of the file.
+        A search for the same that runs already is the answer, unless there are instructions: then it ends, and what it
+        paid for is remembered. ``resume`` goes on with what an interrupted search had found out."""
+        uri = args.document("resume" if resume else "optimize")
+        kernel, state = args.kernel, self._server.board.get(uri)
+        if (
+            kernel is None
+            and args.line is not None
+            and state is not None
+            and (at := state.kernel_at(args.line))
+        ):
             kernel = at.kernel.name
         for job in self._server.jobs.running(uri, "optimize"):
             if job.kernel == kernel:
-                if not instructions:
+                if not args.instructions:
                     return job
                 self._server.jobs.cancel(job.id)
         job = Job("optimize", uri, f"Optimizing {kernel or PurePath(uri).name}", kernel)
-        return self._server.jobs.start(job, self._run(job, line, instructions))
+        wish = Wish(args.instructions, resume, job.id)
+        return self._server.jobs.start(job, self._run(job, args.line, wish))
 
-    async def _run(self, job: Job, line: int | None, instructions: str) -> None:
+    def pause(self, args: Arguments) -> list[Job]:
+        """Let the searches that ``args`` name rest: what runs is finished, nothing new begins."""
+        return [self._switch(job, True) for job in self._named(args) if not job.paused]
+
+    def resume(self, args: Arguments) -> list[Job]:
+        """Let the paused searches that ``args`` name go on; where there is none, go on with the one that was
+        interrupted.
+
+        Raises:
+            BackendProblem: there is nothing to go on with.
+        """
+        named = list(self._named(args))
+        if named:
+            return [self._switch(job, False) for job in named if job.paused]
+        if args.uri is None:
+            raise BackendProblem("No search is paused.")
+        return [self.ask(args, resume=True)]
+
+    def _named(self, args: Arguments) -> Iterator[Job]:
+        for job in self._server.jobs.running(args.uri, "optimize"):
+            kernel = args.kernel is None or job.kernel in (None, args.kernel)
+            if args.job in (None, job.id) and kernel:
+                yield job
+
+    def _switch(self, job: Job, paused: bool) -> Job:
+        self._server.jobs.mark(job.id, paused)
+        self._server.background(self._server.backend.pause(job.id, paused))
+        return job
+
+    async def _run(self, job: Job, line: int | None, wish: Wish) -> None:
         server = self._server
         shows = server.client.has("window", "work_done_progress")
         async with Progress(server, shows, job.title, lambda: server.jobs.cancel(job.id)) as progress:
             file = await server.editing.file(job.uri)
-            for name in _kernels(file, job.kernel, line):
-                await self._search(job.uri, file, name, progress, instructions)
+            try:
+                for name in _kernels(file, job.kernel, line):
+                    await self._search(job, file, name, progress, wish)
+            finally:
+                server.background(self._look_again(job.uri, file))
 
-    async def _search(
-        self, uri: str, file: FileText, name: str, progress: Progress, instructions: str
-    ) -> None:
+    async def _search(self, job: Job, file: FileText, name: str, progress: Progress, wish: Wish) -> None:
         server = self._server
         found: dict[str, Suggestion] = {}
-        async with aclosing(server.backend.optimize(file, name, instructions)) as events:
+        paused = any(j.id == job.id and j.paused for j in server.jobs.running(job.uri))
+        wish = Wish(wish.instructions, wish.resume, wish.job, paused)
+        async with aclosing(server.backend.optimize(file, name, wish)) as events:
             async for event in events:
                 if isinstance(event, Tried):
                     progress.report(event.message, event.share)
                 elif isinstance(event, Suggestion):
                     found[event.id] = event
                     best_first = tuple(sorted(found.values(), key=lambda s: -s.speedup.value))
-                    server.board.update(uri, lambda s, best=best_first: s.with_suggestions(name, best))  # type: ignore[misc]
+                    server.board.update(job.uri, lambda s, best=best_first: s.with_suggestions(name, best))  # type: ignore[misc]
                 elif isinstance(event, Ended):
                     server.say(event.message)
+
+    async def _look_again(self, uri: str, file: FileText) -> None:
+        """What the memory knows after a search: above all whether it can go on."""
+        with contextlib.suppress(BackendProblem):
+            remembered = await self._server.backend.remembered(file)
+            self._server.board.update(uri, lambda state: state.with_interrupted(remembered.interrupted))
 
 
 def _kernels(file: FileText, kernel: str | None, line: int | None) -> list[str]:

@@ -29,6 +29,7 @@ from accelopt_lsp.server.problem_file import ProblemFiles
 from accelopt_lsp.server.profiling import Profiles
 from accelopt_lsp.server.publishing import Publisher
 from accelopt_lsp.server.reader import Reader
+from accelopt_lsp.server.run_history import RunHistory
 from accelopt_lsp.server.searching import Searches
 from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.server.watching import Watching
@@ -79,6 +80,7 @@ class AccelOptServer(LanguageServer):
         self.decisions = Decisions(self)
         self.pages = Pages(self)
         self.explanations = Explanations(self)
+        self.run_history = RunHistory(self)
         self.problem_files = ProblemFiles(self)
         self.editing = Editing(self)
         self.watching = Watching(self)

@@ -31,7 +31,9 @@ KINDS = [
     actions.SUGGESTION,
     actions.OPTIMIZE,
     actions.PROFILE,
+    actions.PAUSE,
     actions.CANCEL,
+    actions.RUNS,
     actions.EXPLAIN,
     actions.REJECT,
     actions.QUICKFIX,
@@ -221,9 +223,19 @@ def _commands(server: AccelOptServer) -> None:
 
     async def optimize(args: Arguments) -> dict[str, Any]:
         trusted("search")
-        return started(
-            server.searches.ask(args.document("optimize"), args.kernel, args.line, args.instructions)
-        )
+        return started(server.searches.ask(args))
+
+    async def pause(args: Arguments) -> dict[str, Any]:
+        rest = [job.id for job in server.searches.pause(args)]
+        return {"job": rest[0] if rest else None, "paused": rest}
+
+    async def resume(args: Arguments) -> dict[str, Any]:
+        trusted("search")
+        going = [job.id for job in server.searches.resume(args)]
+        return {"job": going[0] if going else None, "resumed": going}
+
+    async def show_runs(args: Arguments) -> dict[str, Any]:
+        return started(server.run_history.show(args.document("showRuns")))
 
     async def cancel(args: Arguments) -> dict[str, Any]:
         wanted = [j.id for j in server.jobs.running(args.uri) if args.job in (None, j.id)]
@@ -246,6 +258,9 @@ def _commands(server: AccelOptServer) -> None:
 
     on("profile", profile)
     on("optimize", optimize)
+    on("pause", pause)
+    on("resume", resume)
+    on("showRuns", show_runs)
     on("cancel", cancel)
     on("accept", accept)
     on("reject", reject)

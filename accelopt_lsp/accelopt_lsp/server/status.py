@@ -10,7 +10,7 @@ from accelopt_lsp.jobs import Job, JobKind
 
 METHOD = "accelopt/status"
 
-State = Literal["idle", "profiling", "optimizing", "host-unreachable", "untrusted"]
+State = Literal["idle", "profiling", "optimizing", "paused", "host-unreachable", "untrusted"]
 
 #: What each kind of job makes the server be; of several, the first counts.
 _BUSY: dict[JobKind, State] = {"optimize": "optimizing", "profile": "profiling"}
@@ -62,6 +62,10 @@ class StatusLine:
             return Status("untrusted", "The workspace is not trusted", detail, self.target)
         for kind, state in _BUSY.items():
             for job in jobs:
+                if job.kind == kind and job.paused:
+                    return Status(
+                        "paused", f"{job.title}: paused", self.host_problem or "", self.target, listed
+                    )
                 if job.kind == kind:
                     return Status(state, job.title, self.host_problem or "", self.target, listed)
         if self.host_problem:

@@ -39,6 +39,15 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   mark('diff');
   await shot('4-diff');
 
+  await page.click('.editor-actions a[aria-label^="Explain This Version"]');
+  const preview = page.frameLocator('iframe.webview').frameLocator('iframe#active-frame');
+  await preview.locator('h1', { hasText: /faster on trn1/ }).waitFor({ timeout: 60_000 });
+  seen.explanation = (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
+  mark('explanation');
+  await shot('5-explanation');
+  await page.locator('.tabs-container .tab', { hasText: /proved faster/ }).click();
+  await page.waitForSelector('.monaco-diff-editor');
+
   await page.click('.editor-actions a[aria-label^="Accept This Version"]');
   await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 30_000 });
   await page.waitForSelector('.tabs-container .tab.active >> text=nki_silu.py');
@@ -49,5 +58,5 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   await page.waitForTimeout(3000);
   seen.after = await textOf(lens(/est\./));
   mark('saved');
-  await shot('5-accepted');
+  await shot('6-accepted');
 });

@@ -16,9 +16,11 @@ export async function drive(url, shots, steps) {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args: QUIET });
   const context = await browser.newContext({ viewport: { width: 1500, height: 950 } });
   const page = await context.newPage();
-  page.on('request', (request) => {
+  page.on('request', async (request) => {
     const to = new URL(request.url());
-    if (to.protocol.startsWith('http') && !['127.0.0.1', 'localhost'].includes(to.hostname)) seen.outside.push(to.host);
+    if (!to.protocol.startsWith('http') || ['127.0.0.1', 'localhost'].includes(to.hostname)) return;
+    const answer = await request.response().catch(() => null);
+    if (!answer?.fromServiceWorker()) seen.outside.push(to.host); // a preview's resources come from its own worker
   });
   const mark = (step) => {
     seen.times[step] = (Date.now() - started) / 1000;

@@ -14,7 +14,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   await page.waitForTimeout(5000);
   seen.afterSave = await textOf(lens(/silu|trust|us/i));
   mark('restricted');
-  await shot('6-restricted');
+  await shot('7-restricted');
 
   await command('Workspaces: Manage Workspace Trust');
   await page.locator('.workspace-trust-buttons-row .monaco-button', { hasText: /^Trust/ }).first().click();
@@ -22,5 +22,5 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   await lens(/est\./).waitFor({ timeout: 90_000 });
   seen.trusted = await textOf(lens(/est\./));
   mark('trusted');
-  await shot('7-trusted');
+  await shot('8-trusted');
 });

@@ -1,0 +1,89 @@
+"""``accelopt runs``: look back at searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed, Exit
+from accelopt_lsp.cli.opening import open_memory
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import out, print_json, printable
+
+if TYPE_CHECKING:
+    from accelopt_agent.history import PastRun
+    from accelopt_memory.memory import Memory
+
+
+@click.command()
+@click.argument("what", metavar="[FILE|RUN]", required=False)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000))
+@json_option
+def runs(what: str | None, limit: int, as_json: bool) -> int:
+    """The newest searches, those in FILE, or the steps of one RUN, which is named by its id.
+
+    Exit code 1: there is none.
+    """
+    with open_memory(read_only=True) as memory:
+        found = _found(memory, what, limit)
+    if as_json:
+        print_json({"runs": [_object(past) for past in found]})
+        return Exit.DONE if found else Exit.NO
+    from rich.markdown import Markdown
+
+    from accelopt_lsp.features.past_runs import headline, past_runs_page
+
+    one = len(found) == 1 and found[0].run.id == what
+    if one:
+        out().print(Markdown(printable(past_runs_page(Path(found[0].run.file).name, found))))
+    for past in [] if one else found:
+        click.echo(printable(f"{past.run.id}  {headline(past)}  {past.run.file}"))
+    if not found:
+        click.echo(
+            printable(f"No search in {what} is in the memory." if what else "The memory has no search.")
+        )
+    return Exit.DONE if found else Exit.NO
+
+
+def _found(memory: Memory, what: str | None, limit: int) -> list[PastRun]:
+    from accelopt_agent.history import past_run, past_runs
+
+    if what is None:
+        return past_runs(memory, None, limit)
+    if (run := memory.run(what)) is not None:
+        return [past_run(memory, run)]
+    if not Path(what).exists() and not what.endswith(".py"):
+        raise CommandFailed(Exit.NO, f"{what} is neither a file nor the id of a search in the memory.")
+    return past_runs(memory, str(Path(what).resolve()), limit)
+
+
+def _object(past: PastRun) -> dict[str, Any]:
+    from accelopt_agent.model.ledger import accounts
+    from accelopt_lsp.cli.shapes import latency_object
+
+    run = past.run
+    return {
+        "id": run.id,
+        "file": run.file,
+        "kernel": run.kernel,
+        "target": run.target,
+        "host": run.host,
+        "status": run.status,
+        "started": run.started,
+        "finished": run.finished or None,
+        "reason": run.result.get("reason"),
+        "resumes": run.options.get("resumes"),
+        "tried": past.tried,
+        "suggestions": list(past.suggestions),
+        "ledger": accounts(past.calls),
+        "steps": [
+            {
+                "at": step.at, "what": step.what, "outcome": step.outcome, "origin": step.origin or None,
+                "latency": latency_object(step.latency) if step.latency is not None else None,
+                "suggestion": step.suggestion or None,
+            }
+            for step in past.steps
+        ],
+    }  # fmt: skip

@@ -1,0 +1,89 @@
+"""The runs of a file as a Markdown page: what each tried, in order, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from accelopt_agent.history import PastRun, PastStep
+from accelopt_agent.model.ledger import ledger_line
+from accelopt_lsp.features.explanation import plain
+from accelopt_lsp.features.wording import duration
+from accelopt_profiling.quantity import Known
+
+#: So many steps of one run are listed, the last ones.
+STEPS = 200
+
+_STATUS = {
+    "running": "running, or ended without a word",
+    "finished": "finished",
+    "cancelled": "cancelled",
+    "failed": "failed",
+}
+
+
+def past_runs_page(file: str, runs: Sequence[PastRun]) -> str:
+    """The page about the ``runs`` of ``file``, newest first. All times are UTC."""
+    if not runs:
+        return f"# Searches in {plain(file)}\n\nThere is none in the memory.\n"
+    parts = [f"# Searches in {plain(file)}", _list(runs), *(_run(run) for run in runs)]
+    return "\n\n".join(parts) + "\n"
+
+
+def headline(past: PastRun) -> str:
+    """``2026-11-21 18:15 silu on trn1: finished, 6 tried, 3 offered``."""
+    run = past.run
+    kernel = f" {run.kernel}" if run.kernel else ""
+    came = f"{run.status}, {past.tried} tried, {len(past.suggestions)} offered"
+    return f"{_minute(run.started)}{kernel} on {run.target}: {came}"
+
+
+def _list(runs: Sequence[PastRun]) -> str:
+    rows = [
+        f"| {_minute(p.run.started)} | {plain(p.run.kernel)} | {p.run.target} | {plain(p.run.host)} | {p.tried} |"
+        f" {len(p.suggestions)} | {_STATUS.get(p.run.status, p.run.status)} | `{p.run.id}` |"
+        for p in runs
+    ]
+    head = [
+        "| began (UTC) | kernel | target | host | tried | offered | status | run |",
+        "|---|---|---|---|---:|---:|---|---|",
+    ]
+    return "\n".join([*head, *rows])
+
+
+def _run(past: PastRun) -> str:
+    parts = [f"## {plain(headline(past))} (`{past.run.id}`)", *_about(past)]
+    steps = past.steps[-STEPS:]
+    if len(past.steps) > STEPS:
+        parts.append(f"The first {len(past.steps) - STEPS} steps are left out.")
+    rows = ["| time | step | came to | takes |", "|---|---|---|---|", *map(_step, steps)]
+    parts.append("\n".join(rows) if steps else "Nothing was written down.")
+    return "\n\n".join(parts)
+
+
+def _about(past: PastRun) -> Iterator[str]:
+    options, result = past.run.options, past.run.result
+    said = options.get("instructions")
+    if isinstance(said, str) and said:
+        yield f"Instructions: {plain(said)}"
+    if isinstance(before := options.get("resumes"), str):
+        yield f"It went on with the run `{before}`."
+    if isinstance(reason := result.get("reason"), str):
+        yield f"Ended: {plain(reason)}."
+    if line := ledger_line(past.calls):
+        yield line
+
+
+def _step(step: PastStep) -> str:
+    came = f"suggestion `{step.suggestion}`" if step.suggestion else plain(_one_line(step.outcome))
+    what = plain(_one_line(step.what)) + (f" (`{step.origin}`)" if step.origin else "")
+    known = step.latency is not None and step.latency.known is not Known.NOT_MEASURED
+    took = duration(step.latency) if step.latency is not None and known else ""
+    return f"| {step.at[11:19]} | {what} | {came} | {took} |"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _minute(moment: str) -> str:
+    return moment[:16].replace("T", " ")
