@@ -10,6 +10,7 @@ class FakeDevice:
     """The host and the device share one clock in seconds; the current stream and a side stream have their ends."""
 
     name = "NVIDIA H100 80GB HBM3"
+    identifier = "GPU-2"
 
     def __init__(self):
         self.now = self.stream = self.side = 0.0

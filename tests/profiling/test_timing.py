@@ -19,6 +19,8 @@ from accelopt_profiling.timing.samples import latency, median_interval
         (list(range(1, 6)), (3.0, 1.0, 5.0)),
         # n = 20: the 6th and 15th order statistics bound the median with 95.9 %
         (list(range(1, 21)), (10.5, 6.0, 15.0)),
+        # n = 2000, as many as a plan allows: 1000 -+ 1.96 * sqrt(2000) / 2 on either side
+        (list(range(1, 2001)), (1000.5, 956.0, 1045.0)),
     ],
 )
 def test_median_and_interval(samples, expected):

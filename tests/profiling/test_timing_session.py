@@ -245,8 +245,13 @@ def test_the_vendors_tools_are_read(tmp_path, monkeypatch):
     assert read_conditions() == Conditions(2100.0, 1300.0, 45.0, 212.0)
     _program(tmp_path / "nvidia-smi", "1755, 2619, 61, 312.45, 0x0000000000000004")
     assert read_conditions() == Conditions(1755.0, 2619.0, 61.0, 312.45, "power cap")
-    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
-    assert read_conditions() is None
+    (tmp_path / "nvidia-smi").write_text(
+        '#!/bin/sh\ncase "$*" in *GPU-2*throttle*) printf "1000, 2619, 61, 300, 0x40\\n";; *) exit 2;; esac\n'
+    )
+    assert read_conditions("GPU-2") == Conditions(1000.0, 2619.0, 61.0, 300.0, "temperature"), (
+        "an older driver"
+    )
+    assert read_conditions("GPU-3") is None
 
 
 ROCM = (
@@ -277,12 +282,15 @@ def test_kernels_among_the_tracers_events():
             device_type=lambda: kind,
             duration_ns=lambda: ns,
             device_resource_id=lambda: stream,
+            is_user_annotation=lambda: name.startswith("my "),
         )
 
     events = [
         event("k"),
         event("Memcpy HtoD"),
         event("Memset (Device)"),
+        event("my annotation of a region"),
+        event("Stream Sync"),
         event("aten::add", "DeviceType.CPU"),
     ]
     assert kernels_of(events) == [DeviceKernel("k", 1.5, 7)]

@@ -77,7 +77,7 @@ def test_a_file_against_its_baseline(tmp_path, monkeypatch, ours, theirs, answer
     monkeypatch.setattr(step, "TorchDevice", lambda torch: device)
     monkeypatch.setattr(step, "load_module", loaded)
     monkeypatch.setattr(step, "traced", lambda torch, call: None)
-    monkeypatch.setattr(step, "read_conditions", lambda: None)
+    monkeypatch.setattr(step, "read_conditions", lambda identifier: None)
     monkeypatch.setattr(step.time, "perf_counter", lambda: device.now)
     job = timing_job(source(ours), kernels(), REF, source(theirs).files["k.py"], SHORT)
     assert (job.steps[0].device, job.steps[0].name) == (True, "time")

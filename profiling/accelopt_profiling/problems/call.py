@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.problems.seeding import seed_everything
 
 #: "returns": the function returns its outputs; "destination": outputs are passed after the inputs, filled
 #: with NaN;
@@ -39,8 +40,15 @@ class Call:
     seed: int = 0
 
 
-def perform(module: ModuleType, call: Call, arguments: list[Any], file: str | None = None) -> list[Any]:
-    """Make the call and return its outputs as a list.
+def perform(
+    module: ModuleType,
+    call: Call,
+    arguments: list[Any],
+    file: str | None = None,
+    built: dict[str, Any] | None = None,
+) -> list[Any]:
+    """Make the call and return its outputs as a list. A model is built for the call, unless ``built`` holds one from an
+    earlier call under "model"; a new one is put there.
 
     Raises:
         ProblemError: the kernel file lacks the function, or it returned nothing.
@@ -51,9 +59,9 @@ def perform(module: ModuleType, call: Call, arguments: list[Any], file: str | No
             "problem-invalid", f"The kernel file has no function `{call.function}` to call.", file
         )
     if call.style == "model":
-        result = _call_model(function, call, arguments)
+        result = _call_model(function, call, arguments, {} if built is None else built)
     elif call.style == "destination":
-        outputs = [_poisoned(spec) for spec in call.outputs]
+        outputs = [poisoned(spec) for spec in call.outputs]
         function(*arguments, *outputs)
         result = outputs
     else:
@@ -64,15 +72,18 @@ def perform(module: ModuleType, call: Call, arguments: list[Any], file: str | No
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-def _call_model(cls: Any, call: Call, arguments: list[Any]) -> Any:
+def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any]) -> Any:
     import torch
 
     construct, inputs = arguments
-    torch.manual_seed(call.seed)
-    model = cls(*construct)
+    if "model" not in built:
+        seed_everything(call.seed)
+        model = cls(*construct)
+        built["model"] = model.cuda() if torch.cuda.is_available() else model
+    model = built["model"]
     if torch.cuda.is_available():
-        model, inputs = model.cuda(), [to_device(v) for v in inputs]
-    torch.manual_seed(call.seed)
+        inputs = [to_device(v) for v in inputs]
+    seed_everything(call.seed)
     with torch.no_grad():
         return model(*inputs)
 
@@ -84,7 +95,7 @@ def to_device(value: Any) -> Any:
     return value.cuda() if isinstance(value, torch.Tensor) else value
 
 
-def _poisoned(spec: OutputSpec) -> Any:
+def poisoned(spec: OutputSpec) -> Any:
     """A tensor in which a value nobody wrote shows: NaN, or the largest value of an integer dtype."""
     import torch
 

@@ -8,7 +8,9 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-_NVIDIA = ("clocks.sm", "clocks.mem", "temperature.gpu", "power.draw", "clocks_throttle_reasons.active")
+_NVIDIA = ("clocks.sm", "clocks.mem", "temperature.gpu", "power.draw")
+#: Why the clocks are lower than they could be: today's name, and that of drivers before 535.
+_REASONS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")
 #: Bits of NVIDIA's throttle reasons that mean "slower than it could be"; idle and the user's own clocks do not.
 _SLOWED = {
     0x4: "power cap",
@@ -31,19 +33,26 @@ class Conditions:
     slowed_by: str = ""
 
 
-def read_conditions(index: int = 0) -> Conditions | None:
-    """The conditions of the device ``index`` now; None without ``nvidia-smi`` and ``rocm-smi``, or when they fail."""
+def read_conditions(identifier: str | None = None) -> Conditions | None:
+    """The conditions of a device now; None without ``nvidia-smi`` and ``rocm-smi``, or when they fail.
+
+    ``identifier`` is what the tool knows it by (``device.TorchDevice``); without one, the first device is read.
+    """
+    which = identifier or "0"
     if shutil.which("nvidia-smi"):
-        command = [
-            "nvidia-smi",
-            f"--id={index}",
-            f"--query-gpu={','.join(_NVIDIA)}",
-            "--format=csv,noheader,nounits",
-        ]
-        said = _said(command)
-        return parse_nvidia(said) if said is not None else None
+        for reasons in _REASONS:
+            fields = ",".join((*_NVIDIA, reasons))
+            command = [
+                "nvidia-smi",
+                f"--id={which}",
+                f"--query-gpu={fields}",
+                "--format=csv,noheader,nounits",
+            ]
+            if (said := _said(command)) is not None:
+                return parse_nvidia(said)
+        return None
     if shutil.which("rocm-smi"):
-        said = _said(["rocm-smi", "-d", str(index), "--showclocks", "--showtemp", "--showpower", "--json"])
+        said = _said(["rocm-smi", "-d", which, "--showclocks", "--showtemp", "--showpower", "--json"])
         return parse_rocm(said) if said is not None else None
     return None
 
@@ -58,7 +67,7 @@ def _said(command: list[str]) -> str | None:
 def parse_nvidia(text: str) -> Conditions | None:
     """One line of ``nvidia-smi``'s CSV; "[N/A]" and the like are None."""
     cells = [cell.strip() for cell in text.strip().partition("\n")[0].split(",")]
-    if len(cells) != len(_NVIDIA):
+    if len(cells) != len(_NVIDIA) + 1:
         return None
     core, memory, celsius, watts = (_number(cell) for cell in cells[:4])
     try:

@@ -39,16 +39,26 @@ class Device(Protocol):
         """Whether a graph is being captured on the current stream: events must not be recorded then."""
 
 
+#: What is overwritten on AMD's devices: MI300's Infinity Cache holds 256 MB that the driver does not count as L2.
+_SCRATCH_ON_AMD = 512 << 20
+
+
 class TorchDevice:
-    """The current device of ``torch.cuda``."""
+    """The current device of ``torch.cuda``. ``identifier`` is what ``nvidia-smi`` and ``rocm-smi`` know it by, whatever
+    CUDA_VISIBLE_DEVICES says; None where torch does not tell.
+    """
 
     def __init__(self, torch: Any) -> None:
         # bound now: what user code puts in their place later is not used
         self._event, self._synchronize = torch.cuda.Event, torch.cuda.synchronize
         self._capturing = torch.cuda.is_current_stream_capturing
-        self.name = str(torch.cuda.get_device_name())
-        cache = int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0) or 64 << 20)
-        self._scratch = torch.empty(2 * cache, dtype=torch.int8, device="cuda")
+        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+        self.name = str(properties.name)
+        on_amd = torch.version.hip is not None
+        self.identifier = None if on_amd else identifier_of(properties)
+        cache = int(getattr(properties, "L2_cache_size", 0) or 64 << 20)
+        scratch = torch.empty(_SCRATCH_ON_AMD if on_amd else 2 * cache, dtype=torch.int8, device="cuda")
+        self._overwrite = scratch.zero_
         self._reset_persisting = _persisting_reset()
 
     def event(self) -> Event:
@@ -61,11 +71,19 @@ class TorchDevice:
     def empty_caches(self) -> None:
         # an ordinary overwrite leaves persisting lines where they are
         self._reset_persisting()
-        self._scratch.zero_()
+        self._overwrite()
         self.synchronize()
 
     def capturing(self) -> bool:
         return bool(self._capturing())
+
+
+def identifier_of(properties: Any) -> str | None:
+    """The UUID of a device as ``nvidia-smi --id`` takes it."""
+    uuid = str(getattr(properties, "uuid", "") or "")
+    if not uuid:
+        return None
+    return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
 
 
 def _persisting_reset() -> Any:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+_NO_KERNELS = ("memcpy", "memset", "context sync", "event sync", "stream sync", "stream wait", "device sync")
+
 
 @dataclass(frozen=True)
 class DeviceKernel:
@@ -42,9 +44,7 @@ def kernels_of(events: Iterable[Any]) -> list[DeviceKernel]:
     for event in events:
         name = str(event.name())
         on_device = "cpu" not in str(event.device_type()).lower()
-        if on_device and not name.lower().startswith(
-            ("memcpy", "memset", "gpu_user_annotation", "context sync")
-        ):
+        if on_device and not event.is_user_annotation() and not name.lower().startswith(_NO_KERNELS):
             found.append(DeviceKernel(name, event.duration_ns() / 1000, int(event.device_resource_id())))
     return found
 

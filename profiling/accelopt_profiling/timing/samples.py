@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from accelopt_profiling.measurement import Latency
@@ -22,11 +21,13 @@ def median_interval(samples: Sequence[float], confidence: float = 0.95) -> tuple
     ordered = sorted(samples)
     n = len(ordered)
     middle = ordered[n // 2] if n % 2 else (ordered[n // 2 - 1] + ordered[n // 2]) / 2
-    tail, rank = 0.0, 0
+    # of the 2**n ways in which samples fall on either side of the median; integers, as no float holds 2**1024
+    ways, below, rank = 1, 0, 0
     while rank < n // 2:
-        tail += math.comb(n, rank) / 2.0**n
-        if 2 * tail > 1 - confidence:
+        below += ways
+        if 2 * below / 2**n > 1 - confidence:
             break
+        ways = ways * (n - rank) // (rank + 1)
         rank += 1
     low = max(0, rank - 1)
     return middle, ordered[low], ordered[n - 1 - low]

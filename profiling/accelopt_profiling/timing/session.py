@@ -66,8 +66,7 @@ def time_calls(
     own = runs[CANDIDATE]
     candidate = variants[CANDIDATE]
     timings = _by_kernel(device, candidate, inputs, around)
-    traces = [around.trace(partial(candidate, inputs[i % len(inputs)])) for i in range(TRACED_ROUNDS)]
-    seen = [trace for trace in traces if trace is not None]
+    seen = _traces(device, candidate, inputs, around)
     found = _run_notes(own)
     if seen:
         timings = {**_only_traced(seen, timings), **timings}
@@ -111,6 +110,17 @@ def _by_kernel(
             for name, total in timer.finish().items():
                 samples.setdefault(name, []).append(total)
     return {name: latency(totals) for name, totals in samples.items()}
+
+
+def _traces(
+    device: Device, call: Callable[[Any], Any], inputs: Sequence[Any], around: Surroundings
+) -> list[list[DeviceKernel]]:
+    """What the tracer saw of some runs, each from cold caches; empty where there is no tracer."""
+    found = []
+    for turn in range(TRACED_ROUNDS):
+        device.empty_caches()
+        found.append(around.trace(partial(call, inputs[turn % len(inputs)])))
+    return [trace for trace in found if trace is not None]
 
 
 def _only_traced(traces: list[list[DeviceKernel]], hooked: Mapping[str, Any]) -> dict[str, Latency]:

@@ -11,13 +11,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.timing.calls import timed_call
 from accelopt_profiling.timing.conditions import read_conditions
 from accelopt_profiling.timing.device import TorchDevice
 from accelopt_profiling.timing.launches import LaunchTimer
@@ -54,19 +58,27 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
     if not torch.cuda.is_available():
         raise StepFailed(StepError("unsupported", "torch sees no GPU on this host, so nothing was timed."))
     device, clock = TorchDevice(torch), time.perf_counter
-    around = Surroundings(clock, lambda call: traced(torch, call), _hooked, read_conditions)
+    conditions = partial(read_conditions, device.identifier)
+    around = Surroundings(clock, lambda call: traced(torch, call), _hooked, conditions)
     with user_errors(context):
         module = load_module(context)
         problem = load_problem(context, params.problem, module)
-        variants: dict[str, Callable[[Any], Any]] = {CANDIDATE: lambda given: problem.run(module, given)}
+        files = {CANDIDATE: module}
         if params.baseline is not None:
-            other = load_module(context, params.baseline, "accelopt_baseline")
-            variants[BASELINE] = lambda given: problem.run(other, given)
+            files[BASELINE] = load_module(context, params.baseline, "accelopt_baseline")
         inputs = [problem.inputs(params.seed + number) for number in range(params.inputs)]
-        found = time_calls(device, variants, inputs, params.plan, around)
+        variants = {name: _variant(file, problem, inputs) for name, file in files.items()}
+        found = time_calls(device, variants, range(len(inputs)), params.plan, around)
     wanted = {k.name.split("#")[0].rpartition(".")[2]: k.name for k in params.kernels}
     timings = {wanted[name]: known for name, known in found.timings.items() if name in wanted}
     return {**to_plain(found), "timings": to_plain(timings)}
+
+
+def _variant(file: ModuleType, problem: Problem, inputs: list[list[Any]]) -> Callable[[int], Any]:
+    """The calls of one file, by the number of their inputs."""
+    built: dict[str, Any] = {}
+    calls = [timed_call(file, problem, drawn, built) for drawn in inputs]
+    return lambda number: calls[number]()
 
 
 @contextmanager

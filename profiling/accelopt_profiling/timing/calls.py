@@ -1,0 +1,30 @@
+"""The calls that are timed: what is no part of the kernel file's work is done before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from accelopt_profiling.problems.call import perform, poisoned, to_device
+from accelopt_profiling.problems.problem import Problem
+
+
+def timed_call(
+    module: ModuleType, problem: Problem, drawn: list[Any], built: dict[str, Any]
+) -> Callable[[], Any]:
+    """The call of ``module`` that the problem makes with the inputs ``drawn``, without drawing or changing them.
+
+    Outputs that the caller allocates are allocated here. A KernelBench model is built in the first call, and kept in
+    ``built`` for the file's other calls; its inputs are on the device by then.
+    """
+    call, arguments = problem.call(drawn)
+    if call.style == "script":
+        return lambda: problem.run(module, drawn)
+    if call.style == "destination":
+        function, outputs = getattr(module, call.function), [poisoned(spec) for spec in call.outputs]
+        return lambda: function(*arguments, *outputs)
+    if call.style == "model":
+        construct, inputs = arguments
+        arguments = [construct, [to_device(value) for value in inputs]]
+    return lambda: perform(module, call, arguments, built=built)
