@@ -35,13 +35,17 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def child_environment(folder: Path, host: dict[str, str]) -> dict[str, str]:
-    """The environment of a step: the host's toolchain variables, and home and temporary folders of its own."""
+    """The environment of a step: the host's toolchain variables, and home, temporary and cache folders of its own.
+
+    Triton's cache is the step's own, so that no candidate can leave compiled code there for another one.
+    """
     kept = {
         k: v
         for k, v in host.items()
         if k in _KEPT or (k.startswith(_KEPT_PREFIXES) and not _SECRET.search(k))
     }
-    return {**kept, "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONHASHSEED": "0"}
+    own = {"HOME": folder / "home", "TMPDIR": folder / "tmp", "TRITON_CACHE_DIR": folder / "tmp" / "triton"}
+    return {**kept, **{name: str(path) for name, path in own.items()}, "PYTHONHASHSEED": "0"}
 
 
 def apply_limits(limits: Limits, device: bool = False) -> None:
