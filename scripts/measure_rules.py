@@ -1,100 +1,92 @@
-"""How each NKI rule moves the estimate of NKIBench's baselines, and how far rules alone come when the best of them is
-applied again and again: what docs/rules.md shows.
+"""What the NKI rules did in runs of ``accelopt bench nkibench --optimize --no-model``, as docs/rules.md shows it.
 
-    python scripts/measure_rules.py --out measured.jsonl [--steps 3] [--tasks silu,matmul]
+    python scripts/measure_rules.py RESULTS... --date 2026-11-21 > agent/accelopt_agent/rules/measured.json
 
-Goes on where it stopped. No gate is asked: the search does that with what it offers.
+RESULTS are the folders that the bench was told to write to (``--out``); of a task in several, the last counts. The
+effect of a rule on a task is the best that one of its rewrites did to the estimated time of the version it changed.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
-from accelopt_agent.profiled import ProfiledCost
-from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.rules.catalogue import proposals
-from accelopt_agent.tools import CostUnknown
-from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.jobs import Limits
-from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import KernelMeasurement
-from nkibench.subject import Subject, own_subjects
+from accelopt_agent.resume import TRIED
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import RunEvent
+from accelopt_profiling.plain import from_plain
+from nkibench.result import TaskResult
 
 
-async def main() -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--tasks", default="")
+    parser.add_argument("results", type=Path, nargs="+")
+    parser.add_argument("--date", required=True)
     asked = parser.parse_args()
-    done = asked.out.read_text().splitlines() if asked.out.exists() else []
-    known = {json.loads(line)["task"] for line in done}
-    host = LocalHost()
-    try:
-        for subject in own_subjects([name for name in asked.tasks.split(",") if name]).ready:
-            if subject.name not in known:
-                result = await measure(host, subject, asked.steps)
-                with asked.out.open("a") as file:
-                    file.write(json.dumps(result) + "\n")
-                print(json.dumps(result), flush=True)
-    finally:
-        await host.close()
+    tasks: dict[str, dict[str, Any]] = {}
+    for folder in asked.results:
+        for result in _searched(folder):
+            tasks[result.task] = _told(result, _effects(folder, result))
+    found = {"date": asked.date, "target": "trn1", "tasks": [tasks[name] for name in sorted(tasks)]}
+    json.dump(found, sys.stdout, indent=2)
+    sys.stdout.write("\n")
 
 
-async def measure(host: LocalHost, subject: Subject, steps: int) -> dict[str, Any]:
-    """The effect of each rule alone, as the fastest of its rewrites, and the way of the best rules."""
-    text = subject.kernel.read_text()
-    problem = subject.reference.relative_to(subject.root).as_posix()
-    limits = Limits(seconds=1200.0, memory_bytes=24 << 30)
-    request = OptimizeRequest(
-        path=subject.kernel, text=text, target="trn1", root=subject.root, problem=problem, limits=limits
-    )
-    cost = ProfiledCost(host, request)
-    start = now = (await cost.baseline()).kernels[0]
-    alone: dict[str, float] = {}
-    way: list[dict[str, Any]] = []
-    seen = {text}
-    for step in range(steps):
-        found: list[tuple[float, str, str, str, KernelMeasurement]] = []
-        for candidate in _few(text, now):
-            if candidate.text in seen:
-                continue
-            seen.add(candidate.text)
-            try:
-                measured = await cost.cost(candidate.text, start.name)
-            except CostUnknown:
-                continue
-            us = measured.latency.us
-            if us is not None:
-                rule = candidate.origin.removeprefix("rule:")
-                found.append((us, rule, candidate.summary, candidate.text, measured))
-                if step == 0:
-                    alone[rule] = min(us, alone.get(rule, us))
-        best = min(found, default=None, key=lambda f: f[0])
-        if best is None or now.latency.us is None or best[0] >= now.latency.us * 0.995:
-            break
-        us, rule, summary, text, now = best
-        way.append({"rule": rule, "summary": summary, "us": us, "percent": now.percent_of_peak})
+def _searched(folder: Path) -> list[TaskResult]:
+    """The results of searches in a journal, the last of each task."""
+    lines = (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+    results = [from_plain(TaskResult, json.loads(line)) for line in lines]
+    return list({r.task: r for r in results if r.best is not None}.values())
+
+
+def _told(result: TaskResult, effects: dict[str, float]) -> dict[str, Any]:
+    best = result.best
+    assert best is not None
     return {
-        "task": subject.name, "us": start.latency.us, "percent": start.percent_of_peak, "bound": start.bound,
-        "alone": alone, "way": way,
+        "task": result.task, "us": _rounded(result.latency.us), "percent": _rounded(result.percent),
+        "best_us": _rounded(best.latency.us), "best_percent": _rounded(result.best_percent),
+        "rules": [step.removeprefix("rule:") for step in best.steps],
+        "tried": best.tried, "judged": best.judged, "accepted": best.accepted,
+        "effects": {rule: _rounded(ratio) for rule, ratio in sorted(effects.items())},
     }  # fmt: skip
 
 
-def _few(text: str, measured: KernelMeasurement) -> list[Any]:
-    """At most three rewrites of each rule."""
-    kernel = next(k for k in find_kernels(text).kernels if k.name == measured.name)
-    chosen: dict[str, list[Any]] = {}
-    for candidate in proposals(text, kernel, measured, "trn1"):
-        chosen.setdefault(candidate.origin, []).append(candidate)
-    return [candidate for candidates in chosen.values() for candidate in candidates[:3]]
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else float(f"{number:.5g}")
+
+
+def _effects(folder: Path, result: TaskResult) -> dict[str, float]:
+    """Time after over time before of each rule's best rewrite, in the last run for the task's kernel."""
+    for database in sorted(folder.glob("memory-*.db"), key=lambda path: path.stat().st_mtime, reverse=True):
+        with Memory.open(database, read_only=True) as memory:
+            for run in memory.runs():
+                if Path(run.file).parts[-2:] == Path(result.kernel).parts[-2:] and run.status == "finished":
+                    return _of_run(memory.events(run.id), result.latency.us or 0.0)
+    return {}
+
+
+def _of_run(events: list[RunEvent], baseline_us: float) -> dict[str, float]:
+    """The version that a rewrite changed is taken to be the fastest one that the same rules had made before."""
+    times: dict[tuple[str, ...], float] = {(): baseline_us}
+    best: dict[str, float] = {}
+    for event in events:
+        us = (event.data.get("latency") or {}).get("us") if event.kind == TRIED else None
+        if us is None:
+            continue
+        *before, rule = event.data["steps"]
+        changed = times.get(tuple(before))
+        if changed is not None:
+            name = rule.removeprefix("rule:")
+            best[name] = min(us / changed, best.get(name, us / changed))
+        made = (*before, rule)
+        times[made] = min(us, times.get(made, us))
+    return best
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -38,7 +38,7 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     f"{NL}.copy": ("src",),
     f"{NL}.matmul": ("x", "y", "transpose_x"),
     f"{NL}.loop_reduce": ("x", "op", "loop_indices"),
-    **{f"{NL}.{f}": ("shape", "dtype") for f in ("ndarray", "zeros")},
+    **{f"{NL}.{f}": ("shape", "dtype") for f in ("ndarray", "zeros", "ones")},
     **{f"{NL}.{f}": ("x", "y") for f in ("add", "subtract", "multiply", "divide", "maximum", "minimum")},
     **{f"{NL}.{f}": ("x", "axis") for f in ("sum", "max", "min", "mean")},
     **{

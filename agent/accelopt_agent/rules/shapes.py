@@ -177,7 +177,7 @@ def _sizes(kernel: NkiKernel, shape: cst.BaseExpression | None) -> list[str]:
 
 def _of_instruction(kernel: NkiKernel, instruction: Instruction, depth: int) -> Tile | None:
     name = instruction.path.rpartition(".")[2]
-    if name in ("ndarray", "zeros", "full"):
+    if name in ("ndarray", "zeros", "ones", "full"):
         sizes = _sizes(kernel, instruction.get("shape"))
         return Tile(sizes[0], sizes[1], kernel.code(instruction.get("dtype"))) if len(sizes) == 2 else None
     if name == "matmul":

@@ -117,7 +117,7 @@ def _kind_of_result(kernel: NkiKernel, instruction: Instruction, depth: int) -> 
     function = path.rpartition(".")[2]
     if path in (f"{NL}.load", f"{NL}.copy", f"{NISA}.tensor_copy"):
         return kind(kernel, instruction["src"], depth + 1)
-    if function in ("ndarray", "zeros", "memset", "full"):
+    if function in ("ndarray", "zeros", "ones", "memset", "full"):
         shape = instruction.get("shape")
         last = shape.elements[-1].value if isinstance(shape, cst.Tuple) and shape.elements else None
         return "column" if number(kernel.flow, last) == 1 else "tile"
