@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from nki_source import run
 
 from accelopt_profiling.nki import parallel
+from accelopt_profiling.nki.block import Block
 from accelopt_profiling.nki.chip import Chip
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.tile import Block
 from accelopt_profiling.nki.work import Step
 
 RNG = np.random.default_rng(11)
@@ -35,7 +35,8 @@ def one_at_a_time(body: str, *inputs: Any) -> Any:
         return run(body, *inputs).result
 
 
-#: Statements over the tiles t (a list of 64 x 32), the PSUM tile p (32 x 32) and the tile w (64 x 96) of all inputs.
+#: Statements over the tiles t (a list of 64 x 32), the PSUM tile p (32 x 32) and the tiles
+#: w (64 x 96) and h (64 x 3 x 32) of all inputs.
 STATEMENTS = [
     "t[{i}][...] = nl.add(t[{j}], t[{k}])",
     "t[{i}][...] = nl.multiply(t[{j}], 0.5)",
@@ -59,6 +60,14 @@ STATEMENTS = [
     "t[{i}][:, 0:1] = nl.max(t[{j}], axis=1, keepdims=True)",
     "nisa.activation_reduce(op=nl.square, data=t[{i}], reduce_op=nl.add, reduce_res=t[{j}][:, 4:5])",
     "t[{i}][...] = nl.multiply(t[{j}], t[{k}], mask=r < {i} * 20 + 7)",
+    "h[:, {i}, :] = nl.copy(t[{j}])",
+    "h[:, {i}, 8:24] = nl.load(a[:, 32 * {j} + 8:32 * {j} + 24])",
+    "h[...] = nl.load(b.reshape((64, 3, 32)))",
+    "t[{i}] = nl.copy(h[:, {j}, :])",
+    "t[{i}][:, 0:24] = nl.copy(h[:, {j}, 8:32]); w[:, 64:96] = h[:, {k}, :]",
+    "q = nl.copy(nl.transpose(t[{j}][0:32, 0:32])); p[...] += nisa.nc_matmul(q, t[{k}][0:32, :])",
+    "q = nl.copy(nl.transpose(h[0:32, {i}, :])); t[{j}][0:32, :] = nl.add(q, p)",
+    "t[{i}] = nl.copy(t[{j}]); t[{j}][...] = nl.copy(t[{k}])",
 ]
 
 HEAD = """
@@ -66,6 +75,8 @@ out = nl.ndarray((64, 96), dtype=np.float32, buffer=nl.shared_hbm)
 s = nl.ndarray((64, 32), dtype=np.float32, buffer=nl.private_hbm)
 r = nl.arange(64)[:, None]
 w = nl.load(b)
+h = nl.ndarray((nl.par_dim(64), 3, 32), dtype=np.float32, buffer=nl.sbuf)
+h[...] = nl.load(a.reshape((64, 3, 32)))
 p = nl.zeros((nl.par_dim(32), 32), dtype=np.float32, buffer=nl.psum)
 t = [nl.load(a[:, 32 * n:32 * n + 32]) for n in range(3)]
 """
@@ -166,7 +177,7 @@ def test_on_several_threads_the_result_is_the_same(body: list[str]) -> None:
 def test_what_a_step_raises_on_another_thread_reaches_the_caller() -> None:
     body = """
     out = nl.ndarray((64, 96), dtype=np.float32, buffer=nl.shared_hbm)
-    for n in nl.affine_range(40):
+    for n in nl.affine_range(80):
         nl.store(out, nl.load(a))
     return out
     """

@@ -13,11 +13,14 @@ import numpy as np
 
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.nki import rules
+from accelopt_profiling.nki.block import Array, Block
+from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.dtypes import is_float
 from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.instruction import VECTOR, Instruction, Memory, Place, Trace
+from accelopt_profiling.nki.layout import contiguous
 from accelopt_profiling.nki.selection import select
-from accelopt_profiling.nki.tile import Array, Block, BlockArray, Tile, contiguous
+from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.work import Step, Work
 
 Mode = Literal["full", "trace"]
@@ -42,6 +45,7 @@ class Chip(ABC):
         self.findings: list[Finding] = []
         self._reported: set[tuple[str, int]] = set()
         self._places = 0
+        self._fitting: set[Any] = set()  # shapes, item sizes and memories that were checked
         self.program: tuple[int, ...] = (0,)
         self.grid: tuple[int, ...] = (1,)
         self._shared: list[Tile] = []
@@ -114,17 +118,22 @@ class Chip(ABC):
         name: str = "",
         fill: Any = None,
         line: int = 0,
+        full: bool = False,
     ) -> Tile:
-        """A new block of ``shape``: unwritten, or filled with ``fill`` (lazily: no values until it is read)."""
+        """A new block of ``shape``: unwritten, or filled with ``fill`` (lazily: no values until it is read).
+
+        ``full`` tells that an instruction writes all of it right away.
+        """
         shape = tuple(shape)
-        if memory is not Memory.HBM:
-            rules.check_block(self, shape, dtype.itemsize, memory)
-        place = self._place(memory, shape, dtype.itemsize, name, line or self.line(), False)
-        block = Block(place, dtype)
-        tile = self.tensor(self, block, 0, contiguous(shape))
+        item = dtype.itemsize
+        if memory is not Memory.HBM and (shape, item, memory) not in self._fitting:
+            rules.check_block(self, shape, item, memory)
+            self._fitting.add((shape, item, memory))
+        place = self._place(memory, shape, item, name, line or self.line(), False)
+        block = Block(place, dtype, None, full or fill is not None)
+        tile = self.tensor(self, block, 0, block.dims)
         if fill is not None:
             block.fill = fill
-            block.coverage.full = True
             if memory is Memory.SBUF:
                 instruction = self.emit("memset", (VECTOR,), tile)
                 instruction.writes.append((place, tile.box()))
@@ -152,7 +161,7 @@ class Chip(ABC):
         storage = np.ascontiguousarray(array) if self.full else None
         block = Block(place, array.dtype, storage, full=True)
         self.trace.input_bytes += array.nbytes
-        return self.tensor(self, block, 0, contiguous(array.shape))
+        return self.tensor(self, block, 0, block.dims)
 
     def output(self, tile: Tile) -> Array:
         """The values of a returned tensor as a plain array. What was never written is NaN, and told."""
@@ -222,7 +231,7 @@ class Chip(ABC):
         shape = shaped.shape
         partitions = shape[0] if shape else 1
         instruction = Instruction(opcode, engines, self.line(), partitions, prod(shape[1:]))
-        instruction.itemsize = shaped.dtype.itemsize
+        instruction.itemsize = shaped.block.dtype.itemsize
         if self.record:
             self.trace.instructions.append(instruction)
         return instruction

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
 #: A half-open range per axis.
 Box = tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=4096)
+def whole(shape: tuple[int, ...]) -> Box:
+    """The box of all of a block."""
+    return tuple([(0, n) for n in shape])
+
 
 _MANY = 12  # boxes kept before a bitmap takes over
 
@@ -29,6 +38,9 @@ class Coverage:
     def write(self, box: Box) -> None:
         """Mark ``box`` as written."""
         if self.full:
+            return
+        if box == whole(self._shape):
+            self.full, self._boxes, self._bitmap = True, [], None
             return
         if self._bitmap is not None:
             self._bitmap[_slices(box)] = True
@@ -63,9 +75,7 @@ class Coverage:
         return self._bitmap
 
     def missing(self) -> npt.NDArray[np.bool_]:
-        """Where nothing was written, as an array of the block's shape."""
-        if self.full:
-            return np.zeros(self._shape, dtype=bool)
+        """Where nothing was written, as an array of the block's shape; not asked where all of it was."""
         return ~self._use_bitmap()
 
     def untouched_in(self, box: Box) -> bool:
@@ -100,6 +110,10 @@ class Coverage:
                 start = [low for low, _ in box]
                 overlap[tuple(slice(a - s, b - s) for (a, b), s in zip(cut, start, strict=True))] = True
         return bool(overlap.all())
+
+
+#: Of memory that is written from the start, whatever its shape.
+WRITTEN = Coverage((), True)
 
 
 def _slices(box: Box) -> tuple[slice, ...]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.nki import rules
+from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.chip import Chip
 from accelopt_profiling.nki.coverage import Box
 from accelopt_profiling.nki.index import BoolArray, Mask
 from accelopt_profiling.nki.instruction import Instruction, Memory
-from accelopt_profiling.nki.tile import Array, BlockArray, Tile, bounding_box
+from accelopt_profiling.nki.layout import bounding_box
+from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.work import Step, View
 
 
@@ -84,12 +88,14 @@ class Executor(Chip, ABC):
 
     # Instructions
 
-    def fresh(self, shape: Sequence[int], dtype: np.dtype[Any], memory: Memory) -> Tile:
-        """A tile for the result of an instruction that has no other home yet."""
+    def fresh(
+        self, shape: Sequence[int], dtype: np.dtype[Any], memory: Memory, line: int = 0, full: bool = False
+    ) -> Tile:
+        """A tile for the result of an instruction that has no other home yet; ``full``: which writes all of it."""
         shape = tuple(shape)
         if len(shape) < 2:
             shape = (*shape, 1) if shape else (1, 1)
-        tile = self.allocate(shape, dtype, memory)
+        tile = self.allocate(shape, dtype, memory, line=line, full=full)
         tile.fresh = True
         return tile
 
@@ -107,7 +113,8 @@ class Executor(Chip, ABC):
         real = [t for t in tiles if isinstance(t, Tile)]
         first = real[0] if cost is None else cost
         for tile in real:
-            rules.check_operand(self, tile, opcode)
+            if tile.block.place.memory is Memory.HBM:
+                rules.check_operand(self, tile, opcode)
         result_shape = tuple(shape) if shape is not None else self.broadcast_shape(real)
         box, where = self._mask(mask, result_shape) if mask is not None else (None, None)
         instruction = self.emit(opcode, engines, first)
@@ -133,9 +140,9 @@ class Executor(Chip, ABC):
         self, instruction: Instruction, shape: tuple[int, ...], dtype: np.dtype[Any], memory: Memory,
         step: Step | None, box: Box | None, where: BoolArray | None,
     ) -> Tile:  # fmt: skip
-        tile = self.fresh(shape, dtype, memory)
-        if box is None and where is None:
-            tile.block.coverage.full = True
+        whole = box is None and where is None
+        tile = self.fresh(shape, dtype, memory, instruction.line, whole)
+        if whole:
             if step is not None:
                 step.target = View.of(tile)
                 self.work.steps.append(step)
@@ -178,10 +185,16 @@ class Executor(Chip, ABC):
             KernelFault: the shapes do not fit each other.
         """
         try:
-            return np.broadcast_shapes(*[t.shape for t in tiles])
+            if len(tiles) == 1:
+                return tiles[0].shape
+            return _broadcast(*[t.shape for t in tiles])
         except ValueError:
             shapes = " and ".join(str(t.shape) for t in tiles)
             return self.fault("out-of-bounds", f"The shapes {shapes} do not fit each other.")
+
+
+#: ``np.broadcast_shapes``, for the few shapes that a kernel has.
+_broadcast = lru_cache(maxsize=1024)(np.broadcast_shapes)
 
 
 def narrow(box: Box, shape: tuple[int, ...]) -> Box:

@@ -24,11 +24,13 @@ class Affine:
     """
 
     __array_ufunc__ = None  # NumPy scalars and arrays leave the arithmetic to this class
-    __slots__ = ("dims", "offset")
+    __slots__ = ("_column", "_row", "dims", "offset")
 
     def __init__(self, offset: int, dims: tuple[Dim, ...]) -> None:
         self.offset = offset
         self.dims = dims
+        self._column: Affine | None = None
+        self._row: Affine | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -57,6 +59,16 @@ class Affine:
     def __getitem__(self, key: Any) -> Affine:
         entries = key if isinstance(key, tuple) else (key,)
         if len(self.dims) == 1:  # nl.arange(n)[:, None] and its like: the most frequent by far
+            if len(entries) == 2:
+                first, second = entries
+                if second is None and type(first) is slice and first == _WHOLE:
+                    if self._column is None:
+                        self._column = Affine(self.offset, (self.dims[0], (1, 0)))
+                    return self._column
+                if first is None and type(second) is slice and second == _WHOLE:
+                    if self._row is None:
+                        self._row = Affine(self.offset, ((1, 0), self.dims[0]))
+                    return self._row
             opened: list[Dim] = []
             for entry in entries:
                 if entry is None:
@@ -173,7 +185,7 @@ def _merge(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
     return tuple(merged)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def arange(start: int, stop: int, step: int = 1) -> Affine:
     """The positions ``start, start + step, ...`` below ``stop``."""
     return Affine(start, ((len(range(start, stop, step)), step),))

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.dtypes import as_dtype
 from accelopt_profiling.nki.machine import Machine, _current, running
 from accelopt_profiling.nki.occupancy import overflow
-from accelopt_profiling.nki.tile import BlockArray, Tile
+from accelopt_profiling.nki.tile import Tile
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
 Launcher = Callable[[str], Machine]

@@ -14,12 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from accelopt_profiling.nki import rules
+from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.coverage import Box
 from accelopt_profiling.nki.executor import Executor, narrow
 from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.instruction import DMA, SCALAR, TENSOR, VECTOR, Instruction, Memory
+from accelopt_profiling.nki.movement import same, turned
 from accelopt_profiling.nki.operations import BINARY
-from accelopt_profiling.nki.tile import Array, BlockArray, Tile
+from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.work import Step, View
 
 
@@ -52,7 +55,7 @@ class Machine(Executor):
                     inner = tuple(slice(low, high) for low, high in box)
                     step = Step(lambda x: x[inner], (view,))
                 else:
-                    step = Step(_same, (view,))
+                    step = Step(same, (view,))
         return self._finish(instruction, tile.shape, dtype or tile.dtype, Memory.SBUF, step, box, where)
 
     def store(self, target: Tile, value: Any, mask: Any) -> None:
@@ -74,7 +77,7 @@ class Machine(Executor):
         instruction.reads.append((source.block.place, source.box()))
         instruction.writes.append((destination.block.place, destination.box()))
         view = self.seen(source, box)
-        self.write(destination, None if view is None else Step(_same, (view,)), box, where)
+        self.write(destination, None if view is None else Step(same, (view,)), box, where)
         value.fresh = False
 
     def transfer(
@@ -116,7 +119,9 @@ class Machine(Executor):
         def compute(*arrays: Array) -> Array:
             return np.asarray(function(*arrays)).reshape(shape)
 
-        if skip:
+        if function is same and not skip:
+            self.write(self._inside(target, False), Step(same, inputs))
+        elif skip:
             self._write_valid(target, sources, compute, inputs)
         else:
             self.write(self._inside(target, False), Step(compute, inputs))
@@ -167,9 +172,9 @@ class Machine(Executor):
         self._redirect(target, value, value)
 
     def product(
-        self, target: Tile, left: Tile, right: Tile, function: Callable[[Array, Array], Array], adds: bool
+        self, target: Tile, left: Tile, right: Tile, function: Callable[..., Array], adds: bool
     ) -> Instruction:
-        """One product of TensorE into PSUM: ``target = function(left, right)``, or added to what is there."""
+        """One product of TensorE into PSUM, or ``left`` transposed: ``function`` of them, or added to what is there."""
         instruction = self.emit("nc_matmul", (TENSOR,), right)
         instruction.accumulate = adds
         for tile in (left, right):
@@ -177,6 +182,8 @@ class Machine(Executor):
             instruction.reads.append((tile.block.place, tile.box()))
         instruction.writes.append((target.block.place, target.box()))
         step = self.later(function, left, right)
+        if step is not None and function is turned:
+            step.inputs = step.inputs[:1]  # the right one is the identity
         if adds:
             self.seen(target)
         if step is not None:
@@ -200,6 +207,8 @@ class Machine(Executor):
         return instruction
 
     def _fit(self, source: Tile, shape: tuple[int, ...]) -> None:
+        if source.shape == shape:
+            return
         try:
             fits = np.broadcast_shapes(source.shape, shape) == shape
         except ValueError:
@@ -241,7 +250,7 @@ class Machine(Executor):
             self.fault("unsupported", "HBM is read with nl.load and written with nl.store.")
         instruction.reads.append((source.block.place, source.box()))
         instruction.writes.append((destination.block.place, destination.box()))
-        self.write(destination, self.later(_same, source))
+        self.write(destination, self.later(same, source))
 
     def _redirect(self, destination: Tile, value: Tile, source: Tile) -> None:
         """Make the instruction that produced ``value`` write to ``destination`` instead."""
@@ -254,7 +263,7 @@ class Machine(Executor):
         if self.work.newest(step) and value.dtype == block.dtype:
             self.work.steps.pop()
         elif step is not None:
-            step = Step(_same, (self.seen(source, value.valid),))
+            step = Step(same, (self.seen(source, value.valid),))
         self.write(destination, step, value.valid, value.where)
         value.fresh = False
         value.step = None
@@ -303,7 +312,7 @@ class Machine(Executor):
             instruction = self.emit("tensor_copy", (VECTOR, SCALAR), destination)
             instruction.reads.append((source.block.place, source.box()))
             instruction.writes.append((destination.block.place, destination.box()))
-            self.write(destination, self.later(_same, source))
+            self.write(destination, self.later(same, source))
             return
         result = self.run(
             "tensor_tensor", (VECTOR,), [destination, source], BINARY[pending.operation], destination.dtype
@@ -361,16 +370,6 @@ class Machine(Executor):
             self.fault("unsupported", "Tiles have no operators here.")
         result: Tile = self.arithmetic_of(name, *operands)
         return result
-
-
-def _same(x: Any) -> Any:
-    return x
-
-
-def multiplied(a: Array, b: Array) -> Array:
-    """The product of two operands of TensorE, the first transposed."""
-    product: Array = np.matmul(a.reshape(a.shape[0], -1).T, b.reshape(b.shape[0], -1))
-    return product
 
 
 def _psum_product(value: Tile, destination: Tile) -> bool:

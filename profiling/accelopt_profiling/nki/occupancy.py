@@ -35,23 +35,28 @@ class Occupancy:
 
 def occupancy(instructions: list[Instruction], memory: Memory = Memory.SBUF) -> Occupancy:
     """The peak of ``memory``; holders largest first. Nothing alive gives a peak of 0 on line 0."""
-    spans: dict[int, tuple[Place, int, int]] = {}
+    begun: dict[Place, int] = {}
+    ended: dict[Place, int] = {}
     for number, instruction in enumerate(instructions):
-        for place, _ in (*instruction.reads, *instruction.writes):
+        for place, _ in instruction.reads:
             if place.memory is memory:
-                known = spans.get(place.ident)
-                spans[place.ident] = (place, number if known is None else known[1], number)
-    if not spans:
+                begun.setdefault(place, number)
+                ended[place] = number
+        for place, _ in instruction.writes:
+            if place.memory is memory:
+                begun.setdefault(place, number)
+                ended[place] = number
+    if not begun:
         return Occupancy(0, 0, ())
-    change = np.zeros(len(instructions) + 1, dtype=np.int64)
-    for place, first, last in spans.values():
+    change = [0] * (len(instructions) + 1)
+    for place, first in begun.items():
         change[first] += place.free_bytes
-        change[last + 1] -= place.free_bytes
-    alive = np.cumsum(change[:-1])
+        change[ended[place] + 1] -= place.free_bytes
+    alive = np.cumsum(np.array(change[:-1], dtype=np.int64))
     at = int(alive.argmax())
     held: dict[tuple[str, int], list[int]] = {}
-    for place, first, last in spans.values():
-        if first <= at <= last:
+    for place, first in begun.items():
+        if first <= at <= ended[place]:
             held.setdefault((place.name, place.line), []).append(place.free_bytes)
     holders = [Holder(name, line, len(sizes), sum(sizes)) for (name, line), sizes in held.items()]
     holders.sort(key=lambda h: (-h.bytes, h.line))

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from accelopt_profiling.nki.block import Block
 from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.tile import Block
 from accelopt_profiling.nki.work import Step, View, do_step
 
 #: Fewer steps than this are not worth other threads.

@@ -67,7 +67,7 @@ def check_operand(machine: Chip, tile: Tile, opcode: str) -> None:
         )
 
 
-def check_matmul(machine: Chip, stationary: Tile, moving: Tile, transpose: bool) -> None:
+def check_matmul(machine: Chip, stationary: Tile, moving: Tile) -> None:
     """``nc_matmul``: stationary [K, M] and moving [K, N] with K <= 128, M <= 128, N <= 512, and one PSUM bank.
 
     Raises:

@@ -19,18 +19,20 @@ def select(tile: Tile, key: Any) -> Tile:
     """
     if key is Ellipsis:
         return tile
-    entries = list(key) if isinstance(key, tuple) else [key]
+    entries = key if type(key) is tuple else (key,)
     signature = None if tile.positions is not None else _signature(tile.dims, entries)
-    known = _known.get(signature) if signature is not None else None
+    if signature is None:
+        return _select(tile, list(entries))
+    known = _known.get(signature)
     if known is not None:
-        view = tile.strided(tile.offset + known[0], known[1])
-        view.out_of_range = known[2]
+        view = type(tile)(tile.machine, tile.block, tile.offset + known[0], known[1])
+        if known[2]:
+            view.out_of_range = known[2]
         return view
-    view = _select(tile, entries)
-    if signature is not None and view.positions is None:
-        if len(_known) > _MANY:
-            _known.clear()
-        _known[signature] = (view.offset - tile.offset, view.dims, view.out_of_range)
+    view = _select(tile, list(entries))
+    if len(_known) > _MANY:
+        _known.clear()
+    _known[signature] = (view.offset - tile.offset, view.dims, view.out_of_range)
     return view
 
 
@@ -40,21 +42,26 @@ _known: dict[Any, tuple[int, tuple[Dim, ...], list[tuple[int, Affine]]]] = {}
 _MANY = 50_000
 
 
-def _signature(dims: tuple[Dim, ...], entries: list[Any]) -> Any:
+def _signature(dims: tuple[Dim, ...], entries: tuple[Any, ...]) -> Any:
     """What a selection depends on, or None for indices that are not plain."""
     parts: list[Any] = [dims]
     for entry in entries:
         kind = type(entry)
-        if kind is int or entry is None or entry is Ellipsis:
+        if kind is Affine:
+            parts.append(entry.offset)
+            parts.append(entry.dims)
+        elif kind is int or entry is None or entry is Ellipsis:
             parts.append(entry)
-        elif kind is Affine:
-            parts.append((entry.offset, entry.dims))
         elif kind is slice:
-            bounds = (entry.start, entry.stop, entry.step)
-            for bound in bounds:
-                if bound is not None and type(bound) is not int:
-                    return None
-            parts.append(bounds)
+            start, stop, step = entry.start, entry.stop, entry.step
+            if (
+                (type(start) is int or start is None)
+                and (type(stop) is int or stop is None)
+                and (type(step) is int or step is None)
+            ):
+                parts.append((start, stop, step))
+            else:
+                return None
         else:
             return None
     return tuple(parts)

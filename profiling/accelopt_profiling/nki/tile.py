@@ -1,4 +1,4 @@
-"""Blocks of memory and the views a kernel holds on them.
+"""The views a kernel holds on blocks of memory.
 
 A ``Tile`` is a lazy strided view: it names a place and is read when it is used, so that what a kernel writes in
 between is seen. Arithmetic on tiles is left to the front end through ``Machine.arithmetic``.
@@ -6,112 +6,20 @@ between is seen. Arithmetic on tiles is left to the front end through ``Machine.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
-from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki.coverage import Box, Coverage
+from accelopt_profiling.nki.block import Array, Block
+from accelopt_profiling.nki.coverage import Box
 from accelopt_profiling.nki.index import Affine, Dim, IntArray
-from accelopt_profiling.nki.instruction import Instruction, Memory, Place
+from accelopt_profiling.nki.instruction import Instruction, Memory
+from accelopt_profiling.nki.layout import bounding_box, sizes
 
 if TYPE_CHECKING:
     from accelopt_profiling.nki.chip import Chip
-
-Array = npt.NDArray[Any]
-
-
-class Block:
-    """Contiguous memory of one shape. ``storage`` is allocated by the first write; ``borrowed`` means that it is
-    the caller's own array, copied before a write. ``fill`` is what memory holds that nothing was written to, and
-    ``blank`` tells that nothing was."""
-
-    __slots__ = ("_bytes", "blank", "borrowed", "coverage", "dtype", "fill", "place", "shape", "storage")
-
-    def __init__(
-        self, place: Place, dtype: np.dtype[Any], storage: Array | None = None, full: bool = False
-    ) -> None:
-        self.place, self.shape, self.dtype, self.storage = place, place.shape, dtype, storage
-        self.borrowed = storage is not None
-        self.blank = storage is None
-        self.fill: Any = None
-        self.coverage = Coverage(self.shape, full)
-        self._bytes: Any = None
-
-    def writable(self) -> Array:
-        """The memory, to be written to; allocated if it is not there yet."""
-        if self.storage is None:
-            if self.fill is None:
-                self.storage = np.empty(self.shape, dtype=self.dtype)
-            else:
-                self.storage = np.full(self.shape, self.fill, dtype=self.dtype)
-            self._bytes = None
-        elif self.borrowed:
-            self.storage, self._bytes = self.storage.copy(), None
-        self.borrowed = self.blank = False
-        return self.storage
-
-    def adopt(self, storage: Array) -> None:
-        """Take an array of the block's shape and type as its memory."""
-        self.storage, self._bytes, self.borrowed, self.blank = storage, None, False, False
-
-    def release(self) -> None:
-        """Give the memory back."""
-        self.storage = self._bytes = None
-
-    def bytes(self) -> Any:
-        """The memory as a buffer that views are cut from."""
-        if self._bytes is None:
-            assert self.storage is not None
-            self._bytes = self.storage.reshape(-1).view(np.uint8)
-        return self._bytes
-
-
-@lru_cache(maxsize=8192)
-def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n
-    return tuple(reversed(strides))
-
-
-@lru_cache(maxsize=4096)
-def contiguous(shape: tuple[int, ...]) -> tuple[Dim, ...]:
-    """The dimensions of a view of a whole block of ``shape``."""
-    return tuple(zip(shape, _strides(shape), strict=True))
-
-
-@lru_cache(maxsize=16384)
-def bounding_box(offset: int, dims: tuple[Dim, ...], shape: tuple[int, ...]) -> tuple[Box, bool]:
-    """The box of a block of ``shape`` that a strided view touches, and whether the view touches all of it."""
-    strides = _strides(shape)
-    low, rest = [], offset
-    for stride in strides:
-        position, rest = divmod(rest, stride)
-        low.append(position)
-    extent = [0] * len(shape)
-    for num, step in dims:
-        if num > 1 and step:
-            axis = next(
-                (a for a, stride in enumerate(strides) if abs(step) >= stride and shape[a] > 1),
-                len(shape) - 1,
-            )
-            if step % strides[axis]:
-                return tuple((0, n) for n in shape), False
-            extent[axis] += (num - 1) * (abs(step) // strides[axis])
-    box = []
-    for axis, start in enumerate(low):
-        if (
-            start + extent[axis] >= shape[axis]
-        ):  # the view runs over the end of this axis into the next outer one
-            return tuple((0, n) for n in shape), False
-        box.append((start, start + extent[axis] + 1))
-    count = prod(num for num, step in dims if step)
-    return tuple(box), count == prod(high - low for low, high in box)
 
 
 class Tile:
@@ -146,9 +54,10 @@ class Tile:
     def shape(self) -> tuple[int, ...]:
         if self.positions is not None:
             return self.positions.shape
-        if self._shape is None:
-            self._shape = tuple([num for num, _ in self.dims])
-        return self._shape
+        shape = self._shape
+        if shape is None:
+            shape = self._shape = sizes(self.dims)
+        return shape
 
     @property
     def ndim(self) -> int:
@@ -294,106 +203,3 @@ class Tile:
                 return False
             step *= num
         return True
-
-
-class BlockArray:
-    """Many tiles under one name: ``(B.., par_dim(P), F..)``. Each tile is a block of its own, made when first used."""
-
-    __slots__ = (
-        "_fill",
-        "blocks",
-        "dtype",
-        "line",
-        "machine",
-        "memory",
-        "name",
-        "prefix",
-        "shape",
-        "tile_shape",
-    )
-
-    def __init__(
-        self, machine: Chip, shape: tuple[int, ...], rank: int, dtype: np.dtype[Any], memory: Memory,
-        name: str, line: int, fill: Any, prefix: tuple[int, ...] = (),
-        blocks: dict[tuple[int, ...], Tile] | None = None,
-    ) -> None:  # fmt: skip
-        self.machine, self.shape, self.dtype, self.memory, self.name, self.line = (
-            machine,
-            shape,
-            dtype,
-            memory,
-            name,
-            line,
-        )
-        self.tile_shape = shape[rank:]
-        self._fill, self.prefix = fill, prefix
-        self.blocks = {} if blocks is None else blocks
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def buffer(self) -> Memory:
-        return self.memory
-
-    def _split(self, key: Any) -> tuple[Any, tuple[Any, ...]]:
-        entries = key if isinstance(key, tuple) else (key,)
-        missing = len(self.shape) - len(self.tile_shape)
-        if entries and entries[0] is Ellipsis and missing == 1 and self.shape[0] == 1:
-            entries = (0, *entries)
-        leading: list[int] = []
-        for axis, entry in enumerate(entries[:missing]):
-            position = entry if type(entry) is int else _block_position(entry)
-            if position is None:
-                self.machine.fault(
-                    "unsupported",
-                    f"Block dimension {axis} of {self.name or 'this tensor'} must be indexed with an integer.",
-                )
-            elif not 0 <= position < self.shape[axis]:
-                self.machine.fault(
-                    "out-of-bounds",
-                    f"Index {position} is outside block dimension {axis} of size {self.shape[axis]}.",
-                )
-            else:
-                leading.append(position)
-        where = (*self.prefix, *leading)
-        if len(leading) < missing:
-            rank = missing - len(leading)
-            rest = BlockArray(
-                self.machine, self.shape[len(leading) :], rank, self.dtype, self.memory, self.name, self.line,
-                self._fill, where, self.blocks,
-            )  # fmt: skip
-            return rest, ()
-        tile = self.blocks.get(where)
-        if tile is None:
-            tile = self.machine.allocate(
-                self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
-            )
-            self.blocks[where] = tile
-        return tile, entries[missing:]
-
-    def __getitem__(self, key: Any) -> Any:
-        target, rest = self._split(key)
-        return target[rest] if isinstance(target, Tile) and rest else target
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        target, rest = self._split(key)
-        if not isinstance(target, Tile):
-            self.machine.fault("unsupported", "Assign to one tile at a time: index every block dimension.")
-        target[rest if rest else Ellipsis] = value
-
-
-def _block_position(entry: Any) -> int | None:
-    if isinstance(entry, Affine):
-        return entry.offset if all(num == 1 for num, _ in entry.dims) else None
-    if isinstance(entry, slice):
-        return (
-            as_int(entry.start or 0)
-            if entry.stop is not None and entry.stop - (entry.start or 0) == 1
-            else None
-        )
-    try:
-        return as_int(entry)
-    except TypeError:
-        return None

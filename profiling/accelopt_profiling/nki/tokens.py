@@ -9,6 +9,7 @@ import numpy as np
 from accelopt_profiling.nki.dtypes import as_dtype
 from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
 from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.movement import same
 from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, PREDICATES, REDUCTIONS, VECTOR_UNARY
 from accelopt_profiling.nki.tile import Tile
 
@@ -145,7 +146,7 @@ def reduce(
                 result = machine.fresh((tile.shape[0], *part.shape[1:]), part.dtype, Memory.SBUF)
                 assert part.producer is not None
                 box = (rows, *((0, n) for n in part.shape[1:]))
-                step = machine.later(lambda x: x, part)
+                step = machine.later(same, part)
                 machine.write(result, step, box)
                 result.step = step
                 result.valid, result.producer = box, part.producer

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.blas import one_thread
+from accelopt_profiling.nki.block import Array, Block
 from accelopt_profiling.nki.dtypes import is_float
 from accelopt_profiling.nki.heap import keep_freed_memory
 from accelopt_profiling.nki.index import BoolArray, Dim, IntArray
 from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.tile import Array, Block, Tile, contiguous
+from accelopt_profiling.nki.tile import Tile
 
 
 class View:
@@ -27,7 +28,7 @@ class View:
 
     def __init__(self, block: Block, offset: int, dims: tuple[Dim, ...], positions: IntArray | None) -> None:
         self.block, self.offset, self.dims, self.positions = block, offset, dims, positions
-        self.whole = positions is None and not offset and dims == contiguous(block.shape)
+        self.whole = not offset and dims == block.dims and positions is None
 
     @staticmethod
     def of(tile: Tile) -> View:
@@ -83,8 +84,10 @@ class Work:
         if not steps:
             return
         keep_freed_memory()
-        from accelopt_profiling.nki import parallel
+        from accelopt_profiling.nki import forwarding, parallel
 
+        if final:
+            steps = forwarding.forwarded(steps)
         count = parallel.threads() if len(steps) >= parallel.FEWEST else 1
         with one_thread():
             if count > 1 and all(step.target is not None or step.keep for step in steps):

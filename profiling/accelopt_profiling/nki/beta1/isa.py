@@ -11,7 +11,8 @@ import numpy as np
 from accelopt_profiling.nki import rules
 from accelopt_profiling.nki.dtypes import as_dtype
 from accelopt_profiling.nki.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR, Memory
-from accelopt_profiling.nki.machine import Machine, current, multiplied
+from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.movement import multiplied, same, turned
 from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, PREDICATES, REDUCTIONS, operation_name
 from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.tokens import MOVABLE, reduce
@@ -68,10 +69,10 @@ def nc_matmul(
     left, right = machine.operand(stationary, "stationary operand"), machine.operand(moving, "moving operand")
     rules.check_operand(machine, left, "nc_matmul")
     rules.check_operand(machine, right, "nc_matmul")
-    rules.check_matmul(machine, left, right, is_transpose)
+    rules.check_matmul(machine, left, right)
     rows, columns = prod(left.shape[1:]), prod(right.shape[1:])
     shape = (rows, *right.shape[1:])
-    box, where = machine._mask(mask, shape)
+    box, where = machine._mask(mask, shape) if mask is not None else (None, None)
     if where is not None:
         machine.fault("unsupported", "nc_matmul takes masks that cut off whole rows or columns only.")
     moving_box = None
@@ -89,16 +90,12 @@ def nc_matmul(
     if box is None or all(low < high for low, high in box):
         a, b = machine.seen(left), machine.seen(right, moving_box)
         if a is not None and b is not None:
-            step = Step(_turned if is_transpose else multiplied, (a,) if is_transpose else (a, b))
+            step = Step(turned if is_transpose else multiplied, (a,) if is_transpose else (a, b))
             if box is not None:
                 step = Step(_part(step.function, box), step.inputs)
     left.fresh = right.fresh = False
     dtype = left.dtype if is_transpose else np.dtype(np.float32)
     return machine._finish(instruction, shape, dtype, Memory.PSUM, step, box, None)
-
-
-def _turned(a: Any) -> Any:
-    return a.reshape(a.shape[0], -1).T
 
 
 def _part(function: Any, box: Any) -> Any:
@@ -127,7 +124,7 @@ def nc_transpose(
             "nc_transpose",
             (VECTOR,),
             [tile],
-            lambda x: x.reshape(rows, columns).T,
+            turned,
             _kind(dtype),
             None,
             (columns, rows),
@@ -138,7 +135,7 @@ def nc_transpose(
         "nc_matmul",
         (TENSOR,),
         [tile],
-        lambda x: x.reshape(rows, columns).T,
+        turned,
         _kind(dtype),
         mask,
         (columns, rows),
@@ -282,7 +279,7 @@ def tensor_copy(src: Any, *, dtype: Any = None, mask: Any = None, engine: Any = 
     """Copy within SBUF and PSUM."""
     machine = current()
     engines = _engines(machine, engine, (VECTOR, SCALAR))
-    return machine.run("tensor_copy", engines, [src], np.copy, _kind(dtype), mask)
+    return machine.run("tensor_copy", engines, [src], same, _kind(dtype), mask)
 
 
 def tensor_copy_predicated(

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.nki.beta1 import isa
+from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.buffer import BUFFERS, HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM, Buffer
 from accelopt_profiling.nki.dtypes import NAMES, MissingType, as_dtype, named
 from accelopt_profiling.nki.index import Affine, arange
 from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
 from accelopt_profiling.nki.machine import Pending, current
+from accelopt_profiling.nki.movement import same
 from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, VECTOR_UNARY, operation_name
-from accelopt_profiling.nki.tile import BlockArray, Tile
+from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.tokens import Binary, Operation, Reduction, Unary, binary, reduce
 
 
@@ -152,6 +155,7 @@ class MGrid:
         return _Grid(indices)
 
 
+@lru_cache(maxsize=1024, typed=True)
 def nl_arange(*bounds: int) -> Affine:
     """The positions 0..n-1, or start..stop-1."""
     numbers = [as_int(b) for b in bounds]
@@ -200,7 +204,7 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused:
 def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
     """Copy a tile on the chip; the compiler runs it on ScalarE."""
     return current().run(
-        "tensor_copy", (SCALAR, VECTOR), [src], np.copy, None if dtype is None else _dtype(dtype), mask
+        "tensor_copy", (SCALAR, VECTOR), [src], same, None if dtype is None else _dtype(dtype), mask
     )
 
 
@@ -236,7 +240,7 @@ def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unu
     left = machine.operand(x)
     if not transpose_x:
         turned = isa.nc_transpose(left)
-        left = machine.run("tensor_copy", (SCALAR, VECTOR), [turned], np.copy, left.dtype)
+        left = machine.run("tensor_copy", (SCALAR, VECTOR), [turned], same, left.dtype)
     return isa.nc_matmul(left, y, mask=mask)
 
 
@@ -287,7 +291,7 @@ def var(x: Any, axis: Any = None, **unused: Any) -> Any:
 
 
 def static_cast(value: Any, dtype: Any) -> Tile:
-    return current().run("tensor_copy", (VECTOR, SCALAR), [value], np.copy, _dtype(dtype))
+    return current().run("tensor_copy", (VECTOR, SCALAR), [value], same, _dtype(dtype))
 
 
 def program_id(axis: int = 0) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki import rules
+from accelopt_profiling.nki.block import Array
 from accelopt_profiling.nki.current.enums import Engine, MatmulPerfMode, ReduceCmd
 from accelopt_profiling.nki.current.operands import (
     activation_function,
@@ -24,9 +25,10 @@ from accelopt_profiling.nki.current.operands import (
 )  # fmt: skip
 from accelopt_profiling.nki.dtypes import is_float
 from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, TENSOR, VECTOR, Memory
-from accelopt_profiling.nki.machine import Machine, current, multiplied
+from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.movement import multiplied, turned
 from accelopt_profiling.nki.operations import operation_name
-from accelopt_profiling.nki.tile import Array, Tile
+from accelopt_profiling.nki.tile import Tile
 
 
 def nc_matmul(
@@ -48,7 +50,7 @@ def nc_matmul(
         machine.fault("unsupported", f"nc_matmul's perf_mode {perf_mode} is not emulated; leave it out.")
     if target.block.place.memory is not Memory.PSUM:
         machine.fault("unsupported", "nc_matmul writes to PSUM; allocate dst with buffer=nl.psum.")
-    rules.check_matmul(machine, left, right, is_transpose)
+    rules.check_matmul(machine, left, right)
     if (left.dtype.itemsize >= 4) != (right.dtype.itemsize >= 4):
         machine.fault(
             "unsupported",
@@ -60,16 +62,13 @@ def nc_matmul(
     rules.check_bank(machine, target)
     adds = not target.block.coverage.untouched_in(target.box()) if accumulate is None else bool(accumulate)
 
-    function = _turned if is_transpose else multiplied
-    result = machine.product(target, left, right, function, adds and not is_transpose)
+    result = machine.product(
+        target, left, right, turned if is_transpose else multiplied, adds and not is_transpose
+    )
     result.transpose = is_transpose
     result.onezero = is_moving_onezero or is_stationary_onezero
     result.stationary, result.free, result.partitions = rows, columns, right.shape[0]
     result.flops = 2 * left.shape[0] * rows * columns
-
-
-def _turned(a: Array, _: Array) -> Any:
-    return a.reshape(a.shape[0], -1).T
 
 
 def nc_transpose(dst: Any, data: Any, engine: Any = Engine.unknown, name: str | None = None) -> None:
@@ -99,7 +98,7 @@ def nc_transpose(dst: Any, data: Any, engine: Any = Engine.unknown, name: str | 
             "unsupported", f"nc_transpose keeps the type: data is {tile.dtype}, dst {target.dtype}."
         )
     opcode = "nc_matmul" if chosen == TENSOR else "nc_transpose"
-    result = into(machine, target, opcode, (chosen,), [tile], lambda x: x.reshape(rows, columns).T, cost=tile)
+    result = into(machine, target, opcode, (chosen,), [tile], turned, cost=tile)
     if chosen == TENSOR and result.producer is not None:
         done = result.producer
         done.transpose = done.onezero = True

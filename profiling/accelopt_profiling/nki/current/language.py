@@ -17,6 +17,7 @@ from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.dtypes import NAMES, MissingType, as_dtype, named
 from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
 from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.movement import same
 from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, VECTOR_UNARY
 from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.tokens import Binary, Operation, Reduction, Unary, binary, reduce
@@ -203,9 +204,7 @@ def store(dst: Tile, value: Any) -> None:
 
 
 def copy(x: Tile, dtype: Any = None) -> Tile:
-    return current().run(
-        "tensor_copy", (VECTOR, SCALAR), [x], np.copy, None if dtype is None else _dtype(dtype)
-    )
+    return current().run("tensor_copy", (VECTOR, SCALAR), [x], same, None if dtype is None else _dtype(dtype))
 
 
 def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.block import Array
 from accelopt_profiling.nki.current.enums import DgeMode, Engine, OobMode
 from accelopt_profiling.nki.current.operands import engines, into, matched, on_chip, operator, real, same_size
 from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, VECTOR, Memory
 from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.movement import same
 from accelopt_profiling.nki.operations import operation_name
-from accelopt_profiling.nki.tile import Array, Tile
+from accelopt_profiling.nki.tile import Tile
 
 
 def dma_copy(
@@ -26,7 +28,7 @@ def dma_copy(
     _check_dma(machine, target, source)
     if dge_mode is DgeMode.hwdge and target.dtype != source.dtype:
         machine.fault("unsupported", f"dge_mode.hwdge cannot convert {source.dtype} to {target.dtype}.")
-    machine.transfer(target, [source], lambda x: x, oob_mode is OobMode.skip)
+    machine.transfer(target, [source], same, oob_mode is OobMode.skip)
 
 
 def _check_dma(machine: Machine, target: Tile, *sources: Tile) -> None:
@@ -100,7 +102,7 @@ def tensor_copy(dst: Any, src: Any, engine: Any = Engine.unknown, name: str | No
     tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
     same_size(machine, target, tile, "src")
     where = engines(machine, engine, (VECTOR, SCALAR), (GPSIMD,))
-    into(machine, dst, "tensor_copy", where, [tile], lambda x: x, cost=tile)
+    into(machine, dst, "tensor_copy", where, [tile], same, cost=tile)
 
 
 def tensor_copy_predicated(

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.block import Array
 from accelopt_profiling.nki.current.enums import Engine
 from accelopt_profiling.nki.instruction import GPSIMD, Memory
 from accelopt_profiling.nki.machine import Machine
+from accelopt_profiling.nki.movement import same, turned
 from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, PREDICATES, REDUCTIONS, operation_name
-from accelopt_profiling.nki.tile import Array, Tile
+from accelopt_profiling.nki.tile import Tile
 
 #: Operations that treat values as bits: integers stay integers.
 BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"})
@@ -176,8 +178,16 @@ def into(
             made = made.copy()
         return made
 
+    moves = function is same or function is turned
     result = machine.run(
-        opcode, where, operands, compute, target.dtype, None, shape, cost=target if cost is None else cost
+        opcode,
+        where,
+        operands,
+        function if moves else compute,
+        target.dtype,
+        None,
+        shape,
+        cost=target if cost is None else cost,
     )
     machine.settle(target, result)
     return result

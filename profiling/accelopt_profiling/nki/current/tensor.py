@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.block import Array
 from accelopt_profiling.nki.buffer import BUFFERS, Buffer
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.index import Dim
 from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.tile import Array, Tile
+from accelopt_profiling.nki.tile import Tile
 
 
 class NkiTensor(Tile):

@@ -1,0 +1,128 @@
+"""Beta 1's block dimensions: many tiles under one name."""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from accelopt_profiling.nki.index import Affine
+from accelopt_profiling.nki.instruction import Memory
+from accelopt_profiling.nki.tile import Tile
+
+if TYPE_CHECKING:
+    from accelopt_profiling.nki.chip import Chip
+
+
+class BlockArray:
+    """Many tiles under one name: ``(B.., par_dim(P), F..)``. Each tile is a block of its own, made when first used."""
+
+    __slots__ = (
+        "_fill",
+        "blocks",
+        "dtype",
+        "line",
+        "machine",
+        "memory",
+        "name",
+        "prefix",
+        "shape",
+        "tile_shape",
+    )
+
+    def __init__(
+        self, machine: Chip, shape: tuple[int, ...], rank: int, dtype: np.dtype[Any], memory: Memory,
+        name: str, line: int, fill: Any, prefix: tuple[int, ...] = (),
+        blocks: dict[tuple[int, ...], Tile] | None = None,
+    ) -> None:  # fmt: skip
+        self.machine, self.shape, self.dtype, self.memory, self.name, self.line = (
+            machine,
+            shape,
+            dtype,
+            memory,
+            name,
+            line,
+        )
+        self.tile_shape = shape[rank:]
+        self._fill, self.prefix = fill, prefix
+        self.blocks = {} if blocks is None else blocks
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def buffer(self) -> Memory:
+        return self.memory
+
+    def _split(self, key: Any) -> tuple[Any, tuple[Any, ...]]:
+        entries = key if isinstance(key, tuple) else (key,)
+        missing = len(self.shape) - len(self.tile_shape)
+        known = self._known(entries[:missing])
+        if known is not None:
+            return known, entries[missing:]
+        if entries and entries[0] is Ellipsis and missing == 1 and self.shape[0] == 1:
+            entries = (0, *entries)
+        leading: list[int] = []
+        for axis, entry in enumerate(entries[:missing]):
+            position = entry if type(entry) is int else _block_position(entry)
+            if position is None:
+                self.machine.fault(
+                    "unsupported",
+                    f"Block dimension {axis} of {self.name or 'this tensor'} must be indexed with an integer.",
+                )
+            elif not 0 <= position < self.shape[axis]:
+                self.machine.fault(
+                    "out-of-bounds",
+                    f"Index {position} is outside block dimension {axis} of size {self.shape[axis]}.",
+                )
+            else:
+                leading.append(position)
+        where = (*self.prefix, *leading)
+        if len(leading) < missing:
+            rank = missing - len(leading)
+            rest = BlockArray(
+                self.machine, self.shape[len(leading) :], rank, self.dtype, self.memory, self.name, self.line,
+                self._fill, where, self.blocks,
+            )  # fmt: skip
+            return rest, ()
+        tile = self.blocks.get(where)
+        if tile is None:
+            tile = self.machine.allocate(
+                self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
+            )
+            self.blocks[where] = tile
+        return tile, entries[missing:]
+
+    def _known(self, leading: tuple[Any, ...]) -> Tile | None:
+        """The tile that was made for these plain integers before."""
+        for entry in leading:
+            if type(entry) is not int:
+                return None
+        return self.blocks.get(self.prefix + leading if self.prefix else leading)
+
+    def __getitem__(self, key: Any) -> Any:
+        target, rest = self._split(key)
+        return target[rest] if isinstance(target, Tile) and rest else target
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        target, rest = self._split(key)
+        if not isinstance(target, Tile):
+            self.machine.fault("unsupported", "Assign to one tile at a time: index every block dimension.")
+        target[rest if rest else Ellipsis] = value
+
+
+def _block_position(entry: Any) -> int | None:
+    if isinstance(entry, Affine):
+        return entry.offset if all(num == 1 for num, _ in entry.dims) else None
+    if isinstance(entry, slice):
+        return (
+            as_int(entry.start or 0)
+            if entry.stop is not None and entry.stop - (entry.start or 0) == 1
+            else None
+        )
+    try:
+        return as_int(entry)
+    except TypeError:
+        return None
