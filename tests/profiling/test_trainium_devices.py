@@ -1,64 +1,28 @@
 """The device adapters against stand-ins for Neuron's tools: arguments, answers, and every way to fail."""
 
 import json
-import os
+import subprocess
 import sys
-import zipfile
-from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
-from trainium_stand_ins import RECORDED, neuron_host
+from trainium_stand_ins import BETA1_KERNEL, CURRENT_KERNEL, X, beta1, current, neuron_host, request
 
-from accelopt_profiling.hosts.host import HostFacts, Progress
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.hosts.archive import worker_archive
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.profiler import ProfileRequest, profile
-from accelopt_profiling.quantity import Known, executed
-from accelopt_profiling.trainium.beta1 import Beta1Device, view
-from accelopt_profiling.trainium.bundle import environment as told_environment
-from accelopt_profiling.trainium.bundle import write_bundle
-from accelopt_profiling.trainium.current import CurrentDevice
+from accelopt_profiling.quantity import Known
+from accelopt_profiling.trainium.beta1 import view
 from accelopt_profiling.trainium.failure import DeviceFailure, explained
 from accelopt_profiling.trainium.measurement import device_measurement
-from accelopt_profiling.trainium.request import DeviceRequest
 from accelopt_profiling.trainium.samples import Samples, steadiest
-from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
-from accelopt_profiling.trainium.summary import bound, quantities, read_summary
-from accelopt_profiling.trainium.toolchain import find_toolchain, open_device
-from accelopt_profiling.worker.step import StepContext, StepFailed
-
-BETA1_KERNEL = "import neuronxcc.nki as nki\n\n@nki.jit\ndef kernel(x, scale):\n    return x * scale\n"
-CURRENT_KERNEL = "import nki\n\n@nki.jit\ndef kernel(x, scale):\n    return x * scale\n"
-X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
 @pytest.fixture
 def host(tmp_path):
     return neuron_host(tmp_path)
-
-
-def request(host, kernel, **changes):
-    folder = host.folder / "run"
-    folder.mkdir(exist_ok=True)
-    asked = DeviceRequest(host.kernel(kernel), "kernel", [X, 2.0], folder, runs=2, seconds=30)
-    return replace(asked, **changes)
-
-
-def beta1(host, profiler=None, **environment):
-    path = profiler or host.profiler()
-    return Beta1Device(sys.executable, str(path), {**host.environment, **environment}, {"neuronx-cc": "2.21"})
-
-
-def current(host, explorer=True, nrtpy=True, **environment):
-    path = host.explorer() if explorer is True else explorer
-    return CurrentDevice(
-        sys.executable, str(path) if path else None, sys.executable if nrtpy else None,
-        {**host.environment, **environment}, {"nki": "0.7.0"},
-    )  # fmt: skip
 
 
 def failure(device, asked):
@@ -257,176 +221,29 @@ def test_nrtpy_may_refuse_names_or_the_target(host):
     assert found.code == "wrong-target"
 
 
-# Reading summaries
+@pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn", "int4"])
+def test_types_that_numpy_does_not_know_arrive_and_come_back(host, kind):
+    given = X.astype(getattr(ml_dtypes, kind))
+    kernel = BETA1_KERNEL.replace("x * scale", f"(x if x.dtype.name == {kind!r} else None)")
+    run = beta1(host).run(request(host, kernel, arguments=[given, 2.0], runs=1, warmups=0, rounds=1))
+    assert run.outputs[0].dtype == given.dtype
+    np.testing.assert_array_equal(run.outputs[0].astype(np.float32), given.astype(np.float32))
 
 
-def test_a_summary_is_read_whatever_comes_before_it_and_unknown_fields_are_kept():
-    text = (RECORDED / "summary_7_4.json").read_text()
-    summary = read_summary(f"WARNING: deprecated, use neuron-explorer\n{text}", "neuron-profile")
-    assert summary.fields["some_new_field"] == {"nested": [1, 2]}
-    assert bound(summary) == "memory"
-    assert quantities(summary)["memory_bandwidth_utilisation"].value == 0.43
-    flat = read_summary(json.dumps({"summary": [{"total_time": 2e-3}], "instruction": []}), "neuron-profile")
-    assert flat.seconds == 2e-3
-    assert quantities(flat) == {}
-    assert bound(flat) is None
-
-
-# Choosing by what the host has
-
-
-def found_on(host, modules, tmp_path, devices=1, **environment):
-    folder = tmp_path / "dev"
-    folder.mkdir()
-    for number in range(devices):
-        (folder / f"neuron{number}").touch()
-    return find_toolchain(
-        {**host.environment, **environment}, importable=lambda m: m in modules, device_folder=folder
+def test_out_of_the_workers_archive_too(host):
+    """As on a host over SSH, where no file of this package is on the disk."""
+    (host.folder / "worker.zip").write_bytes(worker_archive())
+    code = (
+        "import os, pathlib, sys\nsys.path.insert(0, 'worker.zip')\n"
+        "from accelopt_profiling.trainium.execution import execute\n"
+        "from accelopt_profiling.trainium.request import DeviceRequest\n"
+        "asked = DeviceRequest(pathlib.Path('kernel.py').resolve(), 'kernel', [3, 2.0], pathlib.Path('run'), runs=1)\n"
+        "assert 'worker.zip' in execute.__code__.co_filename\n"
+        "print(execute(asked, 'beta1', pathlib.Path('run').resolve(), dict(os.environ)).outputs)"
     )
-
-
-def test_the_device_follows_from_what_is_installed(host, tmp_path):
-    host.profiler()
-    host.explorer()
-    assert isinstance(open_device(found_on(host, {"neuronxcc.nki"}, tmp_path)), Beta1Device)
-    found = replace(found_on(host, {"nki.isa"}, host.folder / "bin"), nrtpy_python="/venv/bin/python")
-    device = open_device(found)
-    assert isinstance(device, CurrentDevice)
-    assert device.nrtpy_python == "/venv/bin/python"
-
-
-@pytest.mark.parametrize(
-    ("modules", "devices", "code"),
-    [
-        ({"nki.isa"}, 0, "driver-missing"),
-        (set(), 1, "no-toolchain"),
-        ({"neuronxcc.nki"}, 1, "missing-tool"),
-        ({"nki.isa"}, 1, "missing-tool"),
-    ],
-)
-def test_what_is_missing_is_said_before_anything_is_run(host, tmp_path, modules, devices, code):
-    with pytest.raises(DeviceFailure) as caught:
-        open_device(found_on(host, modules, tmp_path, devices))
-    assert caught.value.code == code
-    assert caught.value.fix
-
-
-# The bundle
-
-
-def test_the_bundle_holds_what_a_report_needs_and_no_secret(host, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    host.program(
-        "neuron-ls", f"#!{sys.executable}\nimport sys\nassert sys.argv[1:] == ['--json-output']\nprint('[]')"
+    host.kernel(BETA1_KERNEL)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=host.folder, env=host.environment, capture_output=True, text=True, check=False
     )
-    host.profiler()
-    secrets = {
-        "NEURON_API_KEY": "s3cret",
-        "AWS_SECRET_ACCESS_KEY": "s3cret",
-        "ACCELOPT_MODEL_URL": "https://u:s3cret@h",
-    }
-    found = found_on(host, {"nki.isa"}, tmp_path, NEURON_RT_NUM_CORES="2", **secrets)
-    path = tmp_path / "bundle.zip"
-    names = write_bundle(path, found, [{"name": "Python"}], tmp_path)
-    archive = zipfile.ZipFile(path)
-    texts = {name: archive.read(name).decode() for name in archive.namelist()}
-    assert set(names) == set(texts) >= {"about.json", "doctor.json", "environment.json", "neuron-ls.txt"}
-    assert "s3cret" not in "".join(texts.values())
-    assert str(tmp_path) not in "".join(texts.values())
-    assert json.loads(texts["environment.json"])["NEURON_RT_NUM_CORES"] == "2"
-    assert json.loads(texts["about.json"])["adapters"] == "not yet run on hardware"
-    assert "unexpected arguments" in texts["neuron-profile.txt"]  # a tool that fails is told of, not fatal
-
-
-def test_no_variable_that_is_not_about_neuron_is_told():
-    assert "PATH" not in told_environment(dict(os.environ))
-
-
-# The step on a host
-
-PROBLEM = """
-import numpy as np
-
-def get_inputs():
-    return [np.random.normal(size=(3, 4)).astype(np.float32), 2.0]
-
-def reference(x, scale):
-    return {answer}
-"""
-
-
-def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale"):
-    source = {"kernel.py": kernel, "problem.py": PROBLEM.format(answer=answer)}
-    folder = tmp_path / "job"
-    for name, text in source.items():
-        path = folder / "src" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    for name, value in host.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("accelopt_profiling.trainium.toolchain._importable", lambda m: m == "neuronxcc.nki")
-    devices = tmp_path / "dev"
-    devices.mkdir()
-    (devices / "neuron0").touch()
-    context = StepContext(folder, Source("kernel.py", source), lambda value: None)
-    params = DeviceParams(find_kernels(kernel).kernels, ProblemRef("module", "problem.py", "kernel"), "trn1")
-    return time_on_trainium(context, params, devices)
-
-
-def test_the_step_times_checks_and_profiles_on_the_device(host, monkeypatch, tmp_path):
-    host.profiler()
-    found = stepped(host, monkeypatch, tmp_path, BETA1_KERNEL)
-    kernel = from_plain(KernelMeasurement, found["measurement"])
-    assert kernel.correctness.status == "passed"
-    assert kernel.latency.known is Known.MEASURED
-    assert found["timings"]["kernel"]["us"] == pytest.approx(1333)
-    assert kernel.quantities["runs"].value == 10
-
-
-@pytest.mark.slow
-def test_the_step_says_what_is_wrong(host, monkeypatch, tmp_path):
-    host.profiler()
-    wrong = from_plain(
-        KernelMeasurement,
-        stepped(host, monkeypatch, tmp_path / "a", BETA1_KERNEL, "x + scale")["measurement"],
-    )
-    assert wrong.correctness.status == "failed"
-    with pytest.raises(StepFailed) as caught:
-        stepped(host, monkeypatch, tmp_path / "b", BETA1_KERNEL.replace("x * scale", "x.nothing"))
-    assert caught.value.error.code == "user-error"
-    host.profiler("sys.exit('NeuronCore(s) not available')")
-    with pytest.raises(StepFailed) as caught:
-        stepped(host, monkeypatch, tmp_path / "c", BETA1_KERNEL)
-    assert caught.value.error.code == "device-busy"
-
-
-async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(tmp_path):
-    measured = {"us": 1333.0, "low_us": 1330.0, "high_us": 1340.0, "known": "measured"}
-    counters = {"dma_read_bytes": {"value": 7, "known": "measured", "unit": "B"}}
-    estimate = KernelMeasurement(
-        "kernel", 4, "nki", "trn1", latency=Latency(1000, 800, 1200, Known.ESTIMATED), percent_of_peak=50.0,
-        quantities={"dma_read_bytes": executed(9, "B"), "sbuf_peak": executed(5)},
-    )  # fmt: skip
-
-    class DeviceHost:
-        name, remote = "trn", True
-
-        async def facts(self):
-            return HostFacts("trn", resources={"neuron_devices": 1})
-
-        async def run(self, job):
-            assert [(s.name, s.device) for s in job.steps] == [("profile", False), ("trainium", True)]
-            yield Progress("profile", {"kernels": [to_plain(estimate)]}, final=True)
-            answer = {"timings": {"kernel": measured}, "counters": {"kernel": counters}, "device": "trn1"}
-            yield Progress("trainium", answer, final=True)
-
-    path = tmp_path / "kernel.py"
-    path.write_text(BETA1_KERNEL + PROBLEM.format(answer="x * scale"))
-    request = ProfileRequest(path, path.read_text(), {"nki": "trn1", "triton": "h100"})
-    found = [m async for m in profile(DeviceHost(), request)][-1].kernels[0]
-    assert found.latency == Latency(1333.0, 1330.0, 1340.0, Known.MEASURED)
-    assert found.stage == "timed"
-    assert found.percent_of_peak == pytest.approx(50 * 1000 / 1333)
-    assert found.quantities["dma_read_bytes"].value == 7
-    assert found.quantities["sbuf_peak"].value == 5
-    assert found.quantities["estimated_time"].known is Known.ESTIMATED
+    assert done.stdout == "[array(6.)]\n", done.stderr

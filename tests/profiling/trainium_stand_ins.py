@@ -6,8 +6,14 @@ import json
 import os
 import stat
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
+
+from accelopt_profiling.trainium.beta1 import Beta1Device
+from accelopt_profiling.trainium.current import CurrentDevice
+from accelopt_profiling.trainium.request import DeviceRequest
 
 RECORDED = Path(__file__).parent / "trainium_recorded"
 
@@ -145,3 +151,28 @@ def neuron_host(folder: Path) -> NeuronHost:
         "HOME": os.environ.get("HOME", "/"),
     }
     return NeuronHost(folder, environment)
+
+
+BETA1_KERNEL = "import neuronxcc.nki as nki\n\n@nki.jit\ndef kernel(x, scale):\n    return x * scale\n"
+CURRENT_KERNEL = "import nki\n\n@nki.jit\ndef kernel(x, scale):\n    return x * scale\n"
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def request(host, kernel, **changes):
+    folder = host.folder / "run"
+    folder.mkdir(exist_ok=True)
+    asked = DeviceRequest(host.kernel(kernel), "kernel", [X, 2.0], folder, runs=2, seconds=30)
+    return replace(asked, **changes)
+
+
+def beta1(host, profiler=None, **environment):
+    path = profiler or host.profiler()
+    return Beta1Device(sys.executable, str(path), {**host.environment, **environment}, {"neuronx-cc": "2.21"})
+
+
+def current(host, explorer=True, nrtpy=True, **environment):
+    path = host.explorer() if explorer is True else explorer
+    return CurrentDevice(
+        sys.executable, str(path) if path else None, sys.executable if nrtpy else None,
+        {**host.environment, **environment}, {"nki": "0.7.0"},
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.trainium.execution import Execution, execute, read_answer
+from accelopt_profiling.trainium.execution import Execution, execute, program_file, read_answer, save_array
 from accelopt_profiling.trainium.failure import DeviceFailure
 from accelopt_profiling.trainium.request import DeviceRequest, DeviceRun
 from accelopt_profiling.trainium.samples import Samples, samples_of, steadiest
@@ -118,7 +118,7 @@ class CurrentDevice:
         job_file = request.folder / "nrtpy_job.json"
         job_file.write_text(json.dumps(job), encoding="utf-8")
         environment = {**self.environment, "NEURON_RT_VISIBLE_CORES": str(request.core)}
-        program = Path(__file__).with_name("run_nrtpy.py")
+        program = program_file("run_nrtpy.py", folder)
         said = run_tool(
             [self.nrtpy_python, str(program), str(job_file)],
             seconds=request.seconds, environment=environment, folder=request.folder,
@@ -127,12 +127,12 @@ class CurrentDevice:
         return _samples_in(answer)
 
 
-def _arrays(request: DeviceRequest, execution: Execution, folder: Path) -> dict[str, str]:
-    """The kernel's array arguments by parameter name, as the files they were saved in."""
+def _arrays(request: DeviceRequest, execution: Execution, folder: Path) -> dict[str, dict[str, str]]:
+    """The kernel's array arguments by parameter name, as they were saved."""
     if len(execution.names) < len(request.arguments):
         raise DeviceFailure("tool-failed", "The names of the kernel's parameters could not be found out")
     return {
-        name: str(folder / f"argument_{number}.npy")
+        name: save_array(value, folder / f"argument_{number}.npy")
         for number, (name, value) in enumerate(zip(execution.names, request.arguments, strict=False))
         if isinstance(value, np.ndarray)
     }

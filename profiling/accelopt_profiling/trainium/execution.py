@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,13 +54,11 @@ def execute(
     }
     job_file = folder / "job.json"
     job_file.write_text(json.dumps(job), encoding="utf-8")
-    program = Path(__file__).with_name("run_kernel.py")
-    said = run_tool(
-        [python, str(program), str(job_file)], seconds=request.seconds, environment=environment, folder=folder
-    )
+    command = [python, str(program_file("run_kernel.py", folder)), str(job_file)]
+    said = run_tool(command, seconds=request.seconds, environment=environment, folder=folder)
     answer = read_answer(folder / "answer.json", "run_kernel.py", said)
     try:
-        outputs = [np.load(path, allow_pickle=False) for path in answer["outputs"]]
+        outputs = [load_array(saved) for saved in answer["outputs"]]
         files = [(Path(f["neff"]), Path(f["ntff"]) if f["ntff"] else None) for f in answer["executions"]]
         names = [str(name) for name in answer["names"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -67,17 +66,45 @@ def execute(
     return Execution(outputs, files, names)
 
 
+def program_file(name: str, folder: Path) -> Path:
+    """A program of this package as a file in ``folder``: the package itself may lie in an archive."""
+    path = folder / name
+    path.write_bytes(resources.files(__package__).joinpath(name).read_bytes())
+    return path
+
+
 def save_arguments(request: DeviceRequest, folder: Path) -> list[dict[str, Any]]:
     """The arguments as files and numbers, in order."""
     saved: list[dict[str, Any]] = []
     for number, value in enumerate(request.arguments):
         if isinstance(value, np.ndarray):
-            path = folder / f"argument_{number}.npy"
-            np.save(path, value, allow_pickle=False)
-            saved.append({"array": str(path)})
+            saved.append(save_array(value, folder / f"argument_{number}.npy"))
         else:
             saved.append({"value": value})
     return saved
+
+
+def save_array(value: np.ndarray[Any, Any], path: Path) -> dict[str, str]:
+    """Save an array and say where. NumPy's files do not know the types of ``ml_dtypes``: those are saved as the
+    integers of their size, and named.
+    """
+    extended = value.dtype.kind == "V" and value.dtype.fields is None
+    plain = value.view(f"u{value.dtype.itemsize}") if extended else value
+    np.save(path, plain, allow_pickle=False)
+    return {"array": str(path), **({"dtype": value.dtype.name} if extended else {})}
+
+
+def load_array(saved: Mapping[str, str]) -> np.ndarray[Any, Any]:
+    """What ``save_array`` saved. Raises OSError, ValueError, KeyError: it is not what it says."""
+    array: np.ndarray[Any, Any] = np.load(saved["array"], allow_pickle=False)
+    if "dtype" not in saved:
+        return array
+    import ml_dtypes
+
+    kind = getattr(ml_dtypes, saved["dtype"], None)
+    if kind is None:
+        raise ValueError(f"ml_dtypes has no {saved['dtype']!r}")
+    return array.view(kind)
 
 
 def read_answer(path: Path, program: str, said: str) -> dict[str, Any]:
@@ -95,7 +122,7 @@ def read_answer(path: Path, program: str, said: str) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise DeviceFailure("tool-failed", f"{program} left an answer that is no object")
     if "error" in answer:
-        told = answer["error"]
+        told = answer["error"] if isinstance(answer["error"], dict) else {}
         text = f"{told.get('message', '')}\n{told.get('traceback', '')}"
         whose = "The kernel" if told.get("where") == "kernel" else "The Neuron SDK"
         failure = DeviceFailure(

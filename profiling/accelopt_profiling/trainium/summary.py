@@ -40,11 +40,8 @@ def read_summary(text: str, tool: str) -> Summary:
     """
     if not text.strip():
         raise DeviceFailure("bad-profile", f"{tool} printed an empty profile", "Capture the profile again.")
-    start = next(iter(_starts(text)), None)
     try:
-        if start is None:
-            raise ValueError("it has no JSON object")
-        data, _ = json.JSONDecoder().raw_decode(text, start)
+        data = _object_in(text)
     except (ValueError, RecursionError) as error:
         raise DeviceFailure(
             "bad-profile", f"{tool} printed no valid JSON: {error}", _UPDATE, text[:500]
@@ -63,14 +60,18 @@ def read_summary(text: str, tool: str) -> Summary:
     return Summary(fields, float(seconds))
 
 
-def _starts(text: str) -> list[int]:
-    """Where a JSON object may start: braces at the beginning of a line."""
-    found, at = [], 0
-    for line in text.splitlines(keepends=True):
+def _object_in(text: str) -> Any:
+    """The first JSON object that begins a line. Raises ValueError: there is none; why the last try failed."""
+    reason = ValueError("it has no JSON object")
+    at = 0
+    for line in text.split("\n"):
         if line.lstrip().startswith("{"):
-            found.append(at + len(line) - len(line.lstrip()))
-        at += len(line)
-    return found
+            try:
+                return json.JSONDecoder().raw_decode(text, at + len(line) - len(line.lstrip()))[0]
+            except ValueError as error:
+                reason = error
+        at += len(line) + 1
+    raise reason
 
 
 def _with(data: Any, name: str, depth: int = 3) -> dict[str, Any] | None:
