@@ -6,10 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from toy_search import FUSED, SLOW, TINY, WIDE, WRONG, ToyCost, ToyGate, ToyProposer, play, request
+from toy_search import (
+    FUSED,
+    SLOW,
+    TEXT,
+    TINY,
+    WIDE,
+    WRONG,
+    ToyCost,
+    ToyGate,
+    ToyProposer,
+    measurement,
+    play,
+    request,
+)
 
+from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, SuggestionFound
+from accelopt_agent.node import Node
 from accelopt_agent.request import Budget
+from accelopt_agent.strategies.experience import Experience
+from accelopt_agent.trial import Trial
+from accelopt_profiling.kernels import find_kernels
 
 
 async def tried(patience: int) -> tuple[int, list[Any]]:
@@ -44,3 +62,26 @@ async def test_a_refusal_at_the_end_leads_to_the_next_fastest() -> None:
     assert found
     assert all("wrong" not in s.text for s in found)
     assert any("wrong" in text for text in gate.seen)
+
+
+def test_of_a_rule_that_gained_nothing_in_two_places_little_is_hoped_elsewhere() -> None:
+    experience, root = Experience(), node(100)
+    trials = [trial(root, "rule:balance", f"move line {line}") for line in range(4)]
+    gained = trial(root, "rule:wider", "load rows in full")
+    experience.proposed([*trials, gained])
+    for tried in trials[:2]:
+        experience.tried(tried, node(100))
+    experience.tried(gained, node(93))
+    again = trial(root, "rule:wider", "load rows in full")
+    assert experience.ratio(again) == pytest.approx(0.93)
+    assert experience.ratio(trials[2]) > experience.ratio(again)
+    assert experience.ratio(trials[2]) < 1  # it is tried all the same, later
+
+
+def node(us: int) -> Node:
+    text = TEXT.replace("time_us = 100", f"time_us = {us}")
+    return Node(text, find_kernels(text).kernels[0], measurement(text))
+
+
+def trial(parent: Node, origin: str, summary: str) -> Trial:
+    return Trial(Candidate("kernel", parent.text, origin, summary), parent, f"{origin} {summary}")
