@@ -60,11 +60,13 @@ def workspace_of(settings: Settings, file: Path) -> Path:
     return settings.project_root or file.resolve().parent
 
 
-def team_to_ask(settings: Settings, file: Path) -> tuple[Team | None, str]:
+def team_to_ask(settings: Settings, file: Path, *, in_editor: bool = False) -> tuple[Team | None, str]:
     """The team that may be asked about ``file``, or None and why not ("" where no model is configured)."""
     team = team_of(settings)
     if team is None:
         return None, ""
+    if team.planner.of_editor and not in_editor:
+        return None, f"The model {team.models} is the editor's own: it is asked from the editor only."
     from accelopt_agent.model.consent import Consents
 
     missing = Consents().missing(team.planner, workspace_of(settings, file))

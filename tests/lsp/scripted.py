@@ -2,8 +2,8 @@
 
 ``COST = 900`` in a kernel is its time in microseconds; ``WRONG = 1`` makes its result wrong. At the top level of the
 file ``HOLD = 1`` lets a profile or search stop in the middle until it is cancelled (a search also until it was paused
-and goes on), ``INTERRUPTED = 1`` says that a search was, ``DOWN = 1`` makes the host
-unreachable, ``REFUSE = 1`` the backend refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost.
+and goes on), ``INTERRUPTED = 1`` says that a search was, ``ASK = 1`` asks the editor's model, ``DOWN = 1`` makes the
+host unreachable, ``REFUSE = 1`` the backend refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost.
 What is accepted or rejected is appended to the file that ``SCRIPTED_LOG`` names.
 """
 
@@ -19,6 +19,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
+from accelopt_agent.model.editor_models import Complete, Question, no_models
 from accelopt_agent.suggestion import Speedup, Suggestion
 from accelopt_agent.unfinished import Interrupted
 from accelopt_agent.versions import Versions
@@ -52,6 +53,7 @@ class Scripted:
     def __init__(self) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
+        self.complete: Complete = no_models
         self._suggestions: dict[str, Suggestion] = {}
         self._kept: dict[str, FileMeasurement] = {}
         self._going: dict[str, asyncio.Event] = {}
@@ -98,6 +100,10 @@ class Scripted:
         yield suggestion
         if _says(file.text, "HOLD"):
             await going.wait()
+        if _says(file.text, "ASK"):
+            reply = await self.complete(Question("acme/large", "You plan.", f"The kernel {kernel}", 100))
+            yield Ended(1, f"The model: {reply}")
+            return
         how = "Resumed." if wish.resume else wish.instructions
         yield Ended(2, f"{kernel}: 1 suggestion; 2 candidates tried. {how}".strip())
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from editor import PATIENCE, SCRIPTED
 
-from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, HostDown, Wish
+from accelopt_agent.model.editor_models import Question, Reply
+from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, HostDown, SearchEvent, Wish
 from accelopt_lsp.server.engine import Engine
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.kernels import find_kernels
@@ -97,6 +98,56 @@ async def test_callbacks_reach_the_server(engine: Engine) -> None:
     engine.memory_problem = said.append
     await engine.remembered(file())
     assert said == ["the disk is full"]
+
+
+ASKING = KERNEL + "ASK = 1\n"
+
+
+async def test_the_childs_questions_reach_the_editors_model(engine: Engine) -> None:
+    async def complete(question: Question) -> Reply:
+        return Reply(f"{question.system} {question.user}.", 3, 4)
+
+    events = [event async for event in engine.optimize(file(ASKING), "scale", Wish(job="j"))]
+    assert "unsupported" in events[-1].message  # type: ignore[union-attr]  # nobody lends one yet
+    engine.complete = complete
+    events = [event async for event in engine.optimize(file(ASKING), "scale", Wish(job="j"))]
+    assert isinstance(events[-1], Ended)
+    assert "You plan. The kernel scale." in events[-1].message
+
+
+async def test_a_question_that_fails_is_answered_all_the_same(engine: Engine) -> None:
+    async def broken(question: Question) -> Reply:
+        raise OSError("no wire")
+
+    engine.complete = broken
+    events = [event async for event in engine.optimize(file(ASKING), "scale", Wish(job="j"))]
+    assert "no wire" in events[-1].message  # type: ignore[union-attr]
+
+
+async def test_cancelling_takes_the_question_back(engine: Engine) -> None:
+    asked, taken_back = asyncio.Event(), asyncio.Event()
+
+    async def never(question: Question) -> Reply:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            taken_back.set()
+            raise
+        raise AssertionError
+
+    engine.complete = never
+    async with aclosing(engine.optimize(file(ASKING), "scale", Wish(job="j"))) as events:
+        searching = asyncio.ensure_future(_last(events))
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        searching.cancel()
+        await asyncio.wait([searching])
+    await asyncio.wait_for(taken_back.wait(), PATIENCE)
+
+
+async def _last(events: AsyncGenerator[SearchEvent, None]) -> None:
+    async for _ in events:
+        pass
 
 
 async def test_a_child_that_dies_fails_what_waits_and_is_started_again(engine: Engine) -> None:

@@ -1,5 +1,6 @@
 // The extension's wiring: what it registers, and what happens when trust or settings change.
 import * as vscode from 'vscode';
+import { chooseModel } from './models';
 import { askForModelKey } from './secrets';
 import { Server } from './server';
 import { StatusItem } from './status';
@@ -23,6 +24,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command('accelopt.pause', () => running.execute('pause', {}));
   command('accelopt.resume', () => running.onActiveFile('resume'));
   command('accelopt.showRuns', () => running.onActiveFile('showRuns'));
+  command('accelopt.chooseModel', () => chooseModel());
   command('accelopt.setModelKey', async () => (await askForModelKey(context)) && running.restart());
   command('accelopt.restart', () => running.restart());
   command('accelopt.showOutput', () => output.show());

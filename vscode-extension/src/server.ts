@@ -5,6 +5,7 @@ import {
 } from 'vscode-languageclient/node';
 import { findServer, offerEnvironment } from './environment';
 import { suggestionMiddleware } from './middleware';
+import { complete, lendsModels } from './models';
 import { showPage } from './page';
 import { serverEnvironment } from './secrets';
 import type { StatusItem } from './status';
@@ -76,6 +77,7 @@ export class Server implements vscode.Disposable {
       const client = new LanguageClient('accelopt', 'AccelOpt', executable(found, await serverEnvironment(this.context)), this.options());
       client.onNotification('accelopt/status', (shown) => this.status.show(shown));
       client.onNotification('accelopt/show', showPage);
+      client.onRequest('accelopt/model/complete', complete);
       this.client = client;
       await client.start();
     } catch (error) {
@@ -111,6 +113,7 @@ export class Server implements vscode.Disposable {
         trusted: vscode.workspace.isTrusted,
         status: true,
         pages: true,
+        languageModels: lendsModels(),
         clientCommands: ['accelopt.showSuggestion'],
         settings: vscode.workspace.getConfiguration('accelopt').get('settings', {}),
       },

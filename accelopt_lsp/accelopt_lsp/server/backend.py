@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Protocol, Union
 
+from accelopt_agent.model.editor_models import Complete
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.unfinished import Interrupted
 from accelopt_lsp.settings.load import Settings
@@ -85,6 +86,9 @@ class Backend(Protocol):
 
     #: Called with the reason when the memory cannot be used; once per reason.
     memory_problem: Callable[[str], None]
+
+    #: Asks the editor to ask one of its models.
+    complete: Complete
 
     async def start(self) -> None:
         """Get ready ahead of the first call."""

@@ -14,9 +14,21 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
+from accelopt_agent.model.editor_models import Complete, Reply, no_models
 from accelopt_agent.suggestion import Suggestion
 from accelopt_lsp.server.backend import BackendProblem, FileText, Remembered, SearchEvent, Wish
-from accelopt_lsp.server.exchange import Call, Done, Item, Stop, Told, next_message, packed
+from accelopt_lsp.server.exchange import (
+    Asked,
+    Call,
+    Done,
+    Item,
+    Replied,
+    Stop,
+    Told,
+    Withdrawn,
+    next_message,
+    packed,
+)
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
 
@@ -34,6 +46,8 @@ class Engine:
     def __init__(self, command: Sequence[str] = COMMAND) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
+        self.complete: Complete = no_models
+        self._questions: dict[int, asyncio.Task[None]] = {}
         self._command = command
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -133,6 +147,19 @@ class Engine:
                 self._reading = asyncio.create_task(self._read(self._process))
             return self._process
 
+    async def _ask(self, process: asyncio.subprocess.Process, asked: Asked) -> None:
+        """Have the editor's model asked for the child. The editor may fail in any way: the child gets a reply."""
+        assert process.stdin is not None
+        try:
+            reply = await self.complete(asked.question)
+        except Exception as bug:
+            log.exception("the editor's model could not be asked")
+            reply = Reply(fault="failed", message=str(bug))
+        finally:
+            self._questions.pop(asked.number, None)
+        if not process.stdin.is_closing():
+            process.stdin.write(packed(Replied(asked.number, reply)))
+
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         while (message := await next_message(process.stdout)) is not None:
@@ -140,6 +167,12 @@ class Engine:
                 getattr(self, message.callback)(message.reason)
             elif isinstance(message, (Item, Done)) and (waiting := self._calls.get(message.number)):
                 waiting.put_nowait(message)
+            elif isinstance(message, Asked):
+                self._questions[message.number] = asyncio.create_task(self._ask(process, message))
+            elif isinstance(message, Withdrawn) and message.number in self._questions:
+                self._questions[message.number].cancel()
+        for question in self._questions.values():
+            question.cancel()
         code = await process.wait()
         if self._closed:
             why = BackendProblem("The server is ending.")

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import BinaryIO
 
+from accelopt_agent.model.editor_models import Complete, Question, Reply
 from accelopt_lsp.server.backend import Backend, BackendProblem
-from accelopt_lsp.server.exchange import Call, Done, Item, Message, Stop, Told, next_message, packed
+from accelopt_lsp.server.exchange import (
+    Asked,
+    Call,
+    Done,
+    Item,
+    Message,
+    Replied,
+    Stop,
+    Told,
+    Withdrawn,
+    next_message,
+    packed,
+)
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +49,7 @@ async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None
 
     backend.host_problem = lambda reason: send(Told("host_problem", reason))
     backend.memory_problem = lambda reason: send(Told("memory_problem", reason))
+    backend.complete, replies = _asking(send)
     calls: dict[int, asyncio.Task[None]] = {}
 
     async def answer(call: Call) -> None:
@@ -61,11 +77,33 @@ async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None
             calls[message.number] = asyncio.create_task(answer(message))
         elif isinstance(message, Stop) and message.number in calls:
             calls[message.number].cancel()
+        elif isinstance(message, Replied) and message.number in replies:
+            replies.pop(message.number).set_result(message.reply)
     running = list(calls.values())
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
     await backend.close()
+
+
+def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asyncio.Future[Reply]]]:
+    """What asks the editor's models through the server, and where their replies are waited for."""
+    waiting: dict[int, asyncio.Future[Reply]] = {}
+    numbers = itertools.count()
+
+    async def complete(question: Question) -> Reply:
+        number, reply = next(numbers), asyncio.get_running_loop().create_future()
+        waiting[number] = reply
+        send(Asked(number, question))
+        try:
+            answer: Reply = await reply
+        except asyncio.CancelledError:
+            del waiting[number]
+            send(Withdrawn(number))
+            raise
+        return answer
+
+    return complete, waiting
 
 
 def main() -> None:

@@ -12,6 +12,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Union
 
+from accelopt_agent.model.editor_models import Question, Reply
+
 _LENGTH = struct.Struct(">I")
 
 
@@ -55,7 +57,30 @@ class Told:
     reason: str | None
 
 
-Message = Union[Call, Stop, Item, Done, Told]  # noqa: UP007
+@dataclass(frozen=True)
+class Asked:
+    """The backend asks the editor's model; the reply carries ``number``."""
+
+    number: int
+    question: Question
+
+
+@dataclass(frozen=True)
+class Replied:
+    """What the editor's model said to the question of that number."""
+
+    number: int
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class Withdrawn:
+    """The question of that number needs no reply any more."""
+
+    number: int
+
+
+Message = Union[Call, Stop, Item, Done, Told, Asked, Replied, Withdrawn]  # noqa: UP007
 
 
 def packed(message: Message) -> bytes:

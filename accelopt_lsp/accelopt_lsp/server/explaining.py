@@ -37,6 +37,7 @@ class Explanations:
         server = self._server
         suggestion, uri = await server.decisions.find(args)
         settings = await server.configuration.of(file_path(uri) or suggestion.file)
+        await server.consenting.settle(suggestion.file, settings)
         name = f"{suggestion.kernel}-{suggestion.id}"
         title = f"{suggestion.kernel}: why {speedup(suggestion.speedup)}"
         shows = server.client.has("window", "work_done_progress")

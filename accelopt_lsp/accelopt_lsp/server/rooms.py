@@ -23,6 +23,7 @@ from accelopt_agent.events import (
     SuggestionFound,
 )
 from accelopt_agent.history import interrupted, past_runs
+from accelopt_agent.model.editor_models import Complete, EditorModels, no_models
 from accelopt_agent.pausing import Pause
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestion import Suggestion
@@ -65,6 +66,7 @@ class Rooms:
     def __init__(self) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
+        self.complete: Complete = no_models
         self._memory = MemoryThread()
         self._connecting: set[asyncio.Future[HostFacts]] = set()
         self._hosts: dict[tuple[str, str], Host] = {}
@@ -153,18 +155,21 @@ class Rooms:
             instructions=wish.instructions,
             resume=wish.resume,
         )
-        model, not_asked = await asyncio.to_thread(team_to_ask, settings, Path(file.path))
+        model, not_asked = await asyncio.to_thread(team_to_ask, settings, Path(file.path), in_editor=True)
         if wish.instructions and model is None:
             why = not_asked or "none is configured; set `model.base_url` and `model.model`"
             raise BackendProblem(f"Instructions are for a model, and no model is asked: {why}")
         memory = await self._memory_or_none(settings)
         if wish.resume and model is not None and memory is not None:
             request = replace(request, instructions=await self._wished(file, kernel, request, memory))
+        asked = EditorModels(self.complete)
         told = _Told(kernel, budget.candidates, not_asked)
         try:
             host = self._host(settings)
             await self._connected(host)
-            async with aclosing(optimize(request, host, memory, model=model, pause=pause)) as events:
+            async with aclosing(
+                optimize(request, host, memory, model=model, asked=asked, pause=pause)
+            ) as events:
                 async for event in events:
                     for said in told.of(event):
                         yield said
@@ -207,10 +212,14 @@ class Rooms:
         explaining = await asyncio.to_thread(importlib.import_module, "accelopt_lsp.explaining")
         team, why_not = None, "In a workspace that is not trusted no model is asked."
         if ask_model:
-            team, why_not = await asyncio.to_thread(team_to_ask, settings, Path(suggestion.file))
+            team, why_not = await asyncio.to_thread(
+                team_to_ask, settings, Path(suggestion.file), in_editor=True
+            )
         memory = await self._memory_or_none(settings)
-        model = team.summarizer if team else None
-        async with aclosing(explaining.explanations(suggestion, memory, model, why_not)) as growing:
+        model, asked = team.summarizer if team else None, EditorModels(self.complete)
+        async with aclosing(
+            explaining.explanations(suggestion, memory, model, why_not, asked=asked)
+        ) as growing:
             async for found in growing:
                 yield found.text
 

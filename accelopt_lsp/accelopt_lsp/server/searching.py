@@ -78,6 +78,7 @@ class Searches:
         shows = server.client.has("window", "work_done_progress")
         async with Progress(server, shows, job.title, lambda: server.jobs.cancel(job.id)) as progress:
             file = await server.editing.file(job.uri)
+            await server.consenting.settle(file.path, file.settings)
             try:
                 for name in _kernels(file, job.kernel, line):
                     await self._search(job, file, name, progress, wish)

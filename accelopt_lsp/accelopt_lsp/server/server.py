@@ -19,9 +19,11 @@ from accelopt_lsp.server.board import Board
 from accelopt_lsp.server.candidates import SCHEME
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.configuration import Configuration, editor_settings
+from accelopt_lsp.server.consenting import Consenting
 from accelopt_lsp.server.deciding import Decisions
 from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.editing import Editing
+from accelopt_lsp.server.editor_models import EditorQuestions
 from accelopt_lsp.server.explaining import Explanations
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
 from accelopt_lsp.server.pages import Pages
@@ -67,6 +69,9 @@ class AccelOptServer(LanguageServer):
         self.backend = backend
         backend.host_problem = self.host_problem
         backend.memory_problem = lambda text: self.say(text, types.MessageType.Warning)
+        self.consenting = Consenting(self)
+        self.editor_questions = EditorQuestions(self)
+        backend.complete = self.editor_questions.complete
         self.configuration = Configuration(lambda text: self.say(text, types.MessageType.Warning))
         self.client = Client()
         self.documents = Documents(self)

@@ -249,6 +249,9 @@ async def ask(
         ModelFault: the package is missing, the server does not answer, or the answer is empty, refused, cut off or
             endless.
     """
+    if settings.of_editor:
+        message = f"The model {settings.model} is the editor's, and there is no editor here."
+        raise ModelFault(message, final=True)
     openai, key = _package(), api_key(settings)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
     call = _Call(settings, messages, schema, openai, key)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from accelopt_agent.model.settings import ModelSettings, Share
+from accelopt_agent.model.settings import EDITOR, ModelSettings, Share
 
 _SENT = {
     "file": ["the whole file that holds the kernel"],
@@ -44,6 +44,8 @@ def asked_for(settings: ModelSettings, workspace: Path) -> Agreement:
 
 def address_of(base_url: str) -> str:
     """Scheme, host and port of an API's address, without user, password and path."""
+    if base_url == EDITOR:
+        return "the models of the editor"
     parts = urlsplit(base_url)
     port = f":{parts.port}" if parts.port else ""
     host = parts.hostname or ""

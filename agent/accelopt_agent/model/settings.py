@@ -8,10 +8,14 @@ from typing import Literal
 #: How much of a file a model is shown: all of it, or the kernel alone.
 Share = Literal["file", "kernel"]
 
+#: The address that stands for the models of the editor itself (``editor_models.py``).
+EDITOR = "editor"
+
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """``base_url`` is the address of an OpenAI-compatible API, ``model`` the model's name there.
+    """``base_url`` is the address of an OpenAI-compatible API, ``model`` the model's name there; the address ``EDITOR``
+    stands for the editor's own models, which are named VENDOR/FAMILY.
 
     The key is read from the environment variable ``key_variable`` or, where that is not set, from the system keyring
     (service "accelopt", user ``base_url``); an address without a key is asked without one. Prices are per million
@@ -35,6 +39,11 @@ class ModelSettings:
     longest_seconds: float = 600.0
     patience_seconds: float = 60.0
     share: Share = "file"
+
+    @property
+    def of_editor(self) -> bool:
+        """Whether the model is one of the editor's own."""
+        return self.base_url == EDITOR
 
     def money(self, tokens_in: int, tokens_out: int, tokens_cached: int = 0) -> float | None:
         """The price of one call, of whose ``tokens_in`` the server had ``tokens_cached``; None without prices."""

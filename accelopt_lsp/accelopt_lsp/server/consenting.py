@@ -1,0 +1,76 @@
+"""Ask the person, once per workspace and address, whether a configured model may be sent their kernels."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from accelopt_lsp.settings.load import Settings
+
+if TYPE_CHECKING:
+    from accelopt_agent.model.consent import Agreement
+    from accelopt_lsp.server.server import AccelOptServer
+
+log = logging.getLogger(__name__)
+
+AGREE, NOT_NOW = "Send it from now on", "Not now"
+
+#: How long a search waits for the answer, in seconds; then it begins without the model.
+PATIENCE = 120.0
+
+
+class Consenting:
+    def __init__(self, server: AccelOptServer) -> None:
+        self._server = server
+        self._declined: set[Agreement] = set()
+
+    async def settle(self, path: str, settings: Settings) -> None:
+        """Ask, where a model is configured that nobody agreed to yet and the person was not asked in this session."""
+        server = self._server
+        if (
+            not settings.model.configured
+            or not server.client.trusted
+            or not server.client.has("window", "show_message")
+        ):
+            return
+        wanted, question = await asyncio.to_thread(_wanted, path, settings)
+        if wanted is None or wanted in self._declined:
+            return
+        self._declined.add(wanted)  # no second question while this one is open
+        items = [types.MessageActionItem(AGREE), types.MessageActionItem(NOT_NOW)]
+        params = types.ShowMessageRequestParams(types.MessageType.Info, question, items)
+        asking = server.window_show_message_request_async(params)
+        try:
+            answer = await asyncio.wait_for(asyncio.shield(asking), PATIENCE)
+        except asyncio.TimeoutError:
+            return
+        if answer is not None and answer.title == AGREE:
+            self._declined.discard(wanted)
+            try:
+                await asyncio.to_thread(_agree, wanted)
+            except OSError as error:
+                server.say(f"Your agreement cannot be kept: {error}.", types.MessageType.Warning)
+
+
+def _wanted(path: str, settings: Settings) -> tuple[Agreement | None, str]:
+    """The agreement that is missing, and the question to the person."""
+    from accelopt_agent.model.consent import Consents, asked_for, what_is_sent
+    from accelopt_lsp.asking import team_of, workspace_of
+
+    team, workspace = team_of(settings), workspace_of(settings, Path(path))
+    if team is None or Consents().missing(team.planner, workspace) is None:
+        return None, ""
+    wanted = asked_for(team.planner, workspace)
+    where = "of this editor" if team.planner.of_editor else f"at {wanted.address}"
+    sent = "; ".join(what_is_sent(team.planner.share))
+    return wanted, f"May kernels below {wanted.workspace} be sent to {team.models} {where}? Sent are: {sent}."
+
+
+def _agree(wanted: Agreement) -> None:
+    from accelopt_agent.model.consent import Consents
+
+    Consents().give(wanted)

@@ -1,0 +1,114 @@
+"""The models of the editor itself: asked through it, with its own consent and its own account."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from accelopt_agent.model.answer import Answer
+from accelopt_agent.model.client import ModelFault, Schema, ask
+from accelopt_agent.model.keys import without_key
+from accelopt_agent.model.repetition import repeats_itself
+from accelopt_agent.model.settings import EDITOR, ModelSettings
+
+#: An answer may have so many characters per token that was asked for.
+_CHARACTERS_PER_TOKEN = 12
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the editor is asked to ask ``model``, named VENDOR/FAMILY or by the editor's id of it."""
+
+    model: str
+    system: str
+    user: str
+    answer_tokens: int
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of it: ``text``, with its tokens as the editor counted them (None where it cannot), or a ``fault``,
+    one of ``FAULTS``, with the editor's ``message``."""
+
+    text: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    fault: str = ""
+    message: str = ""
+
+
+Complete = Callable[[Question], Awaitable[Reply]]
+
+#: What may go wrong in an editor: what is said of the model, and whether asking again in this run is of no use.
+FAULTS: dict[str, tuple[str, bool]] = {
+    "unsupported": ("is not asked: this editor lends no models", True),
+    "not-asked-for": ("is not asked: nobody chose to optimize or to explain", True),
+    "no-model": ("is not there", True),
+    "no-permission": ("is not asked: the editor was not allowed to lend it", True),
+    "blocked": ("refuses to answer, or its quota is used up", True),
+    "cancelled": ("is not asked any more: the question was cancelled in the editor", True),
+    "failed": ("failed", False),
+}
+
+
+async def no_models(question: Question) -> Reply:
+    """The reply where nobody lends models."""
+    return Reply(fault="unsupported")
+
+
+class EditorModels:
+    """A ``client.Ask`` that asks the editor where the settings say so, and over HTTP where they name an address."""
+
+    def __init__(self, complete: Complete) -> None:
+        self._complete = complete
+
+    async def __call__(
+        self,
+        settings: ModelSettings,
+        system: str,
+        user: str,
+        *,
+        backoff_seconds: float = 1.0,
+        schema: Schema | None = None,
+    ) -> Answer:
+        """As ``client.ask``. An editor's model is asked once: the editor itself tries again where that helps.
+
+        Raises:
+            ModelFault: there is no usable answer.
+        """
+        if settings.base_url != EDITOR:
+            return await ask(settings, system, user, backoff_seconds=backoff_seconds, schema=schema)
+        where = f"The editor's model {settings.model}"
+        question = Question(settings.model, system, user, settings.answer_tokens)
+        try:
+            reply = await asyncio.wait_for(self._complete(question), settings.longest_seconds)
+        except asyncio.TimeoutError:
+            message = f"{where} was not done after {settings.longest_seconds:g} s."
+            raise ModelFault(message, final=True) from None
+        counted = reply.tokens_in is not None and reply.tokens_out is not None
+        asked = bool(reply.text) or not reply.fault
+        tokens_in = reply.tokens_in if reply.tokens_in is not None else -(-len(system + user) // 4) * asked
+        tokens_out = reply.tokens_out if reply.tokens_out is not None else -(-len(reply.text) // 4)
+        fault, final = _fault(reply, settings.answer_tokens)
+        if fault:
+            raise ModelFault(
+                f"{where} {fault}", final=final, tokens_in=tokens_in, tokens_out=tokens_out,
+                estimated=not counted and asked,
+            )  # fmt: skip
+        return Answer(reply.text, tokens_in, tokens_out, estimated=not counted)
+
+
+def _fault(reply: Reply, answer_tokens: int) -> tuple[str, bool]:
+    """What is wrong with a reply, and whether asking again is of no use; "" if nothing is."""
+    if reply.fault:
+        what, final = FAULTS.get(reply.fault, FAULTS["failed"])
+        said = without_key(reply.message, None)
+        return f"{what}: {said}" if said else f"{what}.", final
+    if not reply.text.strip():
+        return "gave an empty answer.", False
+    if len(reply.text) > answer_tokens * _CHARACTERS_PER_TOKEN:
+        return "writes far more than it was asked for and was stopped.", False
+    if repeats_itself(reply.text):
+        return "repeats itself without end.", False
+    return "", False
