@@ -26,6 +26,7 @@ _JIT: dict[str, Dialect] = {
     "nki.benchmark": "nki",
     "nki.profile": "nki",
 }
+_JIT_NAMES = frozenset(dotted.rpartition(".")[2] for dotted in _JIT)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def content_hash(node: ast.AST) -> str:
 
 def may_hold_kernels(text: str) -> bool:
     """A cheap test that skips parsing files that cannot hold a kernel."""
-    return ("jit" in text and ("triton" in text or "nki" in text)) or "nki." in text
+    return ("triton" in text or "nki" in text) and any(name in text for name in _JIT_NAMES)
 
 
 def find_kernels(text: str) -> Discovery:
@@ -172,13 +173,10 @@ def _collect(
 
 
 def _called_inside(kernels: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[str]:
-    """Names called from inside kernels: those kernels are device functions, launched by no host code."""
-    return {
-        call.func.id
-        for kernel in kernels
-        for call in ast.walk(kernel)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-    }
+    """Names called or handed on inside kernels: those kernels are device functions, launched by no host code."""
+    calls = (n for kernel in kernels for n in ast.walk(kernel) if isinstance(n, ast.Call))
+    named = (part for c in calls for part in (c.func, *c.args, *(k.value for k in c.keywords)))
+    return {part.id for part in named if isinstance(part, ast.Name)}
 
 
 def _rest_hash(tree: ast.Module, kernels: set[int]) -> str:

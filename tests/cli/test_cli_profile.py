@@ -17,6 +17,7 @@ from accelopt_profiling.measurement import Correctness, KernelMeasurement, Laten
 from accelopt_profiling.quantity import Known, compiled
 from accelopt_profiling.receipt import Receipt
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KERNEL = [
     "name", "line", "dialect", "target", "host", "correctness", "latency", "percent_of_peak", "bound", "quantities",
     "lines", "findings", "receipt",
@@ -54,6 +55,21 @@ def test_a_wrong_kernel_is_exit_code_1(accelopt: Command, home: Path) -> None:
     ended = accelopt("profile", "silu.py", "--json")
     assert ended.code == 1
     assert ended.object["kernels"][0]["correctness"]["status"] == "failed"
+
+
+@pytest.mark.triton
+def test_a_kernel_that_was_never_compiled_has_compiled_facts(
+    accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No cache helps here: the home is empty, and the step has a cache of its own."""
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("triton_add.py", "triton_add_problem.py"):
+        (home / name).write_text((EXAMPLES / name).read_text())
+    ended = accelopt("profile", "triton_add.py", "--json")
+    assert ended.code == 0, ended.out
+    (kernel,) = ended.object["kernels"]
+    assert kernel["quantities"]["registers"]["known"] == "compiled"
+    assert kernel["quantities"]["registers"]["value"] > 0
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,18 @@ def test_only_what_the_sample_wrote_is_known():
     assert torch.equal(known, both)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2])
+def test_what_the_sample_did_not_write_is_not_a_number_in_every_width(dtype):
+    with emulated("h100", sample=4) as session:
+        x = torch.ones(100_000, device="cuda")
+        out = torch.empty(100_000, device="cuda", dtype=dtype)
+        kernels.convert[(391,)](x, out, 100_000, B=256)
+        session.coverage.poison([out])
+        known = session.coverage.known(out)
+    assert (out[known].float() == 1).all()
+    assert out[~known].float().isnan().all()
+
+
 def test_a_partly_known_input_makes_the_result_unknown():
     with emulated("h100", sample=4) as session:
         _, _, out = launch_add(100_000)

@@ -98,11 +98,13 @@ class TritonKernel:
 
     @cached_property
     def configs(self) -> list[cst.Call]:
-        """The ``triton.Config(...)`` entries written out in the kernel's autotune decorator."""
+        """The ``triton.Config(...)`` entries written out in lists of the kernel's autotune decorator: beside one of a
+        comprehension no other can stand."""
         autotune = self.decorator("triton.autotune")
         if autotune is None:
             return []
-        return [c for c in self.source.walk(autotune, cst.Call) if self.names.path(c.func) == "triton.Config"]
+        listed = (e.value for e in self.source.walk(autotune, cst.Element) if isinstance(e.value, cst.Call))
+        return [call for call in listed if self.names.path(call.func) == "triton.Config"]
 
     @property
     def is_autotuned(self) -> bool:

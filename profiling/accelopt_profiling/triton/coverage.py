@@ -120,8 +120,11 @@ class Coverage:
             if knowledge is None or knowledge.known.all() or not tensor.is_floating_point():
                 continue
             if knowledge.itemsize == tensor.element_size():
-                flat = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
-                flat.masked_fill_(torch.from_numpy(~knowledge.known[: flat.numel()]), float("nan"))
+                flat, nan = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage()), float("nan")
+                if flat.element_size() == 1:  # torch fills no fp8 tensors
+                    nan = torch.tensor([nan]).to(tensor.dtype).view(torch.uint8).item()
+                    flat = flat.view(torch.uint8)
+                flat.masked_fill_(torch.from_numpy(~knowledge.known[: flat.numel()]), nan)
 
     def known(self, tensor: Any) -> Any:
         """A bool tensor of the shape of ``tensor``: which elements are known; None when nothing is unknown.
