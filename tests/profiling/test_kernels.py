@@ -1,4 +1,4 @@
-"""Kernels are found by syntax alone: how they are spelled, where they stand, and what tells one version from another."""
+"""Kernels are found by syntax alone: how they are spelled, where they stand, what tells versions apart."""
 
 from __future__ import annotations
 

@@ -91,10 +91,11 @@ def proposals(
                 if candidate.text not in seen:
                     seen.add(candidate.text)
                     yield candidate
-        except Exception:
+        except Exception as error:
             if strict:
                 raise
-            logger.exception("rule %s failed on kernel %s", rule.name, kernel.name)
+            detail = logger.isEnabledFor(logging.DEBUG)
+            logger.error("rule %s failed on kernel %s: %s", rule.name, kernel.name, error, exc_info=detail)
 
 
 def apply(
