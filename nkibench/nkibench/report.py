@@ -65,29 +65,33 @@ def report_object(results: Sequence[TaskResult], target: str) -> dict[str, Any]:
 
 
 def table(results: Sequence[TaskResult], target: str) -> str:
-    """The results as a Markdown table."""
-    lines = [
-        f"# NKIBench on {target}",
-        "",
-        headline(summarise(results)),
-        "",
-        "| task | result | error | baseline ms | of peak | best ms | of peak | bound |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    """The results as a Markdown table; what a search came to only where there was one."""
+    searched = any(r.best is not None for r in results)
+    names = ["task", "result", "error", "ms", "of peak", "bound", *(_SEARCHED if searched else ())]
+    lines = [f"# NKIBench on {target}", "", headline(summarise(results)), ""]
+    lines += [_row(names), _row(["---"] * len(names))]
     for r in results:
         status = r.status if r.status == "passed" else f"{r.status}: {r.detail}"
-        cells = (
-            r.task,
-            status.replace("|", "\\|").replace("\n", " "),
-            "" if r.error is None else f"{r.error:.1e}",
-            milliseconds(r.latency.us),
-            of_peak(r.percent),
-            milliseconds(r.best.latency.us) if r.best else "",
-            of_peak(r.best_percent) if r.best else "",
-            r.bound or "",
-        )
-        lines.append("| " + " | ".join(cells) + " |")
+        error = "" if r.error is None else f"{r.error:.1e}"
+        cells = [r.task, status, error, milliseconds(r.latency.us), of_peak(r.percent), r.bound or ""]
+        lines.append(_row([*cells, *(_found(r) if searched else ())]))
     return "\n".join(lines) + "\n"
+
+
+_SEARCHED = ("best ms", "of peak", "candidates", "gate accepted", "steps")
+
+
+def _found(result: TaskResult) -> tuple[str, ...]:
+    best = result.best
+    if best is None:
+        return ("",) * len(_SEARCHED)
+    steps = ", ".join(step.removeprefix("rule:") for step in best.steps)
+    judged = f"{best.accepted} of {best.judged}"
+    return milliseconds(best.latency.us), of_peak(result.best_percent), str(best.tried), judged, steps
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 def _profile(result: TaskResult) -> dict[str, Any]:

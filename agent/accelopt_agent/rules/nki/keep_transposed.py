@@ -86,7 +86,7 @@ def _computed(kernel: NkiKernel, product: Instruction, where: Statement) -> Rewr
         outer, over = where.loops[position], inside
     made = tile(kernel, x)
     if made is not None:
-        made = Tile(made.rows, made.columns, f"{name.value}.dtype")
+        made = Tile(made.rows, made.columns, made.dtype or f"{name.value}.dtype")
     kept, words = _turned(kernel, f"{name.value}_transposed", made, over), _words(kernel)
     if outer is None or kept is None or words is None:
         return None
