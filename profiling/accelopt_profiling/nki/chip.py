@@ -45,7 +45,7 @@ class Chip(ABC):
         self.findings: list[Finding] = []
         self._reported: set[tuple[str, int]] = set()
         self._places = 0
-        self._fitting: set[Any] = set()  # shapes, item sizes and memories that were checked
+        self.checked: set[Any] = set()  # what was found to be allowed: kernels repeat themselves
         self.program: tuple[int, ...] = (0,)
         self.grid: tuple[int, ...] = (1,)
         self._shared: list[Tile] = []
@@ -126,9 +126,9 @@ class Chip(ABC):
         """
         shape = tuple(shape)
         item = dtype.itemsize
-        if memory is not Memory.HBM and (shape, item, memory) not in self._fitting:
+        if memory is not Memory.HBM and (shape, item, memory) not in self.checked:
             rules.check_block(self, shape, item, memory)
-            self._fitting.add((shape, item, memory))
+            self.checked.add((shape, item, memory))
         place = self._place(memory, shape, item, name, line or self.line(), False)
         block = Block(place, dtype, None, full or fill is not None)
         tile = self.tensor(self, block, 0, block.dims)

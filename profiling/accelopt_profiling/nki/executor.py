@@ -30,20 +30,24 @@ class Executor(Chip, ABC):
         """What an instruction reads; None in trace mode. Unwritten memory is told and reads as NaN."""
         if box is not None and tile.positions is None:
             tile = tile.within(narrow(box, tile.shape))
+        self.known(tile)
+        return View.of(tile) if self.full else None
+
+    def known(self, tile: Tile) -> None:
+        """Tell, once for a block, if not all of a tile that is read was written."""
         coverage = tile.block.coverage
         if not coverage.full:
-            known = (
+            written = (
                 coverage.holds(tile.box())
                 if tile.positions is None
                 else coverage.holds_positions(tile.positions)
             )
-            if not known:
+            if not written:
                 message = f"{_describe(tile)} is read here before all of it was written."
                 self.tell("uninitialised-read", message)
                 if self.full:
                     self._poison(tile.block)
                 coverage.full = True  # told once; the poison is in place
-        return View.of(tile) if self.full else None
 
     def later(self, function: Callable[..., Any], *operands: Any) -> Step | None:
         """A computation on what ``operands`` (tiles, or plain values) hold now; None in trace mode."""

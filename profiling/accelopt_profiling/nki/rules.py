@@ -73,6 +73,9 @@ def check_matmul(machine: Chip, stationary: Tile, moving: Tile) -> None:
     Raises:
         KernelFault: TensorE has no such product.
     """
+    key = (stationary.shape, moving.shape, stationary.block.place.memory, moving.block.place.memory)
+    if key in machine.checked:
+        return
     limits = machine.limits
     (k, m), (other, n) = _matrix(stationary), _matrix(moving)
     if k != other:
@@ -90,6 +93,7 @@ def check_matmul(machine: Chip, stationary: Tile, moving: Tile) -> None:
     for operand, what in ((stationary, "stationary"), (moving, "moving")):
         if operand.block.place.memory is Memory.PSUM:
             machine.fault("unsupported", f"nc_matmul's {what} operand lies in PSUM; copy it to SBUF first.")
+    machine.checked.add(key)
 
 
 def check_bank(machine: Chip, target: Tile) -> None:

@@ -3,62 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1 import isa
+from accelopt_profiling.nki import language
+from accelopt_profiling.nki.beta1 import elementwise, matrix
 from accelopt_profiling.nki.block_array import BlockArray
-from accelopt_profiling.nki.buffer import BUFFERS, HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM, Buffer
-from accelopt_profiling.nki.dtypes import NAMES, MissingType, as_dtype, named
+from accelopt_profiling.nki.buffer import BUFFERS, PSUM, SBUF, SHARED_HBM, Buffer
 from accelopt_profiling.nki.index import Affine, arange
 from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.language import data_type, data_type_or_none
 from accelopt_profiling.nki.machine import Pending, current
 from accelopt_profiling.nki.movement import same
-from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, VECTOR_UNARY, operation_name
+from accelopt_profiling.nki.operations import BINARY, operation_name
 from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.tokens import Binary, Operation, Reduction, Unary, binary, reduce
+from accelopt_profiling.nki.tokens import binary, reduce
 
 
 class ParDim(int):
     """The size of the partition dimension; dimensions before it are block dimensions."""
-
-
-class TileSize:
-    """``nl.tile_size``: what the target's engines take at once."""
-
-    @property
-    def pmax(self) -> int:
-        return current().limits.partitions
-
-    @property
-    def gemm_stationary_fmax(self) -> int:
-        return current().limits.stationary_columns
-
-    @property
-    def gemm_moving_fmax(self) -> int:
-        return current().limits.moving_columns
-
-    @property
-    def psum_fmax(self) -> int:
-        return current().limits.psum_bank_bytes // 4
-
-    @property
-    def total_available_sbuf_size(self) -> int:
-        return current().limits.sbuf_bytes
-
-    bn_stats_fmax = 512
-    psum_min_align = 4
-    sbuf_min_align = 1
-
-
-def _dtype(value: Any) -> np.dtype[Any]:
-    try:
-        return as_dtype(value)
-    except (MissingType, TypeError) as error:
-        current().fault("unsupported", str(error))
 
 
 def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
@@ -69,7 +34,7 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
         place = SBUF
     if not isinstance(place, Buffer):
         machine.fault("unsupported", f"The buffer {buffer!r} is not nl.sbuf, nl.psum or an HBM buffer.")
-    kind = _dtype(dtype)
+    kind = data_type(dtype)
     plain = tuple(int(n) for n in sizes)
     if place.memory is Memory.HBM:
         if place.shared and fill is None:
@@ -116,8 +81,7 @@ def _buffer_of(a: Any) -> Buffer:
 
 def shared_constant(constant: Any, dtype: Any = None, **unused: Any) -> Tile:
     """A constant tensor in HBM."""
-    array = np.asarray(constant)
-    return current().argument(array if dtype is None else array.astype(_dtype(dtype)))
+    return language.constant(constant, dtype)
 
 
 # Indices and loops
@@ -155,18 +119,12 @@ class MGrid:
         return _Grid(indices)
 
 
-@lru_cache(maxsize=1024, typed=True)
 def nl_arange(*bounds: int) -> Affine:
     """The positions 0..n-1, or start..stop-1."""
+    if len(bounds) == 1 and type(bounds[0]) is int:
+        return arange(0, bounds[0])
     numbers = [as_int(b) for b in bounds]
-    if len(numbers) == 1:
-        return arange(0, numbers[0])
-    return arange(*numbers)
-
-
-def ds(start: Any, size: int) -> Any:
-    """A slice of ``size`` elements from ``start``."""
-    return slice(start, start + size)
+    return arange(0, numbers[0]) if len(numbers) == 1 else arange(*numbers)
 
 
 def affine_range(*bounds: Any, **unused: Any) -> range:
@@ -179,7 +137,7 @@ def affine_range(*bounds: Any, **unused: Any) -> range:
 
 def load(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
     """Bring a tile from HBM to SBUF."""
-    return current().load(src, None if dtype is None else _dtype(dtype), mask)
+    return current().load(src, data_type_or_none(dtype), mask)
 
 
 def store(dst: Any, value: Any, *, mask: Any = None, **unused: Any) -> None:
@@ -198,26 +156,16 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused:
         machine.fault(
             "unsupported", "nl.load_transpose2d with a mask or an index out of range is not emulated."
         )
-    return machine.load(swapped, None if dtype is None else _dtype(dtype), None)
+    return machine.load(swapped, data_type_or_none(dtype), None)
 
 
 def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
     """Copy a tile on the chip; the compiler runs it on ScalarE."""
-    return current().run(
-        "tensor_copy", (SCALAR, VECTOR), [src], same, None if dtype is None else _dtype(dtype), mask
-    )
+    return current().run("tensor_copy", (SCALAR, VECTOR), [src], same, data_type_or_none(dtype), mask)
 
 
 def broadcast_to(src: Any, *, shape: Any, **unused: Any) -> Tile:
     return current().broadcast(src, shape)
-
-
-def expand_dims(data: Any, axis: int) -> Tile:
-    """Add a dimension of size 1."""
-    machine = current()
-    key: list[Any] = [slice(None)] * len(data.shape)
-    key.insert(axis if axis >= 0 else len(key) + 1 + axis, None)
-    return machine.select(data, tuple(key))
 
 
 def loop_reduce(
@@ -239,29 +187,19 @@ def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unu
     machine = current()
     left = machine.operand(x)
     if not transpose_x:
-        turned = isa.nc_transpose(left)
+        turned = matrix.nc_transpose(left)
         left = machine.run("tensor_copy", (SCALAR, VECTOR), [turned], same, left.dtype)
-    return isa.nc_matmul(left, y, mask=mask)
+    return matrix.nc_matmul(left, y, mask=mask)
 
 
 def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
     """Swap the two dimensions of a tile through TensorE; the result lies in PSUM."""
-    return isa.nc_transpose(x, dtype=dtype, mask=mask)
-
-
-def _choose(condition: Any, x: Any, y: Any) -> Any:
-    return np.where(condition != 0, x, y)
+    return matrix.nc_transpose(x, dtype=dtype, mask=mask)
 
 
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
     """``x`` where ``condition`` is not zero, else ``y``."""
-    machine = current()
-    kind = None if dtype is None else _dtype(dtype)
-    operands = [condition, x, y]
-    first = next((o for o in (x, y) if isinstance(o, Tile)), None)
-    if kind is None and first is not None:
-        kind = first.dtype
-    return machine.run("select", (VECTOR,), operands, _choose, kind, mask)
+    return language.chosen(condition, x, y, data_type_or_none(dtype), mask)
 
 
 def _mean(
@@ -277,9 +215,9 @@ def softmax(x: Any, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **un
     """Softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
     machine = current()
     peak = reduce(machine, "max", x, axis, None, mask, True, negate=True)
-    powers = isa.activation("exp", x, bias=peak)
+    powers = elementwise.activation("exp", x, bias=peak)
     total = reduce(machine, "add", powers, axis, None, None, True)
-    result = binary(machine, "multiply", powers, isa.reciprocal(total), dtype)
+    result = binary(machine, "multiply", powers, elementwise.reciprocal(total), dtype)
     assert isinstance(result, Tile)
     return result
 
@@ -287,28 +225,15 @@ def softmax(x: Any, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **un
 def var(x: Any, axis: Any = None, **unused: Any) -> Any:
     """Variance along free dimensions."""
     centred = binary(current(), "subtract", x, _mean(x, axis, keepdims=True))
-    return _mean(isa.activation("square", centred), axis)
+    return _mean(elementwise.activation("square", centred), axis)
 
 
 def static_cast(value: Any, dtype: Any) -> Tile:
-    return current().run("tensor_copy", (VECTOR, SCALAR), [value], same, _dtype(dtype))
-
-
-def program_id(axis: int = 0) -> int:
-    return current().program[axis]
-
-
-def num_programs(axes: Any = 0) -> Any:
-    grid = current().grid
-    return tuple(grid[a] for a in axes) if isinstance(axes, (tuple, list)) else grid[axes]
+    return current().run("tensor_copy", (VECTOR, SCALAR), [value], same, data_type(dtype))
 
 
 def program_ndim() -> int:
     return len(current().grid)
-
-
-def device_print(prefix: Any = "", x: Any = None, **unused: Any) -> None:
-    """Nothing: there is no device to print from."""
 
 
 def _operator(name: str, *operands: Any) -> Tile:
@@ -323,35 +248,16 @@ def _operator(name: str, *operands: Any) -> Tile:
     return result
 
 
-class _Fp32:
-    min = float(np.finfo(np.float32).min)
-    max = float(np.finfo(np.float32).max)
-
-
 def names() -> dict[str, Any]:
     """The module's content."""
-    table: dict[str, Any] = {name: Unary(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"}
+    table = language.names()
     table.update(
-        {name: Binary(name) for name in BINARY if name not in ("max", "min", "rsqrt", "abs", "abs_max")}
-    )
-    table.update(
-        sum=Reduction("sum", "add"), prod=Reduction("prod", "multiply"), max=Reduction("max", "max"),
-        min=Reduction("min", "min"), all=Reduction("all", "logical_and"), mean=_mean, var=var,
-        bitwise_invert=table["invert"], abs_max=Operation("abs_max"),
-    )  # fmt: skip
-    for name in NAMES:
-        try:
-            table[name] = named(name)
-        except MissingType:
-            table[name] = name
-    table.update(
-        sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, par_dim=ParDim,
-        tile_size=TileSize(), mgrid=MGrid(), arange=nl_arange, ds=ds, ndarray=ndarray, zeros=zeros, ones=ones,
-        full=full, zeros_like=zeros_like, empty_like=empty_like, shared_constant=shared_constant,
-        affine_range=affine_range, sequential_range=affine_range, static_range=affine_range, load=load, store=store,
-        load_transpose2d=load_transpose2d, copy=copy, broadcast_to=broadcast_to, expand_dims=expand_dims,
-        loop_reduce=loop_reduce, matmul=matmul, transpose=transpose, where=where, softmax=softmax,
-        static_cast=static_cast, program_id=program_id, num_programs=num_programs, program_ndim=program_ndim,
-        device_print=device_print, fp32=_Fp32, tensor=Tile,
+        mean=_mean, var=var, bitwise_invert=table["invert"], par_dim=ParDim, tile_size=language.TileSize(),
+        mgrid=MGrid(), arange=nl_arange, ndarray=ndarray, zeros=zeros, ones=ones, full=full, zeros_like=zeros_like,
+        empty_like=empty_like, shared_constant=shared_constant, affine_range=affine_range,
+        sequential_range=affine_range, static_range=affine_range, load=load, store=store,
+        load_transpose2d=load_transpose2d, copy=copy, broadcast_to=broadcast_to, loop_reduce=loop_reduce,
+        matmul=matmul, transpose=transpose, where=where, softmax=softmax, static_cast=static_cast,
+        program_ndim=program_ndim, tensor=Tile,
     )  # fmt: skip
     return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accelopt_profiling.nki.current import compute, moves, registers, search
+from accelopt_profiling.nki.current import choosing, elementwise, matrix, moves, reductions, registers, search
 from accelopt_profiling.nki.current.enums import (
     DgeMode,
     DmaEngine,
@@ -19,10 +19,12 @@ from accelopt_profiling.nki.machine import current
 FUNCTIONS = (
     moves.dma_copy, moves.dma_compute, moves.dma_transpose, moves.tensor_copy, moves.tensor_copy_predicated,
     moves.nc_stream_shuffle, moves.iota, moves.affine_select, moves.nc_n_gather,
-    compute.nc_matmul, compute.nc_transpose, compute.activation, compute.activation_reduce, compute.exponential,
-    compute.tensor_tensor, compute.tensor_scalar, compute.tensor_scalar_reduce, compute.scalar_tensor_tensor,
-    compute.tensor_reduce, compute.tensor_partition_reduce, compute.reciprocal, compute.tensor_tensor_scan,
-    compute.bn_stats, compute.bn_aggr, compute.select_reduce, compute.range_select, compute.memset,
+    matrix.nc_matmul, matrix.nc_transpose,
+    elementwise.activation, elementwise.activation_reduce, elementwise.exponential, elementwise.tensor_tensor,
+    elementwise.tensor_scalar, elementwise.tensor_scalar_reduce, elementwise.scalar_tensor_tensor,
+    elementwise.reciprocal, elementwise.memset,
+    reductions.tensor_reduce, reductions.tensor_partition_reduce, reductions.tensor_tensor_scan, reductions.bn_stats,
+    reductions.bn_aggr, choosing.select_reduce, choosing.range_select,
     search.max8, search.nc_find_index8, search.nc_match_replace8,
     registers.register_alloc, registers.register_move, registers.register_load, registers.register_store,
 )  # fmt: skip

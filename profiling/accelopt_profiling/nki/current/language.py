@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.buffer import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM, Buffer
-from accelopt_profiling.nki.current import compute, registers
+from accelopt_profiling.nki import language
+from accelopt_profiling.nki.buffer import SBUF, Buffer
+from accelopt_profiling.nki.current import matrix, registers
 from accelopt_profiling.nki.current.enums import Engine
 from accelopt_profiling.nki.current.tensor import NkiTensor
 from accelopt_profiling.nki.current.versions import change
-from accelopt_profiling.nki.dtypes import NAMES, MissingType, as_dtype, named
 from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.language import data_type, data_type_or_none
 from accelopt_profiling.nki.machine import Machine, current
 from accelopt_profiling.nki.movement import same
-from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, VECTOR_UNARY
 from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.tokens import Binary, Operation, Reduction, Unary, binary, reduce
+from accelopt_profiling.nki.tokens import Operation, binary, reduce
 
 
 class NKIObject:
@@ -30,26 +30,12 @@ class NKIObject:
         self.__dict__.update(kwargs)
 
 
-class TileSize:
-    """``nl.tile_size``: what the target's engines and memories take at once."""
-
-    @property
-    def pmax(self) -> int:
-        return current().limits.partitions
-
-    @property
-    def gemm_stationary_fmax(self) -> int:
-        return current().limits.stationary_columns
-
-    @property
-    def gemm_moving_fmax(self) -> int:
-        return current().limits.moving_columns
+class TileSize(language.TileSize):
+    """``nl.tile_size``, with what the current dialect adds."""
 
     @property
     def psum_bank_fmax(self) -> int:
         return current().limits.psum_bank_bytes // 4
-
-    psum_fmax = psum_bank_fmax
 
     @property
     def psum_bank_fmax_bytes(self) -> int:
@@ -71,18 +57,6 @@ class TileSize:
     def sbuf_size_bytes(self) -> int:
         return current().limits.sbuf_bytes * current().limits.partitions
 
-    total_available_sbuf_size = sbuf_fmax_bytes
-    bn_stats_fmax = 512
-    psum_min_align = 4
-    sbuf_min_align = 1
-
-
-def _dtype(value: Any) -> np.dtype[Any]:
-    try:
-        return as_dtype(value)
-    except (MissingType, TypeError) as error:
-        return current().fault("unsupported", str(error))
-
 
 def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
     machine = current()
@@ -99,7 +73,7 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
         machine.fault("unsupported", f"The shape {shape} is not made of whole numbers.")
     if any(n < 1 for n in sizes):
         machine.fault("out-of-bounds", f"The shape {sizes} has no elements.")
-    kind = _dtype(dtype)
+    kind = data_type(dtype)
     if place.memory is Memory.HBM and place.shared and fill is None:
         return machine.shared(sizes, kind, name)
     return machine.allocate(sizes, kind, place.memory, name, fill)
@@ -134,18 +108,12 @@ def empty_like(x: Tile, dtype: Any = None, buffer: Any = None, name: str = "") -
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tile:
     """A constant tensor in HBM."""
-    array = np.asarray(constant)
-    return current().argument(array if dtype is None else array.astype(_dtype(dtype)))
+    return language.constant(constant, dtype)
 
 
 def shared_identity_matrix(n: int, dtype: Any = np.uint8) -> Tile:
     """The identity matrix as a constant in HBM."""
-    return shared_constant(np.eye(n, dtype=_dtype(dtype)))
-
-
-def ds(start: Any, size: int) -> slice:
-    """A slice of ``size`` elements from ``start``."""
-    return slice(start, start + size)
+    return shared_constant(np.eye(n, dtype=data_type(dtype)))
 
 
 # Loops and the grid
@@ -166,15 +134,6 @@ class Loop:
         return range(*(as_int(b) for b in bounds))
 
 
-def program_id(axis: int = 0) -> int:
-    return current().program[axis]
-
-
-def num_programs(axes: Any = 0) -> Any:
-    grid = current().grid
-    return tuple(grid[a] for a in axes) if isinstance(axes, (tuple, list)) else grid[axes]
-
-
 def program_ndim() -> int:
     machine = current()
     return len(machine.grid) if machine.launched_on_a_grid else 0
@@ -186,16 +145,12 @@ def no_reorder() -> Iterator[None]:
     yield
 
 
-def device_print(*unused: Any, **named_unused: Any) -> None:
-    """Nothing: there is no device to print from."""
-
-
 # Functions that stand for instructions
 
 
 def load(src: Tile, dtype: Any = None) -> Tile:
     """Bring a tensor from HBM to a new tile in SBUF."""
-    return current().load(src, None if dtype is None else _dtype(dtype), None)
+    return current().load(src, data_type_or_none(dtype), None)
 
 
 def store(dst: Tile, value: Any) -> None:
@@ -204,7 +159,7 @@ def store(dst: Tile, value: Any) -> None:
 
 
 def copy(x: Tile, dtype: Any = None) -> Tile:
-    return current().run("tensor_copy", (VECTOR, SCALAR), [x], same, None if dtype is None else _dtype(dtype))
+    return current().run("tensor_copy", (VECTOR, SCALAR), [x], same, data_type_or_none(dtype))
 
 
 def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
@@ -217,7 +172,7 @@ def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
     left, right = machine.operand(x), machine.operand(y)
     rows, columns = left.size // left.shape[0], right.size // right.shape[0]
     dst = machine.allocate((rows, columns), np.dtype(np.float32), Memory.PSUM)
-    compute.nc_matmul(dst, left, right)
+    matrix.nc_matmul(dst, left, right)
     return dst
 
 
@@ -226,7 +181,7 @@ def transpose(x: Tile, dtype: Any = None) -> Tile:
     machine = current()
     tile = machine.operand(x)
     dst = machine.allocate((tile.size // tile.shape[0], tile.shape[0]), tile.dtype, Memory.PSUM)
-    compute.nc_transpose(dst, tile, Engine.tensor)
+    matrix.nc_transpose(dst, tile, Engine.tensor)
     return dst
 
 
@@ -239,23 +194,9 @@ def broadcast_to(x: Tile, shape: Sequence[int]) -> Tile:
     return machine.broadcast(tile, shape)
 
 
-def expand_dims(data: Tile, axis: int) -> Tile:
-    """Add a dimension of size 1."""
-    key: list[Any] = [slice(None)] * len(data.shape)
-    key.insert(axis if axis >= 0 else len(key) + 1 + axis, None)
-    return data[tuple(key)]
-
-
-def _choose(condition: Any, x: Any, y: Any) -> Any:
-    return np.where(condition != 0, x, y)
-
-
 def where(condition: Tile, x: Any, y: Any, dtype: Any = None) -> Tile:
     """``x`` where ``condition`` is not zero, else ``y``."""
-    machine = current()
-    first = next((o for o in (x, y) if isinstance(o, Tile)), condition)
-    kind = first.dtype if dtype is None else _dtype(dtype)
-    return machine.run("select", (VECTOR,), [condition, x, y], _choose, kind)
+    return language.chosen(condition, x, y, data_type_or_none(dtype))
 
 
 def mean(x: Tile, axis: Any, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -299,37 +240,18 @@ def prepare(machine: Machine, version: str) -> None:
     machine.tensor, machine.version, machine.arithmetic_of = NkiTensor, version, operators
 
 
-class _Fp32:
-    min = float(np.finfo(np.float32).min)
-    max = float(np.finfo(np.float32).max)
-
-
 def names() -> dict[str, Any]:
     """The module's content."""
-    table: dict[str, Any] = {name: Unary(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"}
-    table.update(
-        {n: Binary(n) for n in BINARY if n not in ("max", "min", "rsqrt", "abs", "abs_max", "mod", "fmod")}
-    )
-    table.update(
-        sum=Reduction("sum", "add"), prod=Reduction("prod", "multiply"), max=Reduction("max", "max"),
-        min=Reduction("min", "min"), all=Reduction("all", "logical_and"), mean=mean, abs_max=Operation("abs_max"),
-        bypass=Operation("bypass"), mod=Operation("mod"),
-    )  # fmt: skip
-    for name in NAMES:
-        try:
-            table[name] = named(name)
-        except MissingType:
-            table[name] = name
+    table = language.names()
+    del table["fmod"]
     table.update({n: Loop(n) for n in ("affine_range", "sequential_range", "static_range")})
     table.update(
-        sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, tile_size=TileSize(), ds=ds,
-        ndarray=ndarray, zeros=zeros, ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like,
-        shared_constant=shared_constant, shared_identity_matrix=shared_identity_matrix, range=range,
-        dynamic_range=registers.dynamic_range, fori_loop=registers.fori_loop, while_loop=registers.while_loop,
-        load=load, store=store, copy=copy, matmul=matmul, transpose=transpose, broadcast_to=broadcast_to,
-        expand_dims=expand_dims, where=where, softmax=softmax, program_id=program_id, num_programs=num_programs,
-        program_ndim=program_ndim, no_reorder=no_reorder, device_print=device_print, fp32=_Fp32, NKIObject=NKIObject,
-        NkiTensor=NkiTensor, tensor=NkiTensor, is_sbuf=_is(Memory.SBUF), is_psum=_is(Memory.PSUM),
-        is_hbm=_is(Memory.HBM), is_on_chip=is_on_chip,
+        mean=mean, bypass=Operation("bypass"), mod=Operation("mod"), tile_size=TileSize(), ndarray=ndarray, zeros=zeros,
+        ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like, shared_constant=shared_constant,
+        shared_identity_matrix=shared_identity_matrix, range=range, dynamic_range=registers.dynamic_range,
+        fori_loop=registers.fori_loop, while_loop=registers.while_loop, load=load, store=store, copy=copy,
+        matmul=matmul, transpose=transpose, broadcast_to=broadcast_to, where=where, softmax=softmax,
+        program_ndim=program_ndim, no_reorder=no_reorder, NKIObject=NKIObject, NkiTensor=NkiTensor, tensor=NkiTensor,
+        is_sbuf=_is(Memory.SBUF), is_psum=_is(Memory.PSUM), is_hbm=_is(Memory.HBM), is_on_chip=is_on_chip,
     )  # fmt: skip
     return table

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.block import Array
-from accelopt_profiling.nki.buffer import BUFFERS, Buffer
+from accelopt_profiling.nki.buffer import BUFFERS
+from accelopt_profiling.nki.current.regrouping import merged, regrouped
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.index import Dim
 from accelopt_profiling.nki.instruction import Memory
@@ -127,13 +128,13 @@ class NkiTensor(Tile):
     def flatten_dims(self, start_dim: int, end_dim: int) -> Tile:
         """Dimensions ``start_dim`` to ``end_dim`` as one."""
         self._check("flatten_dims", start_dim, end_dim)
-        merged = _merged(self.dims[start_dim : end_dim + 1])
-        if merged is None:
+        joined = merged(self.dims[start_dim : end_dim + 1])
+        if joined is None:
             self.machine.fault(
                 "unsupported",
                 f"Dimensions {start_dim} to {end_dim} of this view do not lie in one row in memory.",
             )
-        return self.strided(self.offset, (*self.dims[:start_dim], merged, *self.dims[end_dim + 1 :]))
+        return self.strided(self.offset, (*self.dims[:start_dim], joined, *self.dims[end_dim + 1 :]))
 
     def reshape(self, *shape: Any) -> Tile:
         """The same elements in order, in another shape."""
@@ -148,7 +149,7 @@ class NkiTensor(Tile):
                 "unsupported",
                 f"A reshape from {self.shape} to {tuple(sizes)} moves data between partitions; keep dimension 0.",
             )
-        dims = _regrouped(self.dims, sizes)
+        dims = regrouped(self.dims, sizes)
         if dims is None:
             self.machine.fault(
                 "unsupported",
@@ -278,10 +279,10 @@ class NkiTensor(Tile):
                 step *= sizes[name]
         dims: list[Dim] = []
         for entry in dst_pattern:
-            merged = _merged([named[n] for n in ((entry,) if isinstance(entry, str) else entry)])
-            if merged is None:
+            joined = merged([named[n] for n in ((entry,) if isinstance(entry, str) else entry)])
+            if joined is None:
                 self.machine.fault("unsupported", f"{entry} does not lie in one row in memory.")
-            dims.append(merged)
+            dims.append(joined)
         if self._on_chip() and dims[0] != self.dims[0]:
             self.machine.fault("unsupported", "On the chip dimension 0 is the partitions and stays as it is.")
         return self.strided(self.offset, tuple(dims))
@@ -315,46 +316,3 @@ class NkiTensor(Tile):
         return self.machine.fault(
             "unsupported", "NkiTensor.indirect is not emulated; nearest: .ap(vector_offset=...)."
         )
-
-
-def _merged(dims: Sequence[Dim]) -> Dim | None:
-    """One dimension equal to several, if they lie in one row."""
-    total, step, at = 1, 0, 1
-    for num, stride in reversed(dims):
-        if num == 1:
-            continue
-        if total == 1:
-            step = stride
-        elif stride != at:
-            return None
-        total *= num
-        at = step * total
-    return total, step
-
-
-def _regrouped(dims: Sequence[Dim], sizes: Sequence[int]) -> tuple[Dim, ...] | None:
-    """``dims`` seen in the shape ``sizes`` (of as many elements), or None where that needs a copy."""
-    rest = [d for d in dims if d[0] != 1]
-    result: list[Dim] = []
-    for size in reversed(sizes):
-        if size == 1 or not rest:
-            result.insert(0, (size, 0))
-            continue
-        num, step = rest.pop()
-        while num < size and rest:
-            outer, stride = rest[-1]
-            if stride != num * step:
-                return None
-            rest.pop()
-            num *= outer
-        if num % size:
-            return None
-        result.insert(0, (size, step))
-        if num > size:
-            rest.append((num // size, step * size))
-    return tuple(result)
-
-
-def region_of(value: Buffer | Any) -> Memory | None:
-    """The memory a buffer names, or None for something else."""
-    return value.memory if isinstance(value, Buffer) else None

@@ -1,0 +1,156 @@
+"""``neuronxcc.nki.isa``: arithmetic element by element on ScalarE and VectorE."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for, two_operands
+from accelopt_profiling.nki.instruction import SCALAR, VECTOR
+from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.operations import ACTIVATIONS, REDUCTIONS, operation_name
+from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.tokens import MOVABLE
+
+
+def activation(
+    op: Any, data: Any, *, bias: Any = None, scale: Any = 1.0, reduce_op: Any = None, reduce_res: Any = None,
+    reduce_cmd: Any = None, mask: Any = None, dtype: Any = None, **unused: Any,
+) -> Tile:  # fmt: skip
+    """``op(data * scale + bias)`` on ScalarE; ``scale`` and ``bias`` are numbers or one value per partition."""
+    machine = current()
+    name = operation_name(op)
+    if name not in ACTIVATIONS:
+        machine.fault(
+            "unsupported", f"ScalarE has no function {name or op!r}; it has {', '.join(sorted(ACTIVATIONS))}."
+        )
+    function = ACTIVATIONS[name]
+    operands: list[Any] = [data]
+    scaled = isinstance(scale, Tile) or scale != 1.0
+    if scaled:
+        operands.append(scale)
+    biased = isinstance(bias, Tile) or (bias is not None and bias != 0)
+    if biased:
+        operands.append(bias)
+
+    def compute(x: Any, *rest: Any) -> Any:
+        if scaled:
+            x = x * _number(rest[0])
+        if biased:
+            x = x + _number(rest[-1])
+        return function(x if x.dtype.kind == "f" else x.astype(np.float32))
+
+    cost = machine.operand(data)
+    result = machine.run("activation", (SCALAR,), operands, compute, dtype_or_none(dtype), mask, cost=cost)
+    if reduce_op is not None and reduce_res is not None:
+        _reduce_into(machine, reduce_op, result, reduce_res)
+    return result
+
+
+def _number(value: Any) -> Any:
+    return value if isinstance(value, np.ndarray) else np.float32(value)
+
+
+def _reduce_into(machine: Machine, op: Any, result: Tile, place: Any) -> None:
+    producer = result.producer
+    assert producer is not None
+    producer.opcode = "activation_reduce"
+    target = machine.operand(place)
+    producer.writes.append((target.block.place, target.box()))
+    name = operation_name(op)
+    if name not in REDUCTIONS:
+        machine.fault("unsupported", f"activation_reduce cannot reduce with {name!r}.")
+    function = REDUCTIONS[name]
+    total = machine.later(lambda x: function(x, axis=tuple(range(1, x.ndim))).reshape(target.shape), result)
+    machine.write(target, total)
+
+
+def activation_reduce(
+    op: Any, data: Any, *, reduce_op: Any = None, reduce_res: Any = None, bias: Any = None, scale: Any = 1.0,
+    mask: Any = None, dtype: Any = None, **unused: Any,
+) -> Tile:  # fmt: skip
+    """``activation`` that also reduces its result along the free dimensions into ``reduce_res``."""
+    return activation(
+        op,
+        data,
+        bias=bias,
+        scale=scale,
+        reduce_op=reduce_op or "add",
+        reduce_res=reduce_res,
+        mask=mask,
+        dtype=dtype,
+    )
+
+
+def tensor_tensor(
+    data1: Any, data2: Any, op: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None, **unused: Any
+) -> Tile:
+    """``data1 op data2`` element by element on VectorE or GpSimdE."""
+    machine = current()
+    engines = engines_for(machine, engine, (VECTOR,))
+    return machine.run(
+        "tensor_tensor", engines, [data1, data2], two_operands(machine, op), dtype_or_none(dtype), mask
+    )
+
+
+def tensor_scalar(
+    data: Any, op0: Any, operand0: Any, reverse0: bool = False, op1: Any = None, operand1: Any = None,
+    reverse1: bool = False, *, dtype: Any = None, mask: Any = None, engine: Any = None, **unused: Any,
+) -> Tile:  # fmt: skip
+    """``(data op0 operand0) op1 operand1``; operands are numbers or one value per partition. The second is free."""
+    machine = current()
+    first = two_operands(machine, op0)
+    second = None if op1 is None else two_operands(machine, op1)
+    operands = [data, operand0] if second is None else [data, operand0, operand1]
+
+    def compute(x: Any, a: Any, b: Any = None) -> Any:
+        a = _like(a, x)
+        x = first(a, x) if reverse0 else first(x, a)
+        if second is not None:
+            b = _like(b, x)
+            x = second(b, x) if reverse1 else second(x, b)
+        return x
+
+    cost = machine.operand(data)
+    divides = "divide" in (operation_name(op0), operation_name(op1))
+    opcode, usual = ("divide_scalar", (VECTOR,)) if divides else ("tensor_scalar", MOVABLE)
+    return machine.run(
+        opcode, engines_for(machine, engine, usual), operands, compute, dtype_or_none(dtype), mask, cost=cost
+    )
+
+
+def _like(value: Any, data: Any) -> Any:
+    """A scalar operand in the computation's own type: float32 for floats."""
+    if isinstance(value, np.ndarray):
+        return value
+    return np.float32(value) if data.dtype.kind == "f" else value
+
+
+def scalar_tensor_tensor(
+    *, data: Any, op0: Any, operand0: Any, op1: Any, operand1: Any, reverse0: bool = False, reverse1: bool = False,
+    dtype: Any = None, mask: Any = None, **unused: Any,
+) -> Tile:  # fmt: skip
+    """``(data op0 operand0) op1 operand1`` where ``operand1`` is a tile: two operations in one VectorE instruction."""
+    machine = current()
+    first, second = two_operands(machine, op0), two_operands(machine, op1)
+
+    def compute(x: Any, a: Any, b: Any) -> Any:
+        a = _like(a, x)
+        x = first(a, x) if reverse0 else first(x, a)
+        return second(b, x) if reverse1 else second(x, b)
+
+    cost = machine.operand(data)
+    return machine.run(
+        "scalar_tensor_tensor",
+        (VECTOR,),
+        [data, operand0, operand1],
+        compute,
+        dtype_or_none(dtype),
+        mask,
+        cost=cost,
+    )
+
+
+def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
+    return current().run("reciprocal", (VECTOR,), [data], np.reciprocal, dtype_or_none(dtype), mask)

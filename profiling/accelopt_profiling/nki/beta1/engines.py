@@ -1,0 +1,51 @@
+"""Engines, types and operations as Beta 1's instructions name them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.dtypes import as_dtype
+from accelopt_profiling.nki.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR
+from accelopt_profiling.nki.machine import Machine
+from accelopt_profiling.nki.operations import BINARY, PREDICATES, operation_name
+
+
+class Engine(Enum):
+    tensor = TENSOR
+    vector = VECTOR
+    scalar = SCALAR
+    gpsimd = GPSIMD
+    dma = DMA
+    unknown = ""
+
+
+def engines_for(machine: Machine, engine: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
+    """The engines an instruction may run on: the developer's choice, or those the compiler would choose from."""
+    if engine is None or engine is Engine.unknown:
+        return usual
+    chosen = engine.value if isinstance(engine, Engine) else str(engine)
+    allowed = (*usual, GPSIMD)
+    if chosen not in allowed:
+        machine.fault(
+            "unsupported", f"This instruction cannot run on {chosen}; it runs on {', '.join(allowed)}."
+        )
+    return (chosen,)
+
+
+def dtype_or_none(dtype: Any) -> np.dtype[Any] | None:
+    return None if dtype is None else as_dtype(dtype)
+
+
+def two_operands(machine: Machine, op: Any) -> Any:
+    name = operation_name(op)
+    if name not in BINARY:
+        machine.fault(
+            "unsupported", f"The operation {name or op!r} is not one of {', '.join(sorted(BINARY))}."
+        )
+    function = BINARY[name]
+    if name in PREDICATES:
+        return lambda *operands: function(*operands).astype(np.float32)
+    return function

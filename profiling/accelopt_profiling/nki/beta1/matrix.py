@@ -1,0 +1,108 @@
+"""``neuronxcc.nki.isa``: products and transposes."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki import rules
+from accelopt_profiling.nki.beta1.engines import Engine, dtype_or_none
+from accelopt_profiling.nki.instruction import TENSOR, VECTOR, Memory
+from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.movement import multiplied, turned
+from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.work import Step
+
+
+def nc_matmul(
+    stationary: Any, moving: Any, *, is_stationary_onezero: bool = False, is_moving_onezero: bool = False,
+    is_transpose: bool = False, mask: Any = None, **unused: Any,
+) -> Tile:  # fmt: skip
+    """``stationary[K, M].T @ moving[K, N]`` on TensorE into PSUM, in float32.
+
+    With ``is_transpose`` the moving operand is the identity and the result is the stationary one, transposed.
+    """
+    machine = current()
+    left, right = machine.operand(stationary, "stationary operand"), machine.operand(moving, "moving operand")
+    rules.check_operand(machine, left, "nc_matmul")
+    rules.check_operand(machine, right, "nc_matmul")
+    rules.check_matmul(machine, left, right)
+    depth, *rest = left.shape
+    partitions, *free = right.shape
+    rows, columns = prod(rest), prod(free)
+    shape = (rows, *free)
+    box, where = machine._mask(mask, shape) if mask is not None else (None, None)
+    if where is not None:
+        machine.fault("unsupported", "nc_matmul takes masks that cut off whole rows or columns only.")
+    moving_box = None
+    if box is not None:
+        moving_box = ((0, partitions), *box[1:])
+        columns = prod(high - low for low, high in box[1:])
+    instruction = machine.emit("nc_matmul", (TENSOR,), right)
+    instruction.free, instruction.stationary, instruction.partitions = columns, rows, partitions
+    instruction.transpose = is_transpose
+    instruction.onezero = is_moving_onezero or is_stationary_onezero
+    instruction.flops = 2 * depth * rows * columns
+    instruction.reads = [(left.block.place, left.box()), (right.block.place, right.box())]
+    step = None
+    if box is None or all(low < high for low, high in box):
+        a, b = machine.seen(left), machine.seen(right, moving_box)
+        if a is not None and b is not None:
+            step = Step(turned if is_transpose else multiplied, (a,) if is_transpose else (a, b))
+            if box is not None:
+                step = Step(_part(step.function, box), step.inputs)
+    left.fresh = right.fresh = False
+    dtype = left.dtype if is_transpose else np.dtype(np.float32)
+    return machine._finish(instruction, shape, dtype, Memory.PSUM, step, box, None)
+
+
+def _part(function: Any, box: Any) -> Any:
+    """A product of which a mask leaves the rows and columns of ``box``; the columns are cut off already."""
+    (low, high), *free = box
+
+    def compute(*values: Any) -> Any:
+        product = function(*values)[low:high]
+        return product.reshape([high - low, *(end - start for start, end in free)])
+
+    return compute
+
+
+def nc_transpose(
+    data: Any, *, mask: Any = None, dtype: Any = None, engine: Any = None, **unused: Any
+) -> Tile:
+    """Swap partition and free dimension: on TensorE into PSUM, or on VectorE for at most 32x32."""
+    machine = current()
+    tile = machine.operand(data)
+    rules.check_operand(machine, tile, "nc_transpose")
+    rows, columns = tile.shape[0], prod(tile.shape[1:])
+    if engine is Engine.vector:
+        if max(rows, columns) > 32:
+            machine.fault("capacity", f"VectorE transposes at most 32x32; this tile is {rows}x{columns}.")
+        return machine.run(
+            "nc_transpose",
+            (VECTOR,),
+            [tile],
+            turned,
+            dtype_or_none(dtype),
+            None,
+            (columns, rows),
+        )
+    if columns > 128 or rows > 128:
+        machine.fault("capacity", f"TensorE transposes at most 128x128; this tile is {rows}x{columns}.")
+    result = machine.run(
+        "nc_matmul",
+        (TENSOR,),
+        [tile],
+        turned,
+        dtype_or_none(dtype),
+        mask,
+        (columns, rows),
+        Memory.PSUM,
+    )
+    assert result.producer is not None
+    result.producer.transpose = result.producer.onezero = True
+    result.producer.free, result.producer.stationary = rows, columns
+    result.producer.flops = 2 * rows * rows * columns
+    return result

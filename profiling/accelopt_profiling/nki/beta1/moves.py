@@ -1,0 +1,113 @@
+"""``neuronxcc.nki.isa``: copies, DMA, and tiles made from nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for
+from accelopt_profiling.nki.dtypes import as_dtype
+from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.movement import same
+from accelopt_profiling.nki.tile import Tile
+
+
+def tensor_copy(src: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None, **unused: Any) -> Tile:
+    """Copy within SBUF and PSUM."""
+    machine = current()
+    engines = engines_for(machine, engine, (VECTOR, SCALAR))
+    return machine.run("tensor_copy", engines, [src], same, dtype_or_none(dtype), mask)
+
+
+def tensor_copy_predicated(
+    src: Any,
+    dst: Any,
+    predicate: Any,
+    *,
+    reverse_pred: bool = False,
+    mask: Any = None,
+    dtype: Any = None,
+    **unused: Any,
+) -> None:
+    """Copy ``src`` into ``dst`` where ``predicate`` is not zero (or is zero, with ``reverse_pred``); on VectorE."""
+    machine = current()
+    target = machine.operand(dst, "destination")
+
+    def compute(x: Any, old: Any, p: Any) -> Any:
+        return np.where((p != 0) != reverse_pred, x, old)
+
+    kind = dtype_or_none(dtype) or target.dtype
+    result = machine.run("tensor_copy_predicated", (VECTOR,), [src, target, predicate], compute, kind, mask)
+    machine.assign(target, result)
+
+
+def memset(
+    shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any = None, **unused: Any
+) -> Tile:
+    """A tile filled with a number."""
+    machine = current()
+    sizes = tuple(int(n) for n in shape)
+    tile = machine.fresh(sizes, as_dtype(dtype), Memory.SBUF)
+    tile.step = machine.later(np.asarray, value)
+    machine.write(tile, tile.step)
+    tile.producer = machine.emit("memset", engines_for(machine, engine, (VECTOR,)), tile)
+    tile.producer.writes.append((tile.block.place, tile.box()))
+    return tile
+
+
+def iota(expr: Any, dtype: Any, *, mask: Any = None, **unused: Any) -> Tile:
+    """The values of an index expression, computed on GpSimdE."""
+    machine = current()
+    values = np.asarray(expr)
+    tile = machine.fresh(values.shape, as_dtype(dtype), Memory.SBUF)
+    tile.step = machine.later(np.asarray, values)
+    machine.write(tile, tile.step)
+    tile.producer = machine.emit("iota", (GPSIMD,), tile)
+    tile.producer.writes.append((tile.block.place, tile.box()))
+    return tile
+
+
+def affine_select(
+    pred: Any, on_true_tile: Any, on_false_value: Any, *, dtype: Any = None, mask: Any = None, **unused: Any
+) -> Tile:
+    """``on_true_tile`` where the predicate on indices holds, else a number; on GpSimdE."""
+    machine = current()
+    tile = machine.operand(on_true_tile)
+    chosen = _truth(pred, tile.shape)
+    return machine.run(
+        "affine_select",
+        (GPSIMD,),
+        [tile],
+        lambda x: np.where(chosen, x, x.dtype.type(on_false_value)),
+        dtype_or_none(dtype),
+        mask,
+    )
+
+
+def _truth(pred: Any, shape: tuple[int, ...]) -> Any:
+    from accelopt_profiling.nki.index import Mask
+
+    mask = Mask.of(pred)
+    if mask is None:
+        return np.ones(shape, dtype=bool)
+    box, inside = mask.resolve(shape)
+    chosen = np.zeros(shape, dtype=bool)
+    area = tuple(slice(low, high) for low, high in box)
+    chosen[area] = True if inside is None else inside
+    return chosen
+
+
+def dma_copy(*, dst: Any, src: Any, mask: Any = None, **unused: Any) -> None:
+    """Move data between HBM and SBUF, or within one of them."""
+    machine = current()
+    source, target = machine.operand(src), machine.operand(dst)
+    if source.block.place.memory is Memory.HBM:
+        loaded = machine.load(source, target.dtype, mask)
+        if target.block.place.memory is Memory.HBM:
+            machine.store(target, loaded, mask)
+        else:
+            machine.assign(target, loaded)
+    else:
+        machine.store(target, source, mask)

@@ -1,0 +1,64 @@
+"""The registers of ScalarE and VectorE in which an instruction adds its result up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.current.enums import ReduceCmd
+from accelopt_profiling.nki.current.operands import (
+    on_chip,
+    per_partition,
+    real,
+    reduction,
+)  # fmt: skip
+from accelopt_profiling.nki.instruction import SCALAR
+from accelopt_profiling.nki.machine import Machine
+from accelopt_profiling.nki.operations import operation_name
+from accelopt_profiling.nki.tile import Tile
+
+
+def reduce_into_registers(
+    machine: Machine,
+    engine: str,
+    result: Tile,
+    dst: Any,
+    op: Any,
+    place: Any,
+    command: ReduceCmd,
+    initial: Any,
+) -> None:
+    """The accumulator registers of an engine: what ``command`` does with the result of an instruction."""
+    if command is ReduceCmd.idle and place is None:
+        return
+    target = machine.operand(dst)
+    producer = result.producer
+    assert producer is not None
+    producer.opcode = "activation_reduce" if engine == SCALAR else "tensor_scalar_reduce"
+    function = reduction(machine, op or "add")
+    largest = operation_name(op or "add") in ("max", "maximum")
+    kept = machine.registers.get(engine) if command is ReduceCmd.reduce else None
+
+    def compute(values: Array, before: Any) -> Any:
+        total = real(function(real(values), axis=tuple(range(1, values.ndim))))
+        if command is ReduceCmd.load_reduce:
+            total = total + np.float32(0 if initial is None else initial)
+        elif before is not None:
+            total = np.maximum(total, before) if largest else total + before
+        return np.zeros_like(total) if command is ReduceCmd.reset else total
+
+    total = machine.later(compute, target, kept)
+    if total is not None:
+        total.keep = True
+        machine.registers[engine] = total
+        machine.work.steps.append(total)
+    if place is not None:
+        into_place = on_chip(machine, place, "reduce_res")
+        if per_partition(machine, into_place) != (target.shape[0], 1):
+            machine.fault(
+                "out-of-bounds", f"reduce_res has the shape {into_place.shape}, not ({target.shape[0]}, 1)."
+            )
+        producer.writes.append((into_place.block.place, into_place.box()))
+        machine.write(into_place, machine.later(lambda x: x.reshape(into_place.shape), total))

@@ -1,0 +1,193 @@
+"""``nki.isa``: arithmetic element by element on ScalarE, VectorE and GpSimdE."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki import rules
+from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.current.accumulators import reduce_into_registers
+from accelopt_profiling.nki.current.enums import Engine, ReduceCmd
+from accelopt_profiling.nki.current.operands import (
+    activation_function,
+    engines,
+    into,
+    matched,
+    on_chip,
+    operator,
+    real,
+    same_size,
+    scalar_like,
+)  # fmt: skip
+from accelopt_profiling.nki.dtypes import is_float
+from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, VECTOR
+from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.operations import operation_name
+from accelopt_profiling.nki.tile import Tile
+
+
+def activation(
+    dst: Any, op: Any, data: Any, bias: Any = None, scale: Any = 1.0, reduce_op: Any = None, reduce_res: Any = None,
+    reduce_cmd: Any = ReduceCmd.idle, name: str | None = None,
+) -> None:  # fmt: skip
+    """``op(data * scale + bias)`` on ScalarE; it can add its result up in the engine's registers."""
+    machine = current()
+    tile = on_chip(machine, data, "data")
+    same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
+    function = activation_function(machine, op)
+    factor = scalar_like(machine, scale, tile, "scale")
+    shift = 0.0 if bias is None else scalar_like(machine, bias, tile, "bias")
+    if bias is not None and not isinstance(shift, Tile) and shift != 0 and machine.limits.generation < 3:
+        machine.fault(
+            "unsupported", "A bias that is a number needs trn2; on trn1 it is a tensor of shape (N, 1)."
+        )
+    plain = not isinstance(factor, Tile) and factor == 1.0
+    unshifted = not isinstance(shift, Tile) and shift == 0.0
+
+    def compute(x: Array, a: Any, b: Any) -> Any:
+        x = real(x)
+        if not plain:
+            x = x * matched(a, x)
+        if not unshifted:
+            x = x + matched(b, x)
+        return function(x)
+
+    result = into(machine, dst, "activation", (SCALAR,), [tile, factor, shift], compute, cost=tile)
+    reduce_into_registers(machine, SCALAR, result, dst, reduce_op, reduce_res, reduce_cmd, 0.0)
+
+
+def activation_reduce(
+    dst: Any, op: Any, data: Any, reduce_op: Any, reduce_res: Any, bias: Any = None, scale: Any = 1.0,
+    name: str | None = None,
+) -> None:  # fmt: skip
+    """``activation`` whose result is also added up along the free dimensions into ``reduce_res``."""
+    activation(dst, op, data, bias, scale, reduce_op, reduce_res, ReduceCmd.reset_reduce)
+
+
+def exponential(
+    dst: Any, src: Any, max_value: Any = 0.0, reduce_res: Any = None, reduce_cmd: Any = ReduceCmd.idle,
+    reduce_init: Any = 0.0,
+) -> None:  # fmt: skip
+    """``exp(src - max_value)`` on VectorE (trn3 only)."""
+    machine = current()
+    if machine.limits.generation < 4:
+        machine.fault("unsupported", "nisa.exponential needs trn3; use nisa.activation with nl.exp.")
+    tile = on_chip(machine, src, "src")
+    same_size(machine, on_chip(machine, dst, "dst"), tile, "src")
+    peak = scalar_like(machine, max_value, tile, "max_value")
+    result = into(
+        machine, dst, "exponential", (VECTOR,), [tile, peak], lambda x, m: np.exp(real(x) - matched(m, real(x))),
+        cost=tile,
+    )  # fmt: skip
+    reduce_into_registers(machine, VECTOR, result, dst, "add", reduce_res, reduce_cmd, reduce_init)
+
+
+def tensor_tensor(
+    dst: Any, data1: Any, data2: Any, op: Any, engine: Any = Engine.unknown, name: str | None = None
+) -> None:
+    """``data1 op data2`` element by element."""
+    machine = current()
+    a, b = on_chip(machine, data1, "data1"), on_chip(machine, data2, "data2")
+    target = on_chip(machine, dst, "dst")
+    same_size(machine, target, a, "data1")
+    same_size(machine, target, b, "data2")
+    rules.check_not_both_psum(machine, a, b, "tensor_tensor")
+    usual = (GPSIMD,) if operation_name(op) == "power" else (VECTOR,)
+    where = engines(machine, engine, usual, (GPSIMD,))
+    function = operator(machine, op)
+    into(machine, dst, "tensor_tensor", where, [a, b], lambda x, y: function(x, matched(y, x)), cost=a)
+
+
+def tensor_scalar(
+    dst: Any, data: Any, op0: Any, operand0: Any, reverse0: bool = False, op1: Any = None, operand1: Any = None,
+    reverse1: bool = False, engine: Any = Engine.unknown, name: str | None = None,
+) -> None:  # fmt: skip
+    """``(data op0 operand0) op1 operand1``; operands are numbers or one value per partition."""
+    machine = current()
+    tile, where, operands, compute = _scalar_operations(
+        machine, dst, data, op0, operand0, reverse0, op1, operand1, reverse1, engine
+    )
+    into(machine, dst, "tensor_scalar", where, operands, compute, cost=tile)
+
+
+def _scalar_operations(
+    machine: Machine, dst: Any, data: Any, op0: Any, operand0: Any, reverse0: bool, op1: Any, operand1: Any,
+    reverse1: bool, engine: Any,
+) -> tuple[Tile, tuple[str, ...], list[Any], Any]:  # fmt: skip
+    tile = on_chip(machine, data, "data")
+    same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
+    first = operator(machine, op0)
+    operands = [tile, scalar_like(machine, operand0, tile, "operand0")]
+    second = None
+    if op1 is not None:
+        second = operator(machine, op1)
+        operands.append(scalar_like(machine, operand1, tile, "operand1"))
+    where = engines(machine, engine, (VECTOR,), (SCALAR, GPSIMD))
+
+    def compute(x: Array, a: Any, b: Any = None) -> Any:
+        a = matched(a, x)
+        x = first(a, x) if reverse0 else first(x, a)
+        if second is not None:
+            b = matched(b, x)
+            x = second(b, x) if reverse1 else second(x, b)
+        return x
+
+    return tile, where, operands, compute
+
+
+def tensor_scalar_reduce(
+    dst: Any, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any = None, reverse0: bool = False,
+    reduce_cmd: Any = ReduceCmd.reset_reduce, reduce_init: Any = None, name: str | None = None,
+) -> None:  # fmt: skip
+    """``data op0 operand0``, whose result is also reduced along the free dimensions into ``reduce_res``."""
+    machine = current()
+    tile, where, operands, compute = _scalar_operations(
+        machine, dst, data, op0, operand0, reverse0, None, None, False, Engine.vector
+    )
+    result = into(machine, dst, "tensor_scalar", where, operands, compute, cost=tile)
+    reduce_into_registers(machine, VECTOR, result, dst, reduce_op, reduce_res, reduce_cmd, reduce_init)
+
+
+def scalar_tensor_tensor(
+    dst: Any, data: Any, op0: Any, operand0: Any, op1: Any, operand1: Any, reverse0: bool = False,
+    reverse1: bool = False, name: str | None = None, dtype: Any = None,
+) -> None:  # fmt: skip
+    """``(data op0 operand0) op1 operand1`` where ``operand1`` is a tile, in one VectorE instruction."""
+    machine = current()
+    tile, other = on_chip(machine, data, "data"), on_chip(machine, operand1, "operand1")
+    target = on_chip(machine, dst, "dst")
+    same_size(machine, target, tile, "data")
+    same_size(machine, target, other, "operand1")
+    rules.check_not_both_psum(machine, tile, other, "scalar_tensor_tensor")
+    first, second = operator(machine, op0), operator(machine, op1)
+    number = scalar_like(machine, operand0, tile, "operand0")
+
+    def compute(x: Array, a: Any, b: Any) -> Any:
+        a = matched(a, x)
+        x = first(a, x) if reverse0 else first(x, a)
+        b = matched(b, x)
+        return second(b, x) if reverse1 else second(x, b)
+
+    into(machine, dst, "scalar_tensor_tensor", (VECTOR,), [tile, number, other], compute, cost=tile)
+
+
+def reciprocal(dst: Any, data: Any, name: str | None = None) -> None:
+    """``1 / data`` on VectorE."""
+    machine = current()
+    tile = on_chip(machine, data, "data")
+    same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
+    into(machine, dst, "reciprocal", (VECTOR,), [tile], lambda x: np.reciprocal(real(x)), cost=tile)
+
+
+def memset(dst: Any, value: Any, engine: Any = Engine.unknown, name: str | None = None) -> None:
+    """Fill ``dst`` with a number of its type."""
+    machine = current()
+    target = on_chip(machine, dst, "dst")
+    if isinstance(value, Tile):
+        machine.fault("unsupported", "memset fills with a number; copy a tensor with nisa.tensor_copy.")
+    if not is_float(target.dtype) and float(value) != int(value):
+        machine.fault("unsupported", f"memset cannot fill a tensor of {target.dtype} with {value}.")
+    where = engines(machine, engine, (VECTOR,), (GPSIMD,))
+    machine.fill(target, value, where)

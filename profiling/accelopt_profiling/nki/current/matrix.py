@@ -1,0 +1,98 @@
+"""``nki.isa``: products and transposes."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from accelopt_profiling.nki import rules
+from accelopt_profiling.nki.current.enums import Engine, MatmulPerfMode
+from accelopt_profiling.nki.current.operands import (
+    engines,
+    into,
+    on_chip,
+    per_partition,
+)  # fmt: skip
+from accelopt_profiling.nki.instruction import TENSOR, VECTOR, Memory
+from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.movement import multiplied, turned
+from accelopt_profiling.nki.tile import Tile
+
+
+def nc_matmul(
+    dst: Any, stationary: Any, moving: Any, is_stationary_onezero: bool = False, is_moving_onezero: bool = False,
+    is_transpose: bool = False, accumulate: bool | None = None, tile_position: Any = (), tile_size: Any = (),
+    perf_mode: Any = MatmulPerfMode.none, name: str | None = None,
+) -> None:  # fmt: skip
+    """``dst = stationary[K, M].T @ moving[K, N]`` on TensorE, in float32.
+
+    With ``accumulate=None`` the first product written to a place in PSUM overwrites it and later ones add.
+    """
+    machine = current()
+    target = on_chip(machine, dst, "dst")
+    left, right = (
+        on_chip(machine, stationary, "stationary operand"),
+        on_chip(machine, moving, "moving operand"),
+    )
+    if perf_mode not in (MatmulPerfMode.none, "none", None):
+        machine.fault("unsupported", f"nc_matmul's perf_mode {perf_mode} is not emulated; leave it out.")
+    if target.block.place.memory is not Memory.PSUM:
+        machine.fault("unsupported", "nc_matmul writes to PSUM; allocate dst with buffer=nl.psum.")
+    rules.check_matmul(machine, left, right)
+    if (left.dtype.itemsize >= 4) != (right.dtype.itemsize >= 4):
+        machine.fault(
+            "unsupported",
+            f"nc_matmul multiplies {left.dtype} with {right.dtype}; either both are float32 or neither.",
+        )
+    rows, columns = prod(left.shape[1:]), prod(right.shape[1:])
+    if per_partition(machine, target) != (rows, columns):
+        machine.fault("out-of-bounds", f"The product has the shape ({rows}, {columns}), dst {target.shape}.")
+    rules.check_bank(machine, target)
+    adds = not target.block.coverage.untouched_in(target.box()) if accumulate is None else bool(accumulate)
+
+    result = machine.product(
+        target, left, right, turned if is_transpose else multiplied, adds and not is_transpose
+    )
+    result.transpose = is_transpose
+    result.onezero = is_moving_onezero or is_stationary_onezero
+    result.stationary, result.free, result.partitions = rows, columns, right.shape[0]
+    result.flops = 2 * left.shape[0] * rows * columns
+
+
+def nc_transpose(dst: Any, data: Any, engine: Any = Engine.unknown, name: str | None = None) -> None:
+    """Swap partitions and free elements: on TensorE from SBUF to PSUM, or on VectorE for at most 32x32."""
+    machine = current()
+    target, tile = on_chip(machine, dst, "dst"), on_chip(machine, data, "data")
+    rows, columns = per_partition(machine, tile)
+    if per_partition(machine, target) != (columns, rows):
+        machine.fault(
+            "out-of-bounds",
+            f"The transpose of {tile.shape} has the shape ({columns}, {rows}), dst {target.shape}.",
+        )
+    (chosen,) = engines(machine, engine, (_transposer(target, rows, columns),), (TENSOR, VECTOR))
+    limit = 32 if chosen == VECTOR else 128
+    if max(rows, columns) > limit:
+        machine.fault(
+            "capacity", f"{chosen} transposes at most {limit}x{limit}; this tile is {rows}x{columns}."
+        )
+    if chosen == TENSOR and target.block.place.memory is not Memory.PSUM:
+        machine.fault(
+            "unsupported", "nc_transpose on TensorE writes to PSUM; allocate dst with buffer=nl.psum."
+        )
+    if chosen == TENSOR and tile.block.place.memory is Memory.PSUM:
+        machine.fault("unsupported", "nc_transpose on TensorE reads SBUF; data lies in PSUM.")
+    if target.dtype != tile.dtype:
+        machine.fault(
+            "unsupported", f"nc_transpose keeps the type: data is {tile.dtype}, dst {target.dtype}."
+        )
+    opcode = "nc_matmul" if chosen == TENSOR else "nc_transpose"
+    result = into(machine, target, opcode, (chosen,), [tile], turned, cost=tile)
+    if chosen == TENSOR and result.producer is not None:
+        done = result.producer
+        done.transpose = done.onezero = True
+        done.free, done.stationary, done.flops = rows, columns, 2 * rows * rows * columns
+
+
+def _transposer(target: Tile, rows: int, columns: int) -> str:
+    small = max(rows, columns) <= 32 and target.block.place.memory is not Memory.PSUM
+    return VECTOR if small else TENSOR
