@@ -12,6 +12,7 @@ from played_model import error, playing, says
 from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
 
 from accelopt_agent.budget import Meter
+from accelopt_agent.events import ProgressText
 from accelopt_agent.model.consent import Agreement, Consents, address_of, asked_for, stays_here, what_is_sent
 from accelopt_agent.model.keys import KEYRING_SERVICE, api_key, keep_key
 from accelopt_agent.model.propose import ModelProposer
@@ -88,6 +89,24 @@ async def test_a_model_that_may_see_the_kernel_only_is_sent_nothing_else() -> No
         assert "SECRET" not in str(asked)
         assert "time_us = 100" in str(asked)
     assert "without the rest of the file" in what_is_sent("kernel")[0]
+
+
+@pytest.mark.parametrize("lines", ["8-9", "1", "1-9", "14-15"])
+async def test_no_plan_makes_more_of_the_file_leave(lines: str) -> None:
+    """A planner that names lines which it was not shown does not get them shown to the coder, nor imports or launches
+    with them."""
+    text = "import SECRET\n" + TEXT + "\nkernel[SECRET](1)\n"
+    wide = "<<<<<<< CHANGE 1\n    time_us = 60\n    wide = 7\n>>>>>>>"
+    with playing([says(f"LINES {lines}\nMake it wide."), says(wide)]) as played:
+        settings = ModelSettings(played.url, "toy-model", share="kernel")
+        events = drive(
+            request(text), ToyCost(text), ToyGate(), None, "toy",
+            lambda meter: [ModelProposer(settings, meter, "trn1", backoff_seconds=0.001)],
+        )  # fmt: skip
+        told = [event.text async for event in events if isinstance(event, ProgressText)]
+    inside = lines == "8-9"
+    assert all("SECRET" not in str(asked) for asked in played.asked)
+    assert inside or any("was not shown" in line for line in told)
 
 
 async def test_no_key_is_in_anything_that_is_written(

@@ -6,16 +6,14 @@ import time
 from collections.abc import Callable
 
 from accelopt_agent.events import ModelCall
-from accelopt_agent.lines import split_lines
 from accelopt_agent.model.client import Ask, ModelFault, ask
 from accelopt_agent.model.digest import digest, number
 from accelopt_agent.model.ledger import entry
 from accelopt_agent.model.prompt import render
 from accelopt_agent.model.settings import ModelSettings, Share
-from accelopt_agent.model.windows import change
+from accelopt_agent.model.windows import change, kernel_alone
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.versions import Versions
-from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Quantity
 
@@ -54,7 +52,7 @@ def summarizer_user(suggestion: Suggestion, versions: Versions, share: Share = "
     """The digest of the slow version, both times, the counters that moved, and the change."""
     before, after = suggestion.base_text, suggestion.text
     if share == "kernel":
-        before, after = _kernel_alone(before, suggestion.kernel), _kernel_alone(after, suggestion.kernel)
+        before, after = kernel_alone(before, suggestion.kernel), kernel_alone(after, suggestion.kernel)
     return render(
         "summarizer_user",
         kernel=suggestion.kernel,
@@ -71,14 +69,6 @@ def _counters(versions: Versions) -> str:
     if not moved:
         return "No counters of both versions are known.\n"
     return "".join(f"- {name}: {number(before)}, then {number(after)}\n" for name, before, after in moved)
-
-
-def _kernel_alone(text: str, name: str) -> str:
-    """The lines of the kernel in ``text``; "" where it is not there."""
-    kernel = next((k for k in find_kernels(text).kernels if k.name == name), None)
-    if kernel is None:
-        return ""
-    return "\n".join(split_lines(text).texts[kernel.first_line - 1 : kernel.end_line])
 
 
 def _known_from(suggestion: Suggestion) -> KernelMeasurement:

@@ -15,10 +15,10 @@ from accelopt_agent.model.edits import BadAnswer, apply_edits, read_edits
 from accelopt_agent.model.ledger import entry
 from accelopt_agent.model.mistakes import near_mistakes, told
 from accelopt_agent.model.prompt import fenced, render
-from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.model.settings import ModelSettings, Share
 from accelopt_agent.model.team import Role, Team, same_for_all
 from accelopt_agent.model.territory import outside_changes
-from accelopt_agent.model.windows import change, coder_window, debugger_window, planner_window
+from accelopt_agent.model.windows import coder_window, debugger_window, planner_window, shown_change
 from accelopt_agent.node import Node
 from accelopt_agent.proposer import ProposerFailed
 
@@ -60,10 +60,12 @@ class ModelProposer:
     async def _carried_out(self, node: Node) -> list[Candidate]:
         plan = await self._ask("planner", node, planner_user(node, self._team.planner, self._wishes))
         anchors = anchors_of(plan, node.text)
+        share = self._team.coder.share
+        _inside_what_is_shown(node, anchors, self._team.planner)
         found: list[Candidate] = []
         bad: BadAnswer | None = None
         for _ in range(self._team.samples):
-            user = coder_user(node, plan, anchors)
+            user = coder_user(node, plan, anchors, share)
             answer = await self._ask("coder", node, user)
             try:
                 text = await self._caught(node, plan, anchors, answer)
@@ -84,7 +86,7 @@ class ModelProposer:
                 if not left:
                     raise
                 error = str(bad)
-            user = debugger_answer_user(node, plan, anchors, answer, error)
+            user = debugger_answer_user(node, plan, anchors, answer, error, self._team.debugger.share)
             answer = await self._ask("debugger", node, user)
         raise AssertionError("unreachable")
 
@@ -119,7 +121,7 @@ def system_prompt(role: Role, node: Node, target: str) -> str:
 
 def planner_user(node: Node, settings: ModelSettings, wishes: str = "") -> str:
     """File first, then what is known, then what was tried: the later, the sooner it changes."""
-    first, last = _visible(node, settings)
+    first, last = _visible(node, settings.share)
     return render(
         "planner_user",
         kernel=node.kernel.name,
@@ -129,11 +131,20 @@ def planner_user(node: Node, settings: ModelSettings, wishes: str = "") -> str:
     )
 
 
-def coder_user(node: Node, plan: str, anchors: tuple[Anchor, ...]) -> str:
-    """The lines around the anchors, what may go wrong there, and the plan."""
+def _inside_what_is_shown(node: Node, anchors: tuple[Anchor, ...], settings: ModelSettings) -> None:
+    """Raises BadAnswer: a plan names lines that the planner was not shown, which nobody is to be shown then."""
+    first, last = _visible(node, settings.share)
+    for anchor in anchors:
+        if anchor.first < first or anchor.last > last:
+            raise BadAnswer(f"the plan names lines {anchor.first}-{anchor.last}, which it was not shown")
+
+
+def coder_user(node: Node, plan: str, anchors: tuple[Anchor, ...], share: Share = "file") -> str:
+    """The lines around the anchors that may be shown, what may go wrong there, and the plan."""
+    first_shown, last_shown = _visible(node, share)
     shown = "\n...\n".join(
         anchored(node.text, anchors, first, last)
-        for first, last in window(node.text, node.kernel.name, anchors)
+        for first, last in _clipped(window(node.text, node.kernel.name, anchors), first_shown, last_shown)
     )
     lines = split_lines(node.text).texts
     planned = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in anchors)
@@ -142,17 +153,19 @@ def coder_user(node: Node, plan: str, anchors: tuple[Anchor, ...]) -> str:
         kernel=node.kernel.name,
         file=fenced(shown),
         mistakes=told(near_mistakes(node.kernel.dialect, planned, plan)),
-        window=coder_window(node, plan),
+        window=coder_window(node, plan, share),
         count=str(len(anchors)),
         plan=plan.strip(),
     )
 
 
-def debugger_answer_user(node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, error: str) -> str:
+def debugger_answer_user(
+    node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, error: str, share: Share = "file"
+) -> str:
     """An answer that was caught before anything ran, with what was caught."""
     return render(
         "debugger_answer_user",
-        task=coder_user(node, plan, anchors),
+        task=coder_user(node, plan, anchors, share),
         answer=fenced(answer, "text"),
         error=error,
         mistakes=told(near_mistakes(node.kernel.dialect, error)),
@@ -161,7 +174,7 @@ def debugger_answer_user(node: Node, plan: str, anchors: tuple[Anchor, ...], ans
 
 def debugger_user(node: Node, settings: ModelSettings) -> str:
     """A version that failed, what was changed last, its siblings and the exact error."""
-    first, last = _visible(node, settings)
+    first, last = _visible(node, settings.share)
     lines = split_lines(node.text).texts[first - 1 : last]
     error = node.failure.message if node.failure else ""
     code = node.failure.code if node.failure else ""
@@ -169,7 +182,7 @@ def debugger_user(node: Node, settings: ModelSettings) -> str:
         "debugger_user",
         kernel=node.kernel.name,
         file=fenced("\n".join(lines)),
-        change=change(node.parent.text if node.parent else node.text, node.text),
+        change=shown_change(node, settings.share),
         window=debugger_window(node),
         mistakes=told(near_mistakes(node.kernel.dialect, error)),
         error=f"{code}: {error}",
@@ -212,9 +225,14 @@ def checked(node: Node, text: str) -> str:
     return text
 
 
-def _visible(node: Node, settings: ModelSettings) -> tuple[int, int]:
+def _clipped(ranges: list[tuple[int, int]], first: int, last: int) -> list[tuple[int, int]]:
+    clipped = [(max(low, first), min(high, last)) for low, high in ranges]
+    return [(low, high) for low, high in clipped if low <= high]
+
+
+def _visible(node: Node, share: Share) -> tuple[int, int]:
     """The first and last line of the file that may be shown."""
-    if settings.share == "kernel":
+    if share == "kernel":
         return node.kernel.first_line, node.kernel.end_line
     return 1, len(split_lines(node.text.rstrip()).texts)
 

@@ -7,7 +7,9 @@ import difflib
 from collections.abc import Sequence
 
 from accelopt_agent.lines import split_lines
+from accelopt_agent.model.settings import Share
 from accelopt_agent.node import Node
+from accelopt_profiling.kernels import find_kernels
 
 #: How many versions, and how many lines of a change, are told of.
 VERSIONS_TOLD, LINES_TOLD = 5, 14
@@ -25,15 +27,15 @@ def planner_window(node: Node) -> str:
     return "".join(part for part in parts if part) or "Nothing was tried yet.\n"
 
 
-def coder_window(node: Node, plan: str) -> str:
-    """What was tried on ``node`` in vain, and how a cousin did the like."""
+def coder_window(node: Node, plan: str, share: Share = "file") -> str:
+    """What was tried on ``node`` in vain, and how a cousin did the like, as much of that as ``share`` says."""
     failed = [_line(child, node) for child in _newest(node.children) if not child.sound]
     siblings = [s for s in (node.parent.children if node.parent else []) if s is not node]
     cousins = [c for s in siblings for c in s.children if c.sound and c.parent is not None]
     alike = max(cousins, key=lambda c: _likeness(plan, c), default=None)
     said = _list("Failed on this version", failed)
     if alike is not None and alike.parent is not None and _likeness(plan, alike) >= ALIKE:
-        said += f"A similar change elsewhere, which worked:\n\n{change(alike.parent.text, alike.text)}\n\n"
+        said += f"A similar change elsewhere, which worked:\n\n{shown_change(alike, share)}\n\n"
     return said
 
 
@@ -41,6 +43,22 @@ def debugger_window(node: Node) -> str:
     """How the siblings of the failed ``node`` fared."""
     siblings = [s for s in (node.parent.children if node.parent else []) if s is not node]
     return _list("Other versions of the same", [_line(s, node.parent) for s in _newest(siblings)])
+
+
+def shown_change(node: Node, share: Share) -> str:
+    """What was changed last, all of it or inside the kernel alone."""
+    before = node.parent.text if node.parent else node.text
+    if share == "kernel":
+        return change(kernel_alone(before, node.kernel.name), kernel_alone(node.text, node.kernel.name))
+    return change(before, node.text)
+
+
+def kernel_alone(text: str, name: str) -> str:
+    """The lines of the kernel in ``text``; "" where it is not there."""
+    kernel = next((k for k in find_kernels(text).kernels if k.name == name), None)
+    if kernel is None:
+        return ""
+    return "\n".join(split_lines(text).texts[kernel.first_line - 1 : kernel.end_line])
 
 
 def change(before: str, after: str) -> str:
