@@ -10,23 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from problem_files import KERNEL, found_in
 
 import accelopt_profiling
-from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.problems.find import find_problem
-from accelopt_profiling.problems.found import FoundProblem, source_for
+from accelopt_profiling.problems.found import source_for
 
-KERNEL = """import triton
-import triton.language as tl
-
-@triton.jit
-def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
-    tl.store(out, tl.load(x) + tl.load(y))
-
-def add(x, y):
-    add_kernel[(1,)](x, y, x, 1, BLOCK=1)
-    return x
-"""
 MODULE = "def get_inputs(): return [1]\ndef reference(x): return x\n"
 NKIBENCH = "def get_inputs(): pass\ndef forward(x): pass\ndef transform_to_nki_inputs(i): pass\ndef transform_nki_outputs(k, r): pass\n"
 KERNELBENCH = "class Model: pass\ndef get_inputs(): return []\ndef get_init_inputs(): return []\n"
@@ -53,23 +41,6 @@ FOUND: dict[str, tuple[dict[str, str], str, str, str | None, str]] = {
     "has a test": ({}, KERNEL + "def test_add():\n    add(1, 2)\n", "selfrun", None, "test_add"),
     "has a test of a class": ({}, KERNEL + "class A:\n    def f(self): return add(1, 2)\napply = A().f\ndef test_a():\n    apply()\n", "selfrun", None, "test_a"),
 }  # fmt: skip
-
-
-def found_in(
-    folder: Path,
-    files: Mapping[str, str],
-    kernel: str,
-    root: Path | None = None,
-    configured: Mapping[str, str] | str | None = None,
-    name: str = "k.py",
-) -> FoundProblem:
-    for other, text in files.items():
-        (folder / other).parent.mkdir(parents=True, exist_ok=True)
-        (folder / other).write_text(text, encoding="utf-8")
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(kernel, encoding="utf-8")
-    return find_problem(path, kernel, find_kernels(kernel), project_root=root, configured=configured)
 
 
 @pytest.mark.parametrize("case", FOUND)

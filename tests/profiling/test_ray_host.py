@@ -70,6 +70,15 @@ async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(clus
     cluster.remove_node(second)
 
 
+async def test_a_job_whose_worker_is_lost_is_run_again(host):
+    task = asyncio.create_task(_all(host, job("import time\ntime.sleep(2)\nx = 1", seconds=60)))
+    await until(_steps, 60)
+    worker = re.search(r"/accelopt-(\d+)-", os.readlink(f"/proc/{_steps()[0]}/cwd"))
+    os.kill(int(worker.group(1)), 9)
+    messages = await asyncio.wait_for(task, 90)
+    assert [(m.final, "x" in m.value["names"]) for m in messages] == [(True, True)]
+
+
 async def test_a_job_that_asks_for_what_no_node_has_waits_and_can_be_cancelled(cluster):
     host = RayHost("fleet", cluster.address, ask="trainium_of_tomorrow=1")
     try:

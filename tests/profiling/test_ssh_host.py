@@ -41,8 +41,10 @@ async def test_a_job_runs_over_ssh_and_leaves_nothing_behind(host):
 
 
 @pytest.mark.parametrize("name", ["nki_silu.py", pytest.param("triton_softmax.py", marks=pytest.mark.slow)])
-async def test_a_kernel_is_profiled_there(host, name):
-    example = Path(__file__).parents[2] / "examples" / name
+async def test_a_kernel_is_profiled_there(host, name, tmp_path):
+    text = (Path(__file__).parents[2] / "examples" / name).read_text()
+    example = tmp_path / name
+    example.write_text(text.replace("m=4096, n=7168", "m=256, n=1024"))
     targets = {"nki": "trn2", "triton": "h100"}
     request = ProfileRequest(example, example.read_text(), targets)
     async with contextlib.aclosing(profile(host, request)) as growing:
@@ -110,16 +112,39 @@ async def test_a_chatty_shell_profile_is_skipped(sshd, tmp_path):
     await box.close()
 
 
-async def test_a_connection_cut_in_mid_job_is_reported_and_the_next_job_reconnects(host, sshd):
+async def test_a_connection_cut_in_mid_job_is_reported_and_the_next_job_reconnects(host, tmp_path):
     await answer(host, job("x = 1"))
     task = asyncio.create_task(answer(host, job("import time\ntime.sleep(60)")))
-    await asyncio.sleep(0.3)
+    while not any(worker.jobs for worker in (await host.activity()).workers):
+        pass  # each question is a wait
     host._connection._process.kill()
     with pytest.raises(HostUnreachable, match="lost"):
         await task
     assert "x" in (await answer(host, job("x = 1")))["names"]
     await host.close()
     await until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
+
+
+async def test_what_a_configuration_asks_for_in_interactive_sessions_does_not_matter(sshd, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        config = tmp_path / "config"
+        config.write_text(
+            "RemoteCommand tmux attach\nRequestTTY force\nForwardAgent yes\nForwardX11 yes\n"
+            f"LocalForward 127.0.0.1:{taken.getsockname()[1]} 127.0.0.1:1\nExitOnForwardFailure yes\n"
+        )
+        box = sshd.host(options=["-F", str(config)])
+        box._command.remove("-F")  # of the two, the first counts
+        box._command.remove("/dev/null")
+        try:
+            assert "x" in (await answer(box, job("x = 1")))["names"]
+        finally:
+            await box.close()
+
+
+def test_the_command_is_one_line_that_any_shell_takes():
+    command = SshHost("box", "me@box")._command[-1]
+    assert "\n" not in command
+    assert command.count("'") == 2
 
 
 async def test_a_port_where_nobody_listens(sshd):

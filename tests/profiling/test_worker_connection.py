@@ -10,7 +10,8 @@ import time
 import pytest
 
 from accelopt_profiling.hosts.connection import WorkerConnection
-from accelopt_profiling.hosts.host import JobInterrupted
+from accelopt_profiling.hosts.host import HostUnreachable, JobFailed, JobInterrupted
+from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
 
 WORKER = [sys.executable, "-c", "from accelopt_profiling.worker.__main__ import main; main()"]
@@ -59,4 +60,57 @@ async def test_many_jobs_at_once_get_their_own_answers():
     await connection.start()
     found = await asyncio.gather(*(messages(connection, f"x{number} = 1") for number in range(30)))
     assert [f"x{number}" in said[-1].value["names"] for number, said in enumerate(found)] == [True] * 30
+    await connection.close()
+
+
+async def test_a_host_that_takes_nothing_of_what_is_sent_is_given_up():
+    connection = WorkerConnection("box", ["sleep", "60"], b"x" * (4 << 20), patience=0.3)
+    with pytest.raises(HostUnreachable, match=r"box did not answer within 0\.3 s"):
+        await connection.start()
+
+
+async def test_a_host_that_is_closed_while_it_starts_leaves_no_worker():
+    host = LocalHost()
+    task = asyncio.create_task(host.facts())
+    while (worker := host.process) is None:
+        await asyncio.wait([task], timeout=0.01)
+    await host.close()
+    with pytest.raises(HostUnreachable, match="closed"):
+        await task
+    assert host.process is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+#: What a host may answer, which belongs to no job of ours, or has no shape that we know.
+STRANGE = ['{"type": "hello", "protocol": 1, "memory_bytes": 1e999}',
+           '{"type": "hello", "protocol": 1, "versions": 3}',
+           '{"type": "hello", "protocol": 1, "resources": {"gpu": "many"}}',
+           '{"type": "hello", "protocol": 1, "devices": 7}',
+           '{"type": "hello", "protocol": [[1]]}', '{"type": "refused", "message": "no \\u001b[2J room"}']  # fmt: skip
+
+
+@pytest.mark.parametrize("hello", STRANGE)
+async def test_a_strange_introduction_is_refused_in_plain_words(hello):
+    code = f"print('@accelopt/1 %d\\n%s' % (len({hello!r}), {hello!r}), flush=True); input()"
+    connection = WorkerConnection("box", [sys.executable, "-c", code])
+    with pytest.raises(HostUnreachable) as refused:
+        await connection.start()
+    assert str(refused.value).isprintable()
+
+
+async def test_strange_answers_about_a_job_are_passed_over():
+    hello, answers = '{"type": "hello", "protocol": 1}', ['{"id": "1"}', '{"type": [], "id": "1", "last": true}',
+        '{"type": "news", "id": "1", "last": true}', '{"type": "partial", "id": "1", "last": true}',
+        '{"type": "failed", "id": "1", "error": []}']  # fmt: skip
+    code = (
+        "import sys\n"
+        "def say(text): print('@accelopt/1 %d\\n%s' % (len(text), text), flush=True)\n"
+        f"say({hello!r})\nsys.stdin.readline()\n"
+        f"for answer in {answers!r}: say(answer)\nsys.stdin.read()"
+    )
+    connection = WorkerConnection("box", [sys.executable, "-c", code])
+    await connection.start()
+    with pytest.raises(JobFailed, match="cannot be read"):
+        await messages(connection, "x = 1")
     await connection.close()

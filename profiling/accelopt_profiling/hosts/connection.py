@@ -82,9 +82,6 @@ class WorkerConnection:
             raise HostUnreachable(
                 f"{self._name}: {self._command[0]} could not be started: {error}"
             ) from error
-        if self._closed:
-            await self.close()
-            raise HostUnreachable(f"{self._name} was closed.")
         first: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._readers = [
             asyncio.create_task(self._read_messages(first)),
@@ -92,7 +89,9 @@ class WorkerConnection:
         ]
         try:
             await self._write_preamble()
-            self._facts = self._introduced(await asyncio.wait_for(first, self._patience))
+            facts = self._introduced(await asyncio.wait_for(first, self._patience))
+            if self._closed:
+                raise HostUnreachable(f"{self._name} was closed while it was started.")
         except (TimeoutError, asyncio.TimeoutError):
             await self.close()
             raise HostUnreachable(
@@ -104,7 +103,8 @@ class WorkerConnection:
         except BaseException:
             await self.close()
             raise
-        return self._facts
+        self._facts = facts
+        return facts
 
     async def _write_preamble(self) -> None:
         """Raises TimeoutError: nothing of it was taken for as long as the patience lasts."""

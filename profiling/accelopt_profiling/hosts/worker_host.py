@@ -53,15 +53,15 @@ class WorkerHost(ABC):
             wait = self._next_try - time.monotonic()
             if wait > 0:
                 raise HostUnreachable(f"{self._failure} (next try in {wait:.0f} s)", wait)
-            self._connection = self._new_connection()
+            self._connection = connection = self._new_connection()
             try:
-                await self._connection.start()
+                await connection.start()
             except HostUnreachable as error:
                 self._connection = None
                 self._failure = self._advised(str(error))
                 raise HostUnreachable(self._failure, self._wait_for_next_try()) from None
             self._pause = self._next_try = 0.0
-            return self._connection
+            return connection
 
     def _wait_for_next_try(self) -> float | None:
         if self._first_pause is None:

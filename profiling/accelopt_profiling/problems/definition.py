@@ -105,7 +105,7 @@ def _tensor(name: str, entry: Any, axes: set[str], fail: Any) -> TensorSpec:
     if missing := [a for a in shape or [] if a not in axes]:
         raise fail(f'"{name}" uses the unknown axis "{missing[0]}"')
     dtype = entry.get("dtype")
-    if dtype not in DTYPES:
+    if not isinstance(dtype, str) or dtype not in DTYPES:
         raise fail(f'"{name}" has the dtype {dtype!r}, which cannot be drawn here')
     return TensorSpec(name, shape, dtype)
 
@@ -121,11 +121,15 @@ def parse_workloads(text: str, definition: Definition, file: str) -> tuple[list[
     """
     found: list[Workload] = []
     refused: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(
+        text.split("\n"), 1
+    ):  # JSON's texts may hold every other separator of lines
         if not line.strip():
             continue
-        data = _json(line, file, number)
-        data = data.get("workload") or data
+        trace = _json(line, file, number)
+        data = trace.get("workload") or trace
+        if not isinstance(data, dict):
+            raise ProblemError("problem-invalid", f"{file}:{number} is no workload.", file, number)
         axes, inputs = data.get("axes", {}), data.get("inputs", {})
         sizes_ok = isinstance(axes, dict) and all(type(v) is int and v >= 0 for v in axes.values())
         if (

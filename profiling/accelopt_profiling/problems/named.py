@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from accelopt_profiling.problems.reading import followed
+
 _COMMENT = re.compile(r"#\s*accelopt:\s*(?P<settings>.*)$")
 _SETTING = re.compile(r"(?P<key>\w+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>\S+))")
 
@@ -37,7 +39,7 @@ def named_in_comment(path: Path, text: str) -> NamedProblem | None:
         settings = {m["key"]: m["quoted"] or m["bare"] or "" for m in _SETTING.finditer(matched["settings"])}
         if settings.get("problem"):
             said = settings["problem"]
-            return NamedProblem((path.parent / said).resolve(), settings.get("entry"), line, said)
+            return NamedProblem(followed(path.parent / said), settings.get("entry"), line, said)
     return None
 
 
@@ -53,12 +55,12 @@ def named_in_settings(
         return None
     base = project_root or path.parent
     if isinstance(configured, str):
-        return NamedProblem((base / configured).resolve(), None, None, configured)
+        return NamedProblem(followed(base / configured), None, None, configured)
     relative = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.name
     for pattern in sorted(configured, key=lambda p: (p != relative, list(configured).index(p))):
         if relative == pattern or fnmatch(relative, pattern) or fnmatch(path.name, pattern):
             said = configured[pattern]
-            return NamedProblem((base / said).resolve(), None, None, said)
+            return NamedProblem(followed(base / said), None, None, said)
     return None
 
 

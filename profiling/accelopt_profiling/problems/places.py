@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from accelopt_profiling.problems.reading import Unreadable, followed, read_text
+
 _MAX_SIBLINGS = 500
 
 
@@ -14,14 +16,14 @@ def nkibench_reference(path: Path) -> Path | None:
     ``../reference/<stem>_numpy_*.py``.
     """
     root = path.parent.parent
-    summary = root / "summary.json"
     try:
-        data = json.loads(summary.read_text(encoding="utf-8")) if summary.is_file() else {}
-    except (OSError, ValueError):
+        data = json.loads(read_text(root / "summary.json"))
+    except (Unreadable, ValueError, RecursionError):
         data = {}
     for task in _implementations(data):
-        if (root / task["kernel"]).resolve() == path and (root / task["task"]).is_file():
-            return (root / task["task"]).resolve()
+        reference = followed(root / task["task"])
+        if followed(root / task["kernel"]) == path and reference.is_file():
+            return reference
     stem = re.sub(r"_\d+$", "", path.stem)
     folder = root / "reference"
     if path.parent.name == "kernels" and folder.is_dir():
@@ -56,7 +58,7 @@ def kernelbench_candidates(path: Path) -> list[Path]:
     named = [path.parent / f"{name}.py" for name in ("reference", "model", "problem", "ref")]
     parts = re.split(r"[_\-.]", path.stem)
     shorter: list[Path] = []
-    for file in list(path.parent.glob("*.py"))[:_MAX_SIBLINGS]:
+    for file in sorted(path.parent.glob("*.py"))[:_MAX_SIBLINGS]:
         other = re.split(r"[_\-.]", file.stem)
         if file != path and len(other) < len(parts) and parts[: len(other)] == other:
             shorter.append(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 MAX_BYTES = 16 << 20
@@ -37,3 +38,13 @@ def read_text(path: Path) -> str:
         raise Unreadable("not-text", f"is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise Unreadable("problem-invalid", f"cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise Unreadable("problem-invalid", "has a name that no file can have") from None
+
+
+def followed(path: Path) -> Path:
+    """The path with its links followed as far as they lead; as it is where no file can have such a name."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:  # a zero byte, or half a surrogate pair
+        return path

@@ -21,6 +21,10 @@ from accelopt_profiling.problems.seeding import seed_everything
 from accelopt_profiling.problems.selfruns import own_runs
 from accelopt_profiling.worker.step import StepContext
 
+_WITH_A_VALUE = (
+    inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY,
+)  # fmt: skip
+
 
 class SelfrunProblem:
     """Runs the file. ``run`` returns no outputs: what counts are the launches that the emulation sees."""
@@ -108,7 +112,7 @@ def first_parameters(function: Any) -> dict[str, Any]:
             values = list(row) if len(listed) > 1 or hasattr(rows[0], "marks") else [row]
             given.update(zip(listed, values, strict=False))
     for name, parameter in inspect.signature(function).parameters.items():
-        if name not in given and parameter.default is parameter.empty and parameter.kind in (0, 1, 3):
+        if name not in given and parameter.default is parameter.empty and parameter.kind in _WITH_A_VALUE:
             message = (
                 f"`{function.__name__}` wants the argument `{name}`, which only its test runner can give."
             )

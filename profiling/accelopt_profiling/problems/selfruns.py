@@ -94,10 +94,15 @@ def _runs_alone(function: ast.FunctionDef) -> bool:
         ):
             continue
         if decorator.func.attr == "parametrize":
-            try:
-                names = ast.literal_eval(decorator.args[0])
-            except ValueError:
-                continue
-            listed = names.split(",") if isinstance(names, str) else list(names)
-            needed -= {n.strip() for n in listed}
+            needed -= _names_in(decorator.args[0])
     return not needed
+
+
+def _names_in(argument: ast.expr) -> set[str]:
+    """The arguments that a parametrization names, as "a, b" or as a sequence; none when it says something else."""
+    try:
+        names = ast.literal_eval(argument)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return set()
+    listed = names.split(",") if isinstance(names, str) else names if isinstance(names, (list, tuple)) else []
+    return {name.strip() for name in listed if isinstance(name, str)}

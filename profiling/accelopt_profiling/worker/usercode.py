@@ -14,6 +14,9 @@ from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.step import StepContext, StepFailed
 
+#: Names under which user files were imported in this process.
+_loaded: set[str] = set()
+
 
 def enter_sources(context: StepContext) -> None:
     """Put the job's source folder and the host's import paths first on ``sys.path``."""
@@ -31,15 +34,24 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
     """
     relative = path or context.source.kernel
     full = context.folder / "src" / relative
-    module_name = name or Path(relative).stem
+    module_name = name or _module_name(context, Path(relative).stem)
     with user_errors(context):
         spec = importlib.util.spec_from_file_location(module_name, full)
         if spec is None or spec.loader is None:
             raise StepFailed(StepError("unsupported", f"{relative} is not a Python file.", relative))
         module = importlib.util.module_from_spec(spec)
         sys.modules[module_name] = module
+        _loaded.add(module_name)
         spec.loader.exec_module(module)
         return module
+
+
+def _module_name(context: StepContext, stem: str) -> str:
+    """The name under which other files of the job import the file: its own, unless that is a library's already."""
+    present = sys.modules.get(stem)
+    own = stem in _loaded or _is_source(context, getattr(present, "__file__", None) or "")
+    taken = stem in sys.stdlib_module_names or (present is not None and not own)
+    return f"job_{stem}" if taken else stem
 
 
 @contextmanager
@@ -84,16 +96,16 @@ def problem_errors(context: StepContext, function: str) -> AbstractContextManage
 
 def user_line(context: StepContext, error: BaseException) -> tuple[str | None, int | None]:
     """The innermost frame of ``error`` that lies in the job's source files: relative path and 1-based line."""
-    root = str((context.folder / "src").resolve())
+    root = (context.folder / "src").resolve()
+    if isinstance(error, SyntaxError) and _is_source(context, error.filename or ""):
+        return str(Path(error.filename or "").resolve().relative_to(root)), error.lineno
     found: tuple[str | None, int | None] = (None, None)
-    if (
-        isinstance(error, SyntaxError)
-        and error.filename
-        and str(Path(error.filename).resolve()).startswith(root)
-    ):
-        return str(Path(error.filename).resolve().relative_to(root)), error.lineno
     for frame in traceback.extract_tb(error.__traceback__):
-        path = str(Path(frame.filename).resolve()) if frame.filename else ""
-        if path.startswith(root):
-            found = (str(Path(path).relative_to(root)), frame.lineno)
+        if _is_source(context, frame.filename):
+            found = (str(Path(frame.filename).resolve().relative_to(root)), frame.lineno)
     return found
+
+
+def _is_source(context: StepContext, file: str) -> bool:
+    """Whether a file name that Python told is one of the job's sources."""
+    return bool(file) and Path(file).resolve().is_relative_to((context.folder / "src").resolve())
