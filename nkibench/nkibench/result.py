@@ -16,8 +16,9 @@ Status = Literal["passed", "wrong", "failed"]
 @dataclass(frozen=True)
 class Best:
     """The fastest version that a search proved. ``steps`` are the rewrites that led to it, ``tried`` counts candidates,
-    ``judged`` those that went through the gate; ``text`` is the whole kernel file. Without a faster version
-    ``latency`` is the baseline's and ``steps`` is empty.
+    ``judged`` those that went through the gate, ``tokens`` what a model read and wrote, ``money`` what that cost at the
+    configured price; ``text`` is the whole kernel file. Without a faster version ``latency`` is the baseline's and
+    ``steps`` is empty.
     """
 
     latency: Latency
@@ -28,6 +29,8 @@ class Best:
     seconds: float = 0.0
     reason: str = ""
     text: str = ""
+    tokens: int = 0
+    money: float | None = None
 
 
 @dataclass(frozen=True)

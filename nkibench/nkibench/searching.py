@@ -105,4 +105,6 @@ def _best(result: TaskResult, found: list[Suggestion], tried: int, judged: int, 
         seconds=end.usage.seconds,
         reason=end.reason,
         text=chosen.text if chosen else "",
+        tokens=end.usage.tokens_in + end.usage.tokens_out,
+        money=end.usage.money,
     )

@@ -8,13 +8,14 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from accelopt_agent.events import BaselineMeasured, CandidateTried, Finished, SuggestionFound
+from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finished, SuggestionFound
 from accelopt_agent.model.team import Team
 from accelopt_agent.optimize import optimize
 from accelopt_agent.profiled import HostGate
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.tools import CostUnknown
+from accelopt_lsp.bench.ablations import Ablation, learning
 from accelopt_lsp.bench.kernel_sets import SetTask
 from accelopt_lsp.bench.set_metrics import Journal, SetResult
 from accelopt_memory.memory import Memory
@@ -27,7 +28,8 @@ from accelopt_profiling.profiler import ProfileRequest, examine, profile
 @dataclass(frozen=True)
 class SetPlan:
     """How a set is run: for ``target``, with work and results below ``folder``. With a ``budget`` each kernel that
-    passes is optimized; the memory is the run's own."""
+    passes is optimized; the memory is the run's own. With an ``ablation`` parts of the search may be left out, and a
+    kernel remembers what was found on those before it."""
 
     target: str
     folder: Path
@@ -35,12 +37,20 @@ class SetPlan:
     budget: Budget | None = None
     memory: Memory | None = None
     team: Team | None = None
+    ablation: Ablation | None = None
 
     @property
     def options(self) -> str:
         """What a result depends on besides the kernel and its problem."""
         asked = "" if self.budget is None else f"{self.budget} {self.team.models if self.team else 'rules'}"
-        return f"{self.target} {asked}"
+        return f"{self.target} {asked}{f' {self.ablation}' if self.ablation else ''}"
+
+    def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
+        """The search for faster versions. What is left out decides whether there is anything to learn from."""
+        if self.ablation is None or self.memory is None:
+            return optimize(request, host, self.memory, model=self.team)
+        happening = optimize(self.ablation.of(request), host, self.memory, model=self.team)
+        return learning(happening, self.memory) if "memory" in self.ablation.sources else happening
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:
@@ -54,7 +64,8 @@ async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncG
         key = _key(task, plan)
         known = journal.get(key)
         if known is None or known.status == "failed":  # which may have been the machine's fault
-            known = replace(await _one(host, task, plan), key=key)
+            search = plan.ablation.name if plan.ablation is not None else ""
+            known = replace(await _one(host, task, plan), key=key, search=search)
             journal.add(known)
         yield known
 
@@ -109,6 +120,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
             timed = [k for k in found.kernels if k.latency.us is not None]
             measured = max(timed, key=lambda k: k.latency.us or 0.0, default=measured)
     latency = measured.latency if measured else Latency()
+    percent = measured.percent_of_peak if measured else None
     name = measured.name if measured else subject.kernels[0].name
     try:
         verdict, _ = await HostGate(host, request).check(request.text, name)
@@ -117,24 +129,33 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
     if not verdict.accepted:
         why = "; ".join(reason.message for reason in verdict.reasons[:2])
         return SetResult(task.name, task.group, "wrong", why, latency, latency)
-    return SetResult(task.name, task.group, "passed", fault if measured is None else "", latency, latency)
+    return SetResult(
+        task.name, task.group, "passed", fault if measured is None else "", latency, latency,
+        percent=percent, best_percent=percent,
+    )  # fmt: skip
 
 
 async def _searched(host: Host, result: SetResult, request: OptimizeRequest, plan: SetPlan) -> SetResult:
     """The result with the fastest version that a search proved."""
     best: Suggestion | None = None
-    baseline, tried, money = result.latency, 0, None
-    async with aclosing(optimize(request, host, plan.memory, model=plan.team)) as events:
+    baseline, percent, found = result.latency, result.percent, result
+    async with aclosing(plan.search(request, host)) as events:
         async for event in events:
             if isinstance(event, BaselineMeasured):
-                baseline = event.measurement.latency
+                baseline, percent = event.measurement.latency, event.measurement.percent_of_peak
             elif isinstance(event, CandidateTried):
-                tried = event.number
+                found = replace(found, tried=event.number)
             elif isinstance(event, SuggestionFound):
                 if best is None or (event.suggestion.fast.us or 0.0) < (best.fast.us or 0.0):
                     best = event.suggestion
             elif isinstance(event, Finished):
-                money = event.usage.money
+                used = event.usage
+                found = replace(found, money=used.money, tokens=used.tokens_in + used.tokens_out)
     if best is None:
-        return replace(result, tried=tried, money=money)
-    return replace(result, latency=baseline, best=best.fast, steps=best.steps, tried=tried, money=money)
+        return found
+    # Against the original's peak: what has to be done stays the same, so the share grows as the time falls.
+    gain = baseline.us / best.fast.us if baseline.us and best.fast.us else None
+    after = percent * gain if percent is not None and gain is not None else None
+    return replace(
+        found, latency=baseline, best=best.fast, steps=best.steps, percent=percent, best_percent=after
+    )

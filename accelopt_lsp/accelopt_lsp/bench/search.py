@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -59,21 +59,21 @@ class Found:
 async def study(chosen_subjects: Sequence[Subject], plan: Plan, tell: Callable[[str], None]) -> list[Found]:
     """Every contender on every subject that leaves something to find, ``plan.seeds`` times. Costs are real and found
     out once per text. What the memory says of a subject is made of the best versions of the others."""
-    known: dict[str, Explored] = {}
+    worlds: dict[str, World] = {}
     pairs: dict[str, Pair | None] = {}
-    for subject in chosen_subjects:
-        async with _world(subject, plan) as world:
-            known[subject.name] = await explored(world, plan.texts)
-            pairs[subject.name] = await pair_of(world, known[subject.name])
-            tell(f"{subject.name}: the costs of {len(known[subject.name].texts)} versions are known")
     found = []
-    for subject in chosen_subjects:
-        async with _world(subject, plan) as world:
-            others = [pair for name, pair in pairs.items() if pair is not None and name != subject.name]
+    async with AsyncExitStack() as stack:
+        for subject in chosen_subjects:
+            world = worlds[subject.name] = await stack.enter_async_context(_world(subject, plan))
+            alone = await explored(world, plan.texts)
+            pairs[subject.name] = await pair_of(world, alone)
+            tell(f"{subject.name}: the costs of {len(alone.texts)} versions are known")
+        for name, world in worlds.items():
+            others = [pair for other, pair in pairs.items() if pair is not None and other != name]
             memory = await remembered(world, others)
             whole = await explored(world, plan.texts, memory)
             found.append(await _one(world, plan, whole, memory))
-            tell(f"{subject.name}: {_told(found[-1])}")
+            tell(f"{name}: {_told(found[-1])}")
     return found
 
 
@@ -109,7 +109,7 @@ async def _world(subject: Subject, plan: Plan) -> AsyncIterator[World]:
         request = OptimizeRequest(
             subject.path, subject.text, subject.target, root=subject.path.parent, kernel=subject.kernel.name
         )
-        yield World(subject, ProfiledCost(host, request), plan.cache / f"{subject.name}.jsonl")
+        yield World(subject, ProfiledCost(host, request), plan.cache / f"{subject.file_name}.jsonl")
     finally:
         await host.close()
 
@@ -123,7 +123,7 @@ async def _one(world: World, plan: Plan, known: Explored, memory: Sequence[Candi
     world.close(known.texts)
     texts = MarkedTexts(world.subject.text, world.subject.kernel.name)
     tokens = call_tokens(measured, world.subject.text, world.subject.target)
-    kept = Outcomes(plan.cache / "outcomes" / f"{world.subject.name}.jsonl")
+    kept = Outcomes(plan.cache / "outcomes" / f"{world.subject.file_name}.jsonl")
     outcomes = []
     for contender in CONTENDERS:
         for seed in range(plan.seeds):

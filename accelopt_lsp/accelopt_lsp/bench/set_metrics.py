@@ -11,6 +11,7 @@ from typing import Literal
 
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import from_plain, to_plain
+from nkibench.result import TaskResult
 
 #: "passed": the gate accepts the kernel. "wrong": it does not. "failed": it could not be run or judged. "absent": there
 #: is no kernel to run.
@@ -20,7 +21,8 @@ Status = Literal["passed", "wrong", "failed", "absent"]
 @dataclass(frozen=True)
 class SetResult:
     """One kernel of a set. ``latency`` is its own, ``best`` that of the fastest version that a search proved (its own
-    where none was faster). ``key`` tells what it is a result of."""
+    where none was faster), ``percent`` and ``best_percent`` are their percents of peak. ``search`` names the search,
+    ``tokens`` those that a model read and wrote for it; ``key`` tells what it is a result of."""
 
     name: str
     group: str
@@ -32,6 +34,10 @@ class SetResult:
     tried: int = 0
     money: float | None = None
     key: str = ""
+    percent: float | None = None
+    best_percent: float | None = None
+    tokens: int = 0
+    search: str = ""
 
     @property
     def speedup(self) -> float | None:
@@ -41,11 +47,24 @@ class SetResult:
         return self.latency.us / self.best.us
 
 
+def of_nkibench(result: TaskResult, search: str = "") -> SetResult:
+    """The result of one of NKIBench's tasks, with percents of the published peak."""
+    best = result.best
+    return SetResult(
+        result.task, "nkibench", result.status, result.detail, result.latency,
+        result.latency if best is None else best.latency,
+        () if best is None else best.steps, 0 if best is None else best.tried,
+        None if best is None else best.money, percent=result.percent, best_percent=result.best_percent,
+        tokens=0 if best is None else best.tokens, search=search,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Metrics:
     """``success`` is the share of tasks that the gate accepts; ``fast_1`` the share accepted and at least as fast as
     the kernel that the search began with; the speedups are means over the accepted kernels whose time is known,
-    ``timed`` of them. Shares are percent; None over nothing."""
+    ``timed`` of them; the percents of peak are geometric means over those whose peak is known. Shares are percent; None
+    over nothing. What a task cost is in candidates, a model's tokens, and money."""
 
     group: str
     tasks: int
@@ -57,20 +76,32 @@ class Metrics:
     timed: int
     known: str
     money: float | None
+    percent_of_peak_before: float | None
+    percent_of_peak_after: float | None
+    candidates_per_task: float
+    tokens_per_task: float
+    money_per_task: float | None
+    search: str = ""
 
 
 def metrics(results: Sequence[SetResult]) -> list[Metrics]:
-    """The metrics per group, then over all."""
-    groups = dict.fromkeys(result.group for result in results)
-    rows = [_metrics(group, [r for r in results if r.group == group]) for group in groups]
-    return [*rows, _metrics("all", results)] if len(rows) != 1 else rows
+    """Per search the metrics per group, then over all."""
+    found = []
+    for search in dict.fromkeys(result.search for result in results) or [""]:
+        mine = [r for r in results if r.search == search]
+        groups = dict.fromkeys(result.group for result in mine)
+        rows = [_metrics(search, group, [r for r in mine if r.group == group]) for group in groups]
+        found += [*rows, _metrics(search, "all", mine)] if len(rows) != 1 else rows
+    return found
 
 
-def _metrics(group: str, results: Sequence[SetResult]) -> Metrics:
+def _metrics(search: str, group: str, results: Sequence[SetResult]) -> Metrics:
     timed = [r for r in results if r.speedup is not None]
     speedups = [s for r in timed if (s := r.speedup) is not None]
     known = sorted({str(r.latency.known.value) for r in timed} | {str(r.best.known.value) for r in timed})
     priced = [r.money for r in results if r.money is not None]
+    peaked = [(r.percent, r.best_percent) for r in timed if r.percent and r.best_percent]
+    count = max(1, len(results))
     return Metrics(
         group,
         len(results),
@@ -78,11 +109,22 @@ def _metrics(group: str, results: Sequence[SetResult]) -> Metrics:
         _share(sum(s >= 1.0 for s in speedups), len(results)),
         _share(sum(s > 1.0 for s in speedups), len(results)),
         sum(speedups) / len(speedups) if speedups else None,
-        math.exp(sum(map(math.log, speedups)) / len(speedups)) if speedups else None,
+        geometric_mean(speedups),
         len(timed),
         " and ".join(known),
         sum(priced) if priced else None,
+        geometric_mean([before for before, _ in peaked]),
+        geometric_mean([after for _, after in peaked]),
+        sum(r.tried for r in results) / count,
+        sum(r.tokens for r in results) / count,
+        sum(priced) / count if priced else None,
+        search,
     )
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """None of nothing; values are above 0."""
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
 def _share(count: int, of: int) -> float | None:

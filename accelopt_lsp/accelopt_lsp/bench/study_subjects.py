@@ -25,7 +25,8 @@ TRITON = (
 #: Tasks whose further shapes leave their rules nothing to gain, and the shape that they have instead.
 SHAPES: Mapping[str, Mapping[str, int]] = {
     "bmm": {"B": 1, "M": 4096, "K": 64, "N": 4096},
-    "transpose_matmul": {"M": 2048, "N": 2736, "K": 1024},
+    "rope_single_freq_apply": {"B": 1, "H": 8, "N": 4096, "D": 128},
+    "transpose_matmul": {"M": 1024, "N": 10944, "K": 2048},
 }
 
 
@@ -59,10 +60,12 @@ def _smaller(task: Task, folder: Path) -> Subject:
     place = folder / task.name
     place.mkdir(parents=True, exist_ok=True)
     reference = task.reference.read_text("utf-8")
-    for name, value in shape_of(task).items():
+    sizes = shape_of(task)
+    for name, value in sizes.items():
         reference = re.sub(rf"^{name} = \d+$", f"{name} = {value}", reference, flags=re.MULTILINE)
     (place / "reference.py").write_text(reference, "utf-8")
     kernel = task.kernel("beta1").read_text("utf-8")
     path = place / "kernel_beta1.py"
     path.write_text(kernel, "utf-8")
-    return Subject(task.name, path, kernel, "trn1")
+    case = "_".join(f"{name}{value}" for name, value in sorted(sizes.items()))
+    return Subject(task.name, path, kernel, "trn1", case)

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import aclosing, nullcontext
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.metrics_table import print_metrics
 from accelopt_lsp.cli.opening import open_host, settings_for
 from accelopt_lsp.cli.options import host_option, json_option
+from accelopt_lsp.cli.speakers import Speaker, speaker_options
 from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
 
 if TYPE_CHECKING:
+    from accelopt_agent.events import Event
+    from accelopt_agent.model.team import Team
+    from accelopt_agent.request import Budget, OptimizeRequest
+    from accelopt_lsp.bench.ablations import Ablation
     from accelopt_lsp.settings.load import Settings
+    from accelopt_memory.memory import Memory
+    from accelopt_profiling.hosts.host import Host
     from nkibench.result import TaskResult
     from nkibench.run import Plan
     from nkibench.searching import Searching
@@ -41,8 +50,7 @@ if TYPE_CHECKING:
     default=Path("nkibench-results"), show_default=True,
     help="Where the results go. A run that was ended goes on there.",
 )  # fmt: skip
-@click.option("--optimize", is_flag=True, help="Search faster versions of every baseline that passes.")
-@click.option("--no-model", is_flag=True, help="Ask no model, whatever the settings say.")
+@speaker_options
 @click.option(
     "--budget", metavar="LIMITS", default="200", show_default=True, help="Per task, as for `optimize`."
 )
@@ -56,38 +64,55 @@ def nkibench(
     jobs: int,
     folder: Path,
     optimize: bool,
-    no_model: bool,
+    ablations: bool,
     budget: str,
     host: str | None,
     as_json: bool,
+    **asked: Any,
 ) -> int:
     """Run NKIBench: verdict of the gate, time and percent of peak per task, and their geometric mean.
 
+    With a search also success, fast_1, mean and geometric mean of the speedups over the baseline, and what a task
+    cost; with --ablations of four searches, each with a memory of its own that learns from task to task.
+
     Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
     """
+    from accelopt_lsp.bench.ablations import ABLATIONS
+    from accelopt_lsp.bench.set_metrics import metrics, of_nkibench
     from nkibench.report import report_object, write_report
     from nkibench.run import Plan, in_order
 
     settings = settings_for(Path.cwd(), {"host": host})
+    speaker = Speaker(settings, Path.cwd() / "tasks", **asked)
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     _check_target(target)
     subjects = _subjects(data, names, dialect)
+    searched = optimize or ablations
+    limits = _limits(settings, budget) if searched else None
+    found: dict[str, list[TaskResult]] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        searching, memory = _searching(settings, folder, budget, not no_model) if optimize else (None, None)
+        for ablation in ABLATIONS if ablations else (None,):
+            name = ablation.name if ablation is not None else ""
+            run = _Run(settings, subjects, folder, Plan(target, dialect, jobs), ablation)
+            found[name] = in_order(subjects, _results(run, speaker, limits))
+            write_report(folder if name in ("", ABLATIONS[0].name) else folder / name.replace(" ", "-"),
+                         subjects, found[name], target)  # fmt: skip
+        speaker.keep()
     except OSError as error:
         raise wrong_input(f"{folder} cannot be written: {error.strerror or error}.") from None
-    try:
-        plan = Plan(target, dialect, jobs, searching)
-        results = in_order(subjects, asyncio.run(_run(settings, subjects, plan, folder)))
-    finally:
-        if memory is not None:
-            memory.close()
-    write_report(folder, subjects, results, target)
+    rows = (
+        metrics([of_nkibench(r, name) for name, results in found.items() for r in results])
+        if searched
+        else []
+    )
+    results = next(iter(found.values()))
     if as_json:
-        print_json(report_object(results, target))
+        print_json({**report_object(results, target), **({"metrics": rows} if searched else {})})
     else:
         _print(results)
+        if rows:
+            print_metrics(rows)
         say(f"Table, JSON, CSV and chart are in {folder}.")
     return Exit.DONE if results and all(r.status == "passed" for r in results) else Exit.NO
 
@@ -113,24 +138,60 @@ def _subjects(data: Path | None, names: list[str], dialect: str) -> Subjects:
         raise wrong_input(str(error)) from None
 
 
-def _searching(settings: Settings, folder: Path, budget: str, ask_model: bool) -> tuple[Searching, Any]:
-    """How to search, and its memory: a file of the run's own, so that it starts from nothing but rules, and another
-    one when the time model or the gate changes, whose costs and verdicts are no longer worth anything then."""
-    from accelopt_agent.optimize import optimize
-    from accelopt_lsp.asking import team_to_ask
+def _limits(settings: Settings, budget: str) -> Budget:
     from accelopt_lsp.cli.optimize import budget_of
-    from accelopt_memory.memory import Memory
-    from nkibench.code import toolchain_hash
-    from nkibench.searching import Searching
 
-    untimed = replace(settings, search=replace(settings.search, minutes=math.inf))
-    limits = budget_of(untimed, budget)
-    team, why_not = team_to_ask(settings, Path.cwd() / "tasks") if ask_model else (None, "")
-    if why_not:
-        say(why_not)
-    memory = Memory.open(folder / f"memory-{toolchain_hash()[:8]}.db")
-    named = f"rules and {team.models}" if team is not None else "rules"
-    return Searching(limits, lambda request, host: optimize(request, host, memory, model=team), named), memory
+    return budget_of(replace(settings, search=replace(settings.search, minutes=math.inf)), budget)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One pass over the subjects, with everything or with parts of the search left out."""
+
+    settings: Settings
+    subjects: Subjects
+    folder: Path
+    plan: Plan
+    ablation: Ablation | None
+
+    @contextmanager
+    def memory(self) -> Iterator[Memory]:
+        """A file of the run's own, so that it starts from nothing but rules, and another one when the time model or
+        the gate changes, whose costs and verdicts are no longer worth anything then."""
+        from accelopt_memory.memory import Memory
+        from nkibench.code import toolchain_hash
+
+        kind = f"-{self.ablation.file_name}" if self.ablation is not None else ""
+        memory = Memory.open(self.folder / f"memory{kind}-{toolchain_hash()[:8]}.db")
+        try:
+            yield memory
+        finally:
+            memory.close()
+
+    def searching(self, limits: Budget, team: Team | None, memory: Memory) -> Searching:
+        """How to search."""
+        from accelopt_agent.optimize import optimize
+        from accelopt_lsp.bench.ablations import learning
+        from nkibench.searching import Searching
+
+        ablation, named = self.ablation, f"rules and {team.models}" if team is not None else "rules"
+        if ablation is None:
+            return Searching(limits, lambda request, host: optimize(request, host, memory, model=team), named)
+
+        def start(request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
+            happening = optimize(ablation.of(request), host, memory, model=team)
+            return learning(happening, memory) if "memory" in ablation.sources else happening
+
+        return Searching(limits, start, f"{ablation} {named}")
+
+
+def _results(run: _Run, speaker: Speaker, limits: Budget | None) -> list[TaskResult]:
+    """All results of a pass, in the order in which they came."""
+    if limits is None:
+        return asyncio.run(_run(run.settings, run.subjects, run.plan, run.folder))
+    with speaker.team() as team, run.memory() as memory:
+        plan = replace(run.plan, searching=run.searching(limits, team, memory))
+        return asyncio.run(_run(run.settings, run.subjects, plan, run.folder))
 
 
 async def _run(settings: Settings, subjects: Subjects, plan: Plan, folder: Path) -> list[TaskResult]:

@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.metrics_table import print_metrics
 from accelopt_lsp.cli.opening import open_host, settings_for, targets_for
+from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import host_option, json_option, target_option
-from accelopt_lsp.cli.terminal import out, print_json, printable, say
+from accelopt_lsp.cli.speakers import Speaker, speaker_options
+from accelopt_lsp.cli.terminal import print_json, say
 
 if TYPE_CHECKING:
+    from accelopt_agent.model.team import Team
+    from accelopt_agent.request import Budget
+    from accelopt_lsp.bench.ablations import Ablation
     from accelopt_lsp.bench.kernel_sets import SetTask
     from accelopt_lsp.bench.set_metrics import SetResult
     from accelopt_lsp.settings.load import Settings
@@ -33,8 +40,7 @@ def set_options(folder: str) -> Callable[[F], F]:
             "--out", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", default=Path(folder),
             show_default=True, help="Where the results go. A run that was ended goes on there.",
         ),
-        click.option("--optimize", is_flag=True, help="Search faster versions of every kernel that passes."),
-        click.option("--no-model", is_flag=True, help="Ask no model, whatever the settings say."),
+        speaker_options,
         click.option("--budget", metavar="LIMITS", default="60", show_default=True, help="Per task; see `optimize`."),
         target_option,
         host_option,
@@ -50,63 +56,91 @@ def set_options(folder: str) -> Callable[[F], F]:
 
 
 def run_tasks(
-    read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, no_model: bool, budget: str,
-    target: str | None, host: str | None, as_json: bool,
+    read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, ablations: bool, budget: str,
+    target: str | None, host: str | None, as_json: bool, **asked: Any,
 ) -> int:  # fmt: skip
-    """Run the set and print its metrics. Exit code 1: a kernel is wrong, absent or could not be run."""
+    """Run the set and print its metrics; ``asked`` says who speaks. Exit code 1: a kernel is wrong, absent or could
+    not be run."""
     from accelopt_lsp.bench.set_metrics import metrics
 
     settings = settings_for(Path.cwd(), {"host": host})
+    speaker = Speaker(settings, Path.cwd() / "set", **asked)
     try:
         chosen = [task for task in read() if tasks in task.name]
     except ValueError as error:
         raise wrong_input(str(error)) from None
     if not chosen:
         raise wrong_input(f"The set has no task whose name holds {tasks!r}.")
-    results = asyncio.run(_run(settings, chosen, folder, optimize, no_model, budget, target))
+    limits = budget_of(settings, budget) if optimize or ablations else None
+    run = _Run(settings, chosen, folder, limits, targets_for(settings, target)["triton"])
+    try:
+        results = _searched(run, speaker, ablations) if limits is not None else asyncio.run(run.results())
+        speaker.keep()
+    except OSError as error:
+        raise CommandFailed(
+            Exit.UNAVAILABLE, f"{error.filename} cannot be written: {error.strerror}."
+        ) from None
     rows = metrics(results)
     if as_json:
         print_json({"note": NOTE, "metrics": rows, "results": results})
     else:
-        _print(rows)
+        print_metrics(rows)
+        say(NOTE)
     return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
 
 
-async def _run(
-    settings: Settings, tasks: Sequence[SetTask], folder: Path, optimize: bool, no_model: bool, budget: str,
-    target: str | None,
-) -> list[SetResult]:  # fmt: skip
-    from accelopt_agent.tools import ToolLost
-    from accelopt_lsp.asking import team_to_ask
-    from accelopt_lsp.bench.running_sets import SetPlan, run_set
-    from accelopt_lsp.cli.optimize import budget_of
-    from accelopt_memory.memory import Memory
+def _searched(run: _Run, speaker: Speaker, ablations: bool) -> list[SetResult]:
+    from accelopt_lsp.bench.ablations import ABLATIONS
 
-    team, why_not = (None, "") if no_model or not optimize else team_to_ask(settings, Path.cwd() / "set")
-    if why_not:
-        say(why_not)
     results: list[SetResult] = []
-    host = open_host(settings)
-    memory: Memory | None = None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        memory = Memory.open(folder / "memory.db") if optimize else None
-        limits = budget_of(settings, budget) if optimize else None
-        where = targets_for(settings, target)["triton"]
-        plan = SetPlan(where, folder.resolve(), settings.job_limits, limits, memory, team)
-        async with aclosing(run_set(host, tasks, plan)) as told:
-            async for result in told:
-                results.append(result)
-                say(_line(result))
-    except OSError as error:
-        raise CommandFailed(Exit.UNAVAILABLE, f"{folder} cannot be written: {error.strerror}.") from None
-    except ToolLost as error:
-        raise CommandFailed(Exit.UNAVAILABLE, str(error)) from None
-    finally:
-        await host.close()
-        if memory is not None:
-            memory.close()
+    for ablation in ABLATIONS if ablations else (None,):
+        with speaker.team() as team:
+            results += asyncio.run(run.results(team, ablation))
     return results
+
+
+@dataclass(frozen=True)
+class _Run:
+    settings: Settings
+    tasks: Sequence[SetTask]
+    folder: Path
+    budget: Budget | None
+    target: str
+
+    async def results(self, team: Team | None = None, ablation: Ablation | None = None) -> list[SetResult]:
+        """One run over the tasks, with a memory of its own."""
+        from accelopt_agent.tools import ToolLost
+        from accelopt_lsp.bench.running_sets import SetPlan, run_set
+        from accelopt_memory.memory import Memory
+
+        results: list[SetResult] = []
+        host = open_host(self.settings)
+        memory: Memory | None = None
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if self.budget is not None:
+                name = f"memory-{ablation.file_name}.db" if ablation is not None else "memory.db"
+                memory = Memory.open(self.folder / name)
+            plan = SetPlan(
+                self.target,
+                self.folder.resolve(),
+                self.settings.job_limits,
+                self.budget,
+                memory,
+                team,
+                ablation,
+            )
+            async with aclosing(run_set(host, self.tasks, plan)) as told:
+                async for result in told:
+                    results.append(result)
+                    say(_line(result))
+        except ToolLost as error:
+            raise CommandFailed(Exit.UNAVAILABLE, str(error)) from None
+        finally:
+            await host.close()
+            if memory is not None:
+                memory.close()
+        return results
 
 
 def _line(result: SetResult) -> str:
@@ -117,34 +151,5 @@ def _line(result: SetResult) -> str:
         else f", {result.speedup:.2f}x in {result.tried} candidates"
     )
     detail = f": {result.detail}" if result.detail else ""
-    return f"{result.group} {result.name}: {result.status}{time}{gain}{detail}"
-
-
-def _print(rows: Sequence[Any]) -> None:
-    from rich.table import Table
-
-    columns = (
-        "group",
-        "tasks",
-        "success",
-        "fast_1",
-        "faster",
-        "mean speedup",
-        "geometric mean",
-        "timed",
-        "times",
-        "cost",
-    )
-    table = Table(*columns, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(
-            printable(row.group), str(row.tasks), _shown(row.success, " %"), _shown(row.fast_1, " %"),
-            _shown(row.faster, " %"), _shown(row.mean_speedup, "x"), _shown(row.geometric_mean_speedup, "x"),
-            str(row.timed), row.known, _shown(row.money, ""),
-        )  # fmt: skip
-    out().print(table)
-    say(NOTE)
-
-
-def _shown(number: float | None, unit: str) -> str:
-    return "-" if number is None else f"{number:.3g}{unit}"
+    search = f"{result.search}: " if result.search else ""
+    return f"{search}{result.group} {result.name}: {result.status}{time}{gain}{detail}"

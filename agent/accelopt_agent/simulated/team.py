@@ -80,7 +80,7 @@ class SimulatedTeam:
     def answer(self, question: Question, count: int) -> str:
         random = Random(f"{self.seed} {question.key} {count}")
         if question.role == "planner":
-            return self._plan(question, count, random)
+            return self._plan(question, random)
         if question.role == "coder" and (edit := self._planned(question)) is not None:
             return self._code(edit, random)
         if question.role == "debugger":
@@ -95,7 +95,7 @@ class SimulatedTeam:
         plan = max(said, key=lambda p: (said[p], len(p)), default=None)
         return None if plan is None or said[plan] < 0 else self._plans[plan]
 
-    def _plan(self, question: Question, count: int, random: Random) -> str:
+    def _plan(self, question: Question, random: Random) -> str:
         text = _NUMBERED.sub("", question.blocks[0]) + "\n" if question.blocks else ""
         kernel = next((k for k in find_kernels(text).kernels if k.name == question.kernel), None)
         if kernel is None:
@@ -104,7 +104,7 @@ class SimulatedTeam:
         if edits and random.random() < self.skill.knows:
             edit = random.choice(edits)
         else:
-            edit = _tidied(text, kernel, count)
+            edit = _tidied(text, kernel)
         self._plans[edit.plan.partition("\n")[2].strip()] = edit
         return edit.plan
 
@@ -139,13 +139,14 @@ def _edits(text: str, kernel: Kernel) -> list[Edit]:
     return found
 
 
-def _tidied(text: str, kernel: Kernel, count: int) -> Edit:
+def _tidied(text: str, kernel: Kernel) -> Edit:
     """An edit that changes no cost: a name for a number that nobody uses."""
+    number = 1 + max((int(n) for n in re.findall(r"\bstep_(\d+)\b", text)), default=0)
     lines = list(split_lines(text).texts)
     last = kernel.end_line - 1
     indent = lines[last][: len(lines[last]) - len(lines[last].lstrip())]
-    name = f"step_{count + 1}"
-    after = "\n".join([*lines[:last], f"{indent}{name} = {count + 1}", *lines[last:]])
+    name = f"step_{number}"
+    after = "\n".join([*lines[:last], f"{indent}{name} = {number}", *lines[last:]])
     return edited(
         text, after, f"Name the steps of the kernel ({name}), so that the compiler keeps them apart."
     )

@@ -21,12 +21,18 @@ from accelopt_profiling.receipt import Receipt
 
 @dataclass(frozen=True)
 class Subject:
-    """The kernel to be made faster: the only launched one of the file ``path`` (text: ``text``)."""
+    """The kernel to be made faster: the first launched one of the file ``path`` (text: ``text``). ``case`` names the
+    sizes of its inputs where the text does not."""
 
     name: str
     path: Path
     text: str
     target: str
+    case: str = ""
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}_{self.case}" if self.case else self.name
 
     @property
     def kernel(self) -> Kernel:

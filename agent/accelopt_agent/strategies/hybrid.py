@@ -8,7 +8,7 @@ from random import Random
 from accelopt_agent.node import Node
 from accelopt_agent.strategies.experience import Experience
 from accelopt_agent.strategies.frontier import Frontier
-from accelopt_agent.strategy import ONCE, PAID, Answered, Ask, Judge, Seen, Tried, Try
+from accelopt_agent.strategy import ONCE, PAID, Answered, Ask, Judge, Seen, Step, Tried, Try
 from accelopt_agent.trial import Trial
 
 #: How much slower a version counts for each time that a paid proposer was asked about it: others get their turn.
@@ -24,7 +24,8 @@ class Hybrid(Frontier):
     gained is built upon at once, and what is left of older versions is forgotten.
 
     A paid proposer is asked when nothing else promises anything, about the fastest version that it was not asked
-    about too often, or about the repair of its own last failure. It is asked again while the expected gain of a call,
+    about too often (rewrites that changed no time share what they were made from in this), or about the repair of its
+    own last failure. It is asked again while the expected gain of a call,
     as a share of the time, is above ``least_gain``. That expectation starts at ``first_gain`` and moves halfway to
     what each call brought.
 
@@ -94,7 +95,7 @@ class Hybrid(Frontier):
                     return Ask(node, name)
             elif (node := self._unasked(name)) is not None:
                 return Ask(node, name)
-            elif name in ONCE and self.begun:
+            elif name in ONCE and any(_is_about(step, name) for step in self.begun):
                 return None  # a remembered change is worth waiting for
         return None
 
@@ -124,7 +125,10 @@ class Hybrid(Frontier):
                     return child
                 break
         nodes = [n for n in self.nodes if n.may_be_built_upon and n.depth < self.depth]
-        return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * n.asked.get(name, 0)))
+        asked: dict[Node, int] = {}
+        for node in self.nodes:
+            asked[_alike(node)] = asked.get(_alike(node), 0) + node.asked.get(name, 0)
+        return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * asked[_alike(n)]))
 
     def wants_proof(self) -> Node | None:
         """A model's version that is faster than what may be built upon, though not clearly."""
@@ -138,6 +142,22 @@ class Hybrid(Frontier):
             and n not in at_the_gate
         ]  # fmt: skip
         return min(nodes, key=lambda n: n.us, default=None)
+
+
+def _alike(node: Node) -> Node:
+    """The first version on the way here after which no rewrite changed the time: they take turns as one."""
+    while node.parent is not None and not node.faster_than(node.parent) and not node.parent.faster_than(node):
+        node = node.parent
+    return node
+
+
+def _is_about(step: Step, name: str) -> bool:
+    """``step`` asks ``name``, or finds out what its answer is worth."""
+    if isinstance(step, Ask):
+        return step.proposer == name
+    if isinstance(step, Try):
+        return step.trial.candidate.origin.startswith(f"{name}:")
+    return step.node.step is not None and step.node.step[0].startswith(f"{name}:")
 
 
 def _by_rule(trial: Trial) -> bool:

@@ -1,0 +1,56 @@
+"""The papers' metrics on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from accelopt_lsp.cli.terminal import out, printable
+
+if TYPE_CHECKING:
+    from accelopt_lsp.bench.set_metrics import Metrics
+
+
+#: Narrower, columns would be cut.
+WIDTH = 120
+
+
+def print_metrics(rows: Sequence[Metrics]) -> None:
+    """One line per search and group."""
+    from rich.table import Table
+
+    columns = (
+        "",
+        "tasks",
+        "success",
+        "fast_1",
+        "faster",
+        "mean",
+        "geometric mean",
+        "of peak",
+        "candidates",
+        "tokens",
+        "cost",
+    )
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, no_wrap=True)
+    for row in rows:
+        name = f"{row.search}: {row.group}" if row.search else row.group
+        table.add_row(
+            printable(name), str(row.tasks), _shown(row.success, " %"), _shown(row.fast_1, " %"),
+            _shown(row.faster, " %"), _shown(row.mean_speedup, "x"), _shown(row.geometric_mean_speedup, "x"),
+            f"{_shown(row.percent_of_peak_before, '')} to {_shown(row.percent_of_peak_after, '')} %",
+            _shown(row.candidates_per_task, ""), f"{row.tokens_per_task:.0f}", _shown(row.money_per_task, ""),
+        )  # fmt: skip
+    console = out()
+    console.print(table, width=max(console.width, WIDTH), crop=False)
+    known = sorted({row.known for row in rows if row.known})
+    console.print(
+        f"Mean and geometric mean are speedups ({', '.join(known) or 'none known'}), percents of peak are geometric "
+        "means; candidates, tokens and cost are per task."
+    )
+
+
+def _shown(number: float | None, unit: str) -> str:
+    return "-" if number is None else f"{number:.3g}{unit}"

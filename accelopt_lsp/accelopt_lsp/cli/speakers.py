@@ -1,0 +1,142 @@
+"""Who speaks in a benchmark: a model, the simulated team, or a recorded conversation."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from accelopt_lsp.cli.failures import wrong_input
+from accelopt_lsp.cli.terminal import say
+
+if TYPE_CHECKING:
+    from accelopt_agent.model.team import Team
+    from accelopt_agent.simulated.conversation import Answering, Conversation
+    from accelopt_lsp.settings.load import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SIMULATED = "simulated"
+
+
+def speaker_options(command: F) -> F:
+    """The options of the benchmarks that search."""
+    options: list[Callable[[F], F]] = [
+        click.option("--optimize", is_flag=True, help="Search faster versions of every kernel that passes."),
+        click.option("--model", metavar="NAME", help="Ask this model at the address of the settings."),
+        click.option("--no-model", is_flag=True, help="Ask no model, whatever the settings say."),
+        click.option(
+            "--simulate", type=int, metavar="SEED",
+            help="Ask the simulated team instead of a model: it draws rules by lot and breaks half of what it writes.",
+        ),
+        click.option(
+            "--conversation", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
+            help="Play this recorded conversation instead of asking a model.",
+        ),
+        click.option(
+            "--record", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+            help="Keep what the simulated team says, to be played again.",
+        ),
+        click.option(
+            "--ablations", is_flag=True,
+            help="Search four times: with everything, search only, team only, no memory.",
+        ),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@dataclass
+class Speaker:
+    """Brings the team that a benchmark asks; see ``speaker_options``."""
+
+    settings: Settings
+    folder: Path
+    model: str | None = None
+    no_model: bool = False
+    simulate: int | None = None
+    conversation: Path | None = None
+    record: Path | None = None
+
+    def __post_init__(self) -> None:
+        asked = [
+            self.model is not None,
+            self.no_model,
+            self.simulate is not None,
+            self.conversation is not None,
+        ]
+        if sum(asked) > 1:
+            raise wrong_input("Give one of --model, --no-model, --simulate and --conversation.")
+        if self.record is not None and self.simulate is None:
+            raise wrong_input("--record keeps what --simulate says; give that too.")
+        self._answering, self._name = self._whose()
+
+    @contextmanager
+    def team(self) -> Iterator[Team | None]:
+        """Whom to ask for as long as the context is open: from the beginning of the conversation. None for nobody."""
+        if self._answering is None:
+            yield self._team_to_ask()
+            return
+        from accelopt_agent.model.settings import ModelSettings
+        from accelopt_agent.model.team import same_for_all
+        from accelopt_agent.simulated.serving import serving
+
+        asked = self.settings.model
+        priced = bool(asked.price_in or asked.price_out)
+        with serving(self._answering, self._name) as url:
+            yield same_for_all(
+                ModelSettings(
+                    url, self._name, key_variable="ACCELOPT_SIMULATED_KEY",
+                    price_in=asked.price_in if priced else None, price_out=asked.price_out if priced else None,
+                )
+            )  # fmt: skip
+
+    def keep(self) -> None:
+        """Write what was said to the file of ``--record``.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if self.record is not None and self._kept is not None:
+            self._kept.save(self.record)
+
+    _kept: Conversation | None = None
+
+    def _whose(self) -> tuple[Answering | None, str]:
+        from accelopt_agent.simulated.conversation import Conversation, read_conversation
+        from accelopt_agent.simulated.team import SimulatedTeam
+
+        if self.conversation is not None:
+            try:
+                played = read_conversation(self.conversation)
+            except (OSError, ValueError) as error:
+                raise wrong_input(str(error)) from None
+            say(f"Playing {self.conversation.name}. {played.source}")
+            return played.answer, played.model
+        if self.simulate is None:
+            return None, ""
+        team = SimulatedTeam(seed=self.simulate)
+        source = f"Said by the simulated team (seed {self.simulate}) through the real client, not by a model."
+        self._kept = Conversation(source, datetime.date.today().isoformat(), SIMULATED)
+        return self._kept.recording(team.answer), SIMULATED
+
+    def _team_to_ask(self) -> Team | None:
+        from accelopt_lsp.asking import team_to_ask
+
+        if self.no_model:
+            return None
+        settings = self.settings
+        if self.model is not None:
+            if not settings.model.base_url:
+                raise wrong_input("--model: the settings have no model.base_url to ask it at.")
+            settings = replace(settings, model=replace(settings.model, model=self.model))
+        team, why_not = team_to_ask(settings, self.folder)
+        if why_not:
+            say(why_not)
+        return team
