@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,41 @@ def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
     assert "not trusted" in seen["lens"]
     assert seen["afterSave"] == seen["lens"]
     assert "est." in seen["trusted"]
+
+
+def test_a_model_that_the_editor_lends(tmp_path):
+    """Another extension's language model: agreed to twice (by AccelOpt's question and by VS Code's own), then asked."""
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    text = (ROOT / "examples/nki_silu.py").read_text()
+    (workspace / "small_silu.py").write_text(text.replace("m=4096, n=7168", "m=256, n=1024"))
+    consents = tmp_path / "consents.json"
+    settings = {"model": {"base_url": "editor", "model": "toy/parrot"}, "search": {"candidates": 6}}
+    workbench = Workbench(
+        tmp_path / "data", workspace, settings={"accelopt.settings": settings},
+        environment={"ACCELOPT_DB": str(tmp_path / "memory.db"), "ACCELOPT_CONSENTS": str(consents)},
+    )  # fmt: skip
+    workbench.install_extension()
+    workbench.install_extension(packed(Path(__file__).parent / "vscode/lender", tmp_path / "lender.vsix"))
+    workbench.start()
+    try:
+        seen = drive(workbench.url, "lent.mjs")
+    finally:
+        workbench.stop()
+    assert "the whole file" in seen["question"]
+    assert "AccelOpt" in seen["access"]
+    assert "toy/parrot" in consents.read_text() or "the models of the editor" in consents.read_text()
+    assert "model call" in seen["ended"]
+    assert "It issues fewer instructions." in seen["explanation"]
+    assert "1 model call" in seen["explanation"]
+
+
+def packed(extension: Path, vsix: Path) -> Path:
+    """A VSIX of plain files."""
+    with zipfile.ZipFile(vsix, "w") as archive:
+        for file in extension.iterdir():
+            archive.write(file, f"extension/{file.name}")
+    return vsix
 
 
 def drive(url: str, steps: str) -> dict[str, object]:

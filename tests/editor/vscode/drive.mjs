@@ -5,7 +5,7 @@ import { drive, textOf } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command, until }) => {
+await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command, until, preview }) => {
   await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=nki_silu.py', { timeout: 60_000 });
   mark('workbench');
 
@@ -40,7 +40,6 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   await shot('4-diff');
 
   await page.click('.editor-actions a[aria-label^="Explain This Version"]');
-  const preview = page.frameLocator('iframe.webview').frameLocator('iframe#active-frame');
   await preview.locator('h1', { hasText: /faster on trn1/ }).waitFor({ timeout: 60_000 });
   seen.explanation = (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
   mark('explanation');

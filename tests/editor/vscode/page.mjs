@@ -46,19 +46,21 @@ export const textOf = async (locator) => (await locator.textContent())?.replaceA
 
 function hands(page) {
   return {
+    preview: page.frameLocator('iframe.webview').frameLocator('iframe#active-frame'),
+
     lens: (text) => page.locator('.codelens-decoration a, .codelens-decoration span', { hasText: text }).first(),
 
     async openFile(name) {
       await page.dblclick(`.explorer-folders-view .monaco-list-row >> text=${name}`);
-      await page.waitForSelector(`.tabs-container .tab.active >> text=${name}`);
-      await page.waitForSelector('.monaco-editor .view-lines');
+      await page.waitForSelector(`.tabs-container .tab.active >> text=${name}`, { timeout: 90_000 });
+      await page.waitForSelector('.monaco-editor .view-lines', { timeout: 90_000 });
     },
 
     async command(title) {
       await page.keyboard.press('F1');
       await page.waitForSelector('.quick-input-widget input');
       await page.keyboard.type(title, { delay: 5 });
-      await page.waitForSelector(`.quick-input-list .monaco-list-row >> text=${title}`);
+      await page.waitForSelector(`.quick-input-list .monaco-list-row >> text=${title}`, { timeout: 60_000 });
       await page.keyboard.press('Enter');
     },
 
