@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.instructions import INDEXING, NkiKernel
 from accelopt_agent.rules.loops import loop_variable, runs_each_iteration
+from accelopt_agent.rules.statement import Statement
 
 #: Functions that compute from their arguments alone and write nothing else.
 _PURE = INDEXING | {

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.flow import Flow, Statement
+from accelopt_agent.rules.flow import Flow
 from accelopt_agent.rules.loops import runs_each_iteration
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite
 
 

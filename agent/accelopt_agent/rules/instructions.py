@@ -8,8 +8,9 @@ from functools import cached_property
 import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.flow import Flow, Statement
+from accelopt_agent.rules.flow import Flow
 from accelopt_agent.rules.source import canonical
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Subject
 
 NL = "neuronxcc.nki.language"

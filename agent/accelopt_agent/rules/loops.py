@@ -5,9 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.flow import Flow, Statement
+from accelopt_agent.rules.flow import Flow
 from accelopt_agent.rules.numbers import number
 from accelopt_agent.rules.source import Source
+from accelopt_agent.rules.statement import Statement
 
 
 def loop_variable(loop: cst.For) -> str | None:

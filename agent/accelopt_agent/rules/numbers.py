@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 
 import libcst as cst
 
-from accelopt_agent.rules.flow import Flow, Statement
+from accelopt_agent.rules.flow import Flow
+from accelopt_agent.rules.statement import Statement
 
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,

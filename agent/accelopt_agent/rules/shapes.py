@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel
 from accelopt_agent.rules.numbers import number
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Subject
 from accelopt_agent.rules.tiles import kind
 

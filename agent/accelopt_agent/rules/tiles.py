@@ -6,9 +6,9 @@ from typing import Literal
 
 import libcst as cst
 
-from accelopt_agent.rules.flow import Statement, root_name
 from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel
 from accelopt_agent.rules.numbers import number
+from accelopt_agent.rules.statement import Statement, root_name
 
 Kind = Literal["number", "column", "tile"]
 

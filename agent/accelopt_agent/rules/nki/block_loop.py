@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from accelopt_agent.rules.edit import Edit, apply_edits
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.instructions import NISA, NL, NkiKernel, open_nki
 from accelopt_agent.rules.loops import loop_variable, trip_count
 from accelopt_agent.rules.shapes import Tile, tile
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: How many iterations are worked on at a time. PSUM has eight banks for sums of 512 columns in float32.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from accelopt_agent.rules.elementwise import scalar_steps
-from accelopt_agent.rules.flow import root_name
 from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.statement import root_name
 from accelopt_agent.rules.subject import Rewrite, Subject
 from accelopt_agent.rules.tiles import kind
 

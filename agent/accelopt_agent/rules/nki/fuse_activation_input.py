@@ -14,9 +14,9 @@ from accelopt_agent.rules.elementwise import (
     operation,
     scalar_steps,
 )
-from accelopt_agent.rules.flow import root_name
 from accelopt_agent.rules.instructions import NISA, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.numbers import number
+from accelopt_agent.rules.statement import root_name
 from accelopt_agent.rules.subject import Rewrite, Subject
 from accelopt_agent.rules.tiles import kind
 

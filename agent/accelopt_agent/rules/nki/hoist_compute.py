@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.elementwise import activation, pair, reduction, scalar_steps
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.hoisting import departure
 from accelopt_agent.rules.instructions import INDEXING, NkiKernel, open_nki
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
 from accelopt_agent.rules.tiles import kind
 

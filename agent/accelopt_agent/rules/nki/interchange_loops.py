@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.hoisting import needed
 from accelopt_agent.rules.instructions import INDEXING, NL, NkiKernel, open_nki
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 

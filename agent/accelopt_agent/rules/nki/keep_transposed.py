@@ -8,12 +8,12 @@ import libcst as cst
 
 from accelopt_agent.rules.chains import Chain, chain
 from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.kept import Kept, keep
 from accelopt_agent.rules.loops import loop_variable
 from accelopt_agent.rules.nki.keep_computed import has_load, removed
 from accelopt_agent.rules.shapes import Tile, tile
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 

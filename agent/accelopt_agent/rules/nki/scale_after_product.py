@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.elementwise import ScalarSteps, keeps_precision, scalar_steps
-from accelopt_agent.rules.flow import Statement, root_name
 from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.statement import Statement, root_name
 from accelopt_agent.rules.subject import Rewrite, Subject
 from accelopt_agent.rules.tiles import kind
 

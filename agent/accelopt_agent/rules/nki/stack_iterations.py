@@ -9,11 +9,11 @@ import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.flow import root_name
 from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.loops import loop_variable
 from accelopt_agent.rules.numbers import number, number_of_text
 from accelopt_agent.rules.shapes import Tile, tile
+from accelopt_agent.rules.statement import root_name
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Rows of a tile of which two fit above one another, each starting where an instruction may start (NKI programming

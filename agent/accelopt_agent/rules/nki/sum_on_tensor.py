@@ -9,10 +9,10 @@ import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.elementwise import pair
-from accelopt_agent.rules.flow import Statement, root_name
 from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.numbers import number_of_text
 from accelopt_agent.rules.shapes import tile
+from accelopt_agent.rules.statement import Statement, root_name
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: A product's result fills at most one bank of PSUM; its operands have at most as many rows as there are partitions.

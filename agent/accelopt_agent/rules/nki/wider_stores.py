@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.loops import runs_each_iteration
 from accelopt_agent.rules.rows import parts
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 

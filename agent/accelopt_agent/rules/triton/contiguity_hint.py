@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.launches import TritonKernel, open_triton
 from accelopt_agent.rules.specialising import Division, divisions_as_flags
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 

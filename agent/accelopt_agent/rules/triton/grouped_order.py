@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.launches import TritonKernel, open_triton
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Rows of tiles per group, as in Triton's own matrix product tutorial.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.flow import Statement
 from accelopt_agent.rules.launches import TritonKernel, open_triton
+from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 

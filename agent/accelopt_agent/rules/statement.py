@@ -1,0 +1,61 @@
+"""A statement of a kernel: what it binds, and the names that it reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+
+@dataclass(eq=False)
+class Statement:
+    """A statement of a kernel. ``loops`` are the ``for`` statements around it, outermost first.
+
+    ``reads`` and ``writes`` are names, those in the blocks below a compound statement included; ``stores`` are those
+    whose contents change, not only what the name stands for.
+    """
+
+    node: cst.SimpleStatementLine | cst.BaseCompoundStatement
+    block: cst.CSTNode
+    loops: tuple[cst.For, ...]
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+    stores: set[str] = field(default_factory=set)
+
+    @property
+    def assign(self) -> cst.Assign | None:
+        """The statement as ``target = value``, if it is that alone on its line."""
+        body = self.node.body if isinstance(self.node, cst.SimpleStatementLine) else ()
+        only = body[0] if len(body) == 1 else None
+        return only if isinstance(only, cst.Assign) and len(only.targets) == 1 else None
+
+    @property
+    def simple(self) -> bool:
+        return isinstance(self.node, cst.SimpleStatementLine)
+
+    def binds(self, name: str) -> bool:
+        """Whether the statement itself gives ``name`` a value: as its target, in a tuple, or as its loop variable."""
+        target: cst.CSTNode | None = self.node.target if isinstance(self.node, cst.For) else self.target
+        if isinstance(target, cst.Tuple):
+            return any(isinstance(e.value, cst.Name) and e.value.value == name for e in target.elements)
+        return isinstance(target, cst.Name) and target.value == name
+
+    @property
+    def target(self) -> cst.BaseAssignTargetExpression | None:
+        return self.assign.targets[0].target if self.assign else None
+
+    @property
+    def value(self) -> cst.BaseExpression | None:
+        return self.assign.value if self.assign else None
+
+    @property
+    def target_name(self) -> str | None:
+        """The variable that is bound or, with an index, stored to."""
+        return root_name(self.target) if self.target is not None else None
+
+
+def root_name(node: cst.BaseExpression) -> str | None:
+    """``x`` for ``x``, ``x[...]`` and ``x[...][...]``."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else None
