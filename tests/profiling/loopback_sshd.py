@@ -64,10 +64,15 @@ class Sshd:
         self.stop()
 
     def host(
-        self, key: str = "user_key", known: str = "known_hosts", options: Sequence[str] = (), **more: Any
+        self,
+        key: str = "user_key",
+        known: str = "known_hosts",
+        options: Sequence[str] = (),
+        config: str = os.devnull,
+        **more: Any,
     ) -> SshHost:
         options = [
-            *options, "-F", "/dev/null", "-p", str(self.port), "-i", str(self.folder / key), "-o", "IdentitiesOnly=yes",
+            *options, "-F", config, "-p", str(self.port), "-i", str(self.folder / key), "-o", "IdentitiesOnly=yes",
             "-o", f"UserKnownHostsFile={self.folder / known}", "-o", "StrictHostKeyChecking=yes",
         ]  # fmt: skip
         return SshHost("box", "root@127.0.0.1", options=options, **{"python": sys.executable, **more})

@@ -12,7 +12,10 @@ from accelopt_profiling.worker import namespaces
 #: Folders and files below the user's home that hold keys and logins.
 _KEYS = (
     ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".netrc", ".git-credentials", ".pgpass", ".pypirc",
-    ".config/gcloud", ".config/gh", ".local/share/keyrings", ".cache/huggingface/token", ".huggingface",
+    ".npmrc", ".cargo/credentials", ".cargo/credentials.toml", ".vault-token", ".password-store", ".mozilla",
+    ".config/gcloud", ".config/gh", ".config/git/credentials", ".config/pip", ".config/op", ".config/google-chrome",
+    ".config/chromium", ".local/share/keyrings", ".huggingface", ".cache/huggingface/token",
+    ".cache/huggingface/stored_tokens",
 )  # fmt: skip
 #: Sockets through which a process could act outside its namespaces.
 _SOCKETS = ("/run/user", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
@@ -27,7 +30,10 @@ def protect_files(base: Path) -> None:
         OSError: the kernel is older than 5.12 or refuses; keys and agents may be hidden all the same.
     """
     home = Path(os.path.expanduser("~"))
-    agents = Path(tempfile.gettempdir()).glob("ssh-*")
+    agents = [
+        *Path(tempfile.gettempdir()).glob("ssh-*"),
+        *map(Path, filter(None, [os.environ.get("SSH_AUTH_SOCK")])),
+    ]
     for place in [*(home / name for name in _KEYS), *map(Path, _SOCKETS), *agents]:
         _hide(place)
     namespaces.bind(str(base), str(base))
