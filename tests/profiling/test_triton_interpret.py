@@ -180,3 +180,13 @@ def test_language_is_itself_again_after_a_launch():
     kernels.nested[(1,)](x, torch.empty_like(x))
     assert before == (tl.load, tl.core.reduce, tl.tensor.__add__, triton.runtime.jit.JITFunction.__call__)
     assert "__index__" not in vars(tl.tensor)
+
+
+@pytest.mark.parametrize("limit", [None, 0.5])
+def test_logical_operators_work_element_by_element(limit):
+    x, out = draw(5, 7), kernels.poisoned(5, 7)
+    with emulated("h100", "execute"):
+        kernels.logic[(1,)](x, out, 5, 7, LIMIT=limit, B=8)
+    first = (torch.arange(5) == 0)[:, None]
+    expected = x if limit is None else torch.where((x >= limit) & (x > 0) | first, x, -1.0)
+    assert torch.equal(out, expected)

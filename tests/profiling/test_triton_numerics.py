@@ -8,7 +8,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.triton.libdevice import FUNCTIONS, function_name
 from accelopt_profiling.triton.numerics import narrow, round_to_bf16, truncate_to_bf16, widen, widen_bf16
 
 pytestmark = pytest.mark.triton
@@ -61,19 +60,3 @@ def test_fp8_rounds_to_nearest_even_and_saturates(name, values):
     limit = torch.finfo(FP8[name]).max
     theirs = torch.from_numpy(x).clamp(-limit, limit).to(FP8[name]).float().numpy()
     assert same(widen(narrow(x, name), name), theirs)
-
-
-@pytest.mark.parametrize(
-    ("symbol", "name"),
-    [
-        ("__nv_tanhf", "tanh"),
-        ("__nv_tanh", "tanh"),
-        ("__nv_fast_expf", "fast_expf"),
-        ("__ocml_erf_f32", "erf"),
-        ("__nv_rsqrt_rn", "rsqrt_rn"),
-        ("__nv_isnanf", "isnan"),
-    ],
-)
-def test_device_library_symbols(symbol, name):
-    assert function_name(symbol) == name
-    assert name in FUNCTIONS

@@ -194,3 +194,13 @@ def integer_product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr
     left = tl.load(a + m[:, None] * K + k[None, :])
     right = tl.load(b + k[:, None] * N + n[None, :])
     tl.store(out + m[:, None] * N + n[None, :], tl.dot(left, right, out_dtype=tl.int32))
+
+
+@triton.jit
+def logic(x, out, m, n, LIMIT: tl.constexpr, B: tl.constexpr):
+    rows, columns = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    inside = rows < m and columns < n
+    v = tl.load(x + rows * n + columns, mask=inside, other=0.0)
+    if (LIMIT is not None and m > 1) or n < 0:
+        v = tl.where((not (v < LIMIT) and v > 0) or rows == 0, v, -1.0)
+    tl.store(out + rows * n + columns, v, mask=inside and (LIMIT or True))

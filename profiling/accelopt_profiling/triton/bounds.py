@@ -61,10 +61,15 @@ def _regions(name: str, value: Any) -> Iterable[Region]:
     elif hasattr(value, "block_shape") and hasattr(value, "base"):
         yield from _regions(name, value.base)
     elif hasattr(value, "data_ptr"):
-        tensor = getattr(value, "base", value) if not hasattr(value, "untyped_storage") else value
+        tensor = value
+        for wrapped in ("base", "_base"):  # Triton's reinterpreted tensors, and buffers of other projects
+            tensor = tensor if hasattr(tensor, "untyped_storage") else getattr(value, wrapped, None)
+        if not hasattr(tensor, "untyped_storage"):
+            return  # its accesses are looked up by address
         storage = tensor.untyped_storage()
         base = storage.data_ptr()
-        yield Region(name, base, base + storage.nbytes(), value.data_ptr(), value.element_size(), storage)
+        size = value.element_size() if hasattr(value, "element_size") else tensor.element_size()
+        yield Region(name, base, base + storage.nbytes(), value.data_ptr(), size, storage)
 
 
 class Memory:

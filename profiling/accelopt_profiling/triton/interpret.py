@@ -27,6 +27,12 @@ from accelopt_profiling.triton.sampling import ProgramId
 
 Handle = Any
 _ABSENT = object()
+_LIBDEVICE = triton.language.extra.cuda.libdevice
+#: Where kernels call libdevice functions from; all stand for CUDA's of the same name.
+_LIBRARIES = {
+    library.__name__: library
+    for library in (generic_libdevice, _LIBDEVICE, triton.language.extra.hip.libdevice)
+}
 
 
 class Builder(Arithmetic):
@@ -213,14 +219,14 @@ class Interpreter:
     def _replacement(self, value: Any) -> Any:
         """What a global of a kernel stands for while interpreting: language functions imported by name."""
         if inspect.isfunction(value):
-            if value.__module__ == generic_libdevice.__name__:
+            if value.__module__ in _LIBRARIES and hasattr(_LIBDEVICE, value.__name__):
                 return self._libdevice(value.__name__)
             if tl.core.is_builtin(value) and getattr(value, "__module__", "").startswith("triton.language"):
                 return lambda *a, **k: getattr(_home(value), value.__name__, value)(*a, **k)
         return value
 
     def _libdevice(self, name: str) -> Callable[..., Any]:
-        function = getattr(triton.language.extra.cuda.libdevice, name)
+        function = getattr(_LIBDEVICE, name)
 
         def call(*arguments: Any, **options: Any) -> Any:
             options.pop("_semantic", None)
@@ -280,10 +286,10 @@ class Interpreter:
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
         for handle in (stock.BlockPointerHandle, stock.TensorDescHandle):
             yield handle, "materialize_pointers", _with_origin(handle.materialize_pointers)
-        libraries = [generic_libdevice, triton.language.extra.cuda.libdevice]
-        for name, function in vars(generic_libdevice).items():
-            if inspect.isfunction(function) and hasattr(libraries[1], name):
-                yield generic_libdevice, name, self._libdevice(name)
+        for library in _LIBRARIES.values():
+            for name, function in vars(library).items():
+                if inspect.isfunction(function) and hasattr(_LIBDEVICE, name):
+                    yield library, name, self._libdevice(name)
 
 
 def _with_origin(materialize: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.triton.libdevice_rounding import rounding_functions
+
 Array = np.ndarray[Any, Any]
 
 
@@ -27,12 +29,42 @@ def _round_half_away(x: Array) -> Array:
     return rounded
 
 
+def _ieee_remainder(x: Array, y: Array) -> Array:
+    left: Array = (x - np.rint(x.astype(np.float64) / y) * y).astype(x.dtype)
+    return left
+
+
+def _norm(*parts: Array) -> Array:
+    total: Array = np.sqrt(sum(part * part for part in parts))
+    return total
+
+
+def _bits(x: Array) -> Array:
+    """The bits of each element, lowest first, as a last axis."""
+    x = np.ascontiguousarray(x)
+    return np.unpackbits(x.view(np.uint8).reshape(*x.shape, x.itemsize), axis=-1, bitorder="little")
+
+
+def _leading_zeros(x: Array) -> Array:
+    bits = _bits(x)
+    highest = bits.shape[-1] - 1 - bits[..., ::-1].argmax(-1)
+    count: Array = np.where(bits.any(-1), bits.shape[-1] - 1 - highest, bits.shape[-1]).astype(np.int32)
+    return count
+
+
+def _first_set(x: Array) -> Array:
+    bits = _bits(x)
+    position: Array = np.where(bits.any(-1), bits.argmax(-1) + 1, 0).astype(np.int32)
+    return position
+
+
 def _flag(function: Callable[..., Array]) -> Callable[..., Array]:
     return lambda *args: function(*args).astype(np.int32)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "abs": np.abs, "fabs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+    "abs": np.abs, "fabs": np.abs, "llabs": np.abs,
+    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
     "atan": np.arctan, "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil,
     "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh, "cospi": lambda x: np.cos(np.pi * x),
     "erf": _torch("erf"), "erfc": _torch("erfc"), "erfinv": _torch("erfinv"), "exp": np.exp, "exp2": np.exp2,
@@ -45,20 +77,31 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "finitef": _flag(np.isfinite), "isfinited": _flag(np.isfinite), "signbit": _flag(np.signbit),
     "signbitf": _flag(np.signbit), "signbitd": _flag(np.signbit), "j0": _torch("bessel_j0"), "j1": _torch("bessel_j1"),
     "ldexp": lambda x, n: np.ldexp(x, n), "lgamma": _torch("gammaln"), "log": np.log, "log10": np.log10,
-    "log1p": np.log1p, "log2": np.log2, "max": np.maximum, "min": np.minimum, "mulhi": (
-        lambda x, y: ((x.astype(object) * y.astype(object)) >> (8 * x.itemsize)).astype(x.dtype)
+    "log1p": np.log1p, "log2": np.log2, "max": np.maximum, "min": np.minimum, **dict.fromkeys(
+        ("mulhi", "umulhi", "mul64hi", "umul64hi"),
+        lambda x, y: ((x.astype(object) * y.astype(object)) >> (8 * x.itemsize)).astype(x.dtype),
     ),
     "nearbyint": np.rint, "nextafter": np.nextafter, "pow": np.power, "rcbrt": lambda x: 1 / np.cbrt(x),
-    "rcp_rn": np.reciprocal, "div_rn": np.divide, "div_rz": np.divide, "mul_rn": np.multiply, "add_rn": np.add,
-    "sub_rn": np.subtract, "sqrt_rn": np.sqrt, "rhypot": lambda x, y: 1 / np.hypot(x, y), "rint": np.rint,
-    "llrint": lambda x: np.rint(x).astype(np.int64), "float2int_rn": lambda x: np.rint(x).astype(np.int32),
-    "float2int_rz": lambda x: np.trunc(x).astype(np.int32), "round": _round_half_away,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "rsqrt_rn": lambda x: 1 / np.sqrt(x), "saturatef": lambda x: np.clip(x, 0, 1), "sin": np.sin, "sinh": np.sinh,
+    "powi": lambda x, n: np.power(x, n.astype(x.dtype)), "rhypot": lambda x, y: 1 / np.hypot(x, y), "rint": np.rint,
+    "llrint": lambda x: np.rint(x).astype(np.int64), "round": _round_half_away,
+    "llround": lambda x: _round_half_away(x).astype(np.int64), "remainder": _ieee_remainder,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "saturatef": lambda x: np.clip(x, 0, 1), "sin": np.sin, "sinh": np.sinh,
     "sinpi": lambda x: np.sin(np.pi * x), "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh, "tgamma": (
         lambda x: np.exp(_torch("gammaln")(x))
     ),
     "trunc": np.trunc,
+    "ilogb": lambda x: (np.frexp(x)[1] - 1).astype(np.int32), "logb": lambda x: (np.frexp(x)[1] - 1).astype(x.dtype),
+    "scalbn": lambda x, n: np.ldexp(x, n), "y0": _torch("bessel_y0"), "y1": _torch("bessel_y1"),
+    "cyl_bessel_i0": _torch("i0"), "cyl_bessel_i1": _torch("i1"), "erfcx": _torch("erfcx"),
+    "normcdf": _torch("ndtr"), "normcdfinv": _torch("ndtri"), "fast_fdividef": np.divide,
+    "norm3d": lambda *x: _norm(*x), "norm4d": lambda *x: _norm(*x),
+    "rnorm3d": lambda *x: 1 / _norm(*x), "rnorm4d": lambda *x: 1 / _norm(*x),
+    "popc": lambda x: _bits(x).sum(-1, dtype=np.int32), "popcll": lambda x: _bits(x).sum(-1, dtype=np.int32),
+    "clz": _leading_zeros, "clzll": _leading_zeros, "ffs": _first_set, "ffsll": _first_set,
+    "float_as_int": lambda x: x.view(np.int32), "float_as_uint": lambda x: x.view(np.uint32),
+    "int_as_float": lambda x: x.view(np.float32), "uint_as_float": lambda x: x.view(np.float32),
+    "double_as_longlong": lambda x: x.view(np.int64), "longlong_as_double": lambda x: x.view(np.float64),
+    **dict(rounding_functions()),
 }  # fmt: skip
 
 
@@ -66,6 +109,8 @@ def function_name(symbol: str) -> str:
     """``__nv_tanhf``, ``__nv_fast_expf`` or ``__ocml_tanh_f32`` as a name of ``FUNCTIONS``."""
     name = re.sub(r"^__(nv|ocml)_", "", symbol)
     name = re.sub(r"_(f16|f32|f64|bf16)$", "", name)
-    if name not in FUNCTIONS and name.endswith("f") and name[:-1] in FUNCTIONS:
-        name = name[:-1]
+    name = name.replace("fmaf_", "fma_")
+    for other in (name[:-1] if name.endswith("f") else name, name[1:] if name[:1] in ("f", "d") else name):
+        if name not in FUNCTIONS and other in FUNCTIONS:
+            name = other
     return name

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from accelopt_profiling.triton.logic import OPERATORS, Operators
+
 #: The name under which a rewritten function finds the conversion of assigned values.
 _TO_TENSOR = "__accelopt_to_tensor__"
 
@@ -44,10 +46,10 @@ def rewrite(
         argument.annotation = None
     defaults = {p.name: p.default for p in fn.signature.parameters.values() if p.default is not p.empty}
     arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
-    tree = ast.fix_missing_locations(_Assignments().visit(tree))
+    tree = ast.fix_missing_locations(Operators().visit(_Assignments().visit(tree)))
     ast.increment_lineno(tree, line - 1)
     scope = {name: replace(value) for name, value in globals_of(fn).items()}
-    scope[_TO_TENSOR] = to_tensor
+    scope |= {_TO_TENSOR: to_tensor, **OPERATORS}
     made: dict[str, Any] = {}
     exec(compile(tree, file, "exec", dont_inherit=True), scope, made)  # noqa: S102 - the user's own kernel
     body = made[definition.name]

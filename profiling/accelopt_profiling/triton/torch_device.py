@@ -14,6 +14,8 @@ from torch.overrides import TorchFunctionMode
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.driver import capability
 
+_ABSENT = object()
+
 _CPU = torch.device("cpu")
 
 #: Random draws that a hollow run replaces by zeros: only shapes and types matter then.
@@ -146,6 +148,26 @@ class _Stream:
         return True
 
 
+class _Generator:
+    """A device's random generator: its state is a seed and an offset, 8 bytes each."""
+
+    def __init__(self) -> None:
+        self._state = torch.zeros(2, dtype=torch.int64).view(torch.uint8)
+
+    def get_state(self) -> torch.Tensor:
+        return self._state.clone()
+
+    def set_state(self, state: torch.Tensor) -> None:
+        self._state = state.clone()
+
+    def initial_seed(self) -> int:
+        return int(self._state.view(torch.int64)[0])
+
+    def manual_seed(self, seed: int) -> _Generator:
+        self._state.view(torch.int64)[:] = torch.tensor([seed, 0])
+        return self
+
+
 class _Device(contextlib.nullcontext[None]):
     def __init__(self, *_: Any) -> None:
         super().__init__()
@@ -204,7 +226,19 @@ def _stubs(target: GpuTarget) -> dict[str, Any]:
         "Event": _Event,
         "device": _Device,
         "device_of": _Device,
+        "_DeviceGuard": _Device,
+        "default_generators": (_Generator(),),
     }
+
+
+#: What code that came out of torch's compiler takes from torch's insides.
+_COMPILED: tuple[tuple[Any, dict[str, Any]], ...] = (
+    (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
+    (
+        torch._C._dynamo.guards,
+        {"_empty_strided_cuda": lambda size, stride, dtype: torch.empty_strided(size, stride, dtype=dtype)},
+    ),
+)
 
 
 @contextlib.contextmanager
@@ -217,12 +251,16 @@ def gpu_on_cpu(target: GpuTarget, *, hollow: bool = False, poison: bool = True) 
     versions = {"cuda": None, "hip": "6.4"} if target.backend == "hip" else {"cuda": "12.8", "hip": None}
     mode = GpuOnCpu(hollow, poison)
     try:
-        for owner, stubs in ((torch.cuda, _stubs(target)), (torch.version, versions)):
+        stubbed = ((torch.cuda, _stubs(target)), (torch.version, versions), *_COMPILED)
+        for owner, stubs in stubbed:
             for name, value in stubs.items():
-                saved.append((owner, name, getattr(owner, name, None)))
+                saved.append((owner, name, getattr(owner, name, _ABSENT)))
                 setattr(owner, name, value)
         with mode:
             yield mode
     finally:
         for owner, name, value in reversed(saved):
-            setattr(owner, name, value)
+            if value is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
