@@ -11,6 +11,7 @@ from accelopt_profiling.nki.chip import Mode
 from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.instruction import Trace
+from accelopt_profiling.nki.rules import Limits
 
 #: The lines in front of every kernel's body: the body starts on line 8.
 HEAD = """\
@@ -33,13 +34,15 @@ class Outcome:
     fault: KernelFault | None = None
 
 
-def run(body: str, *inputs: Any, mode: Mode = "full") -> Outcome:
+def run(
+    body: str, *inputs: Any, mode: Mode = "full", limits: Limits | None = None, head: str = HEAD
+) -> Outcome:
     """Run a kernel whose arguments are ``a``, ``b``, ``c``... and whose body is ``body``."""
     arguments = ", ".join("abcdefgh"[: len(inputs)])
     text = (
-        HEAD.format(arguments=arguments) + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
+        head.format(arguments=arguments) + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
     )
-    with emulated(mode) as emulation:
+    with emulated(mode, limits=limits) as emulation:
         space: dict[str, Any] = {}
         exec(compile(text, "kernel_under_test.py", "exec"), space)  # noqa: S102
         fault, result = None, None
