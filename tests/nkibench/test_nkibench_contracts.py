@@ -331,7 +331,7 @@ def test_table_json_csv_and_kernels_are_written(tmp_path):
     assert (out / f"{cases[0]}_best.py").read_text() == "# faster\n"
     assert read_profiles(out / "profile_results.csv")[0].profile["latency"] == 1.0
     assert (
-        "| silu | passed | 4.0e-08 | 1 | 50.0 % | 0.625 | 80.0 % | memory |"
+        "| silu | passed | 4.0e-08 | 1 | 50.0 % | memory | 0.625 | 80.0 % |"
         in (out / "results.md").read_text()
     )
     assert "nl.unknown \\| is" in table(RESULTS, "trn1")
