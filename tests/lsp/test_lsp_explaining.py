@@ -70,14 +70,9 @@ async def test_a_client_that_shows_nothing_gets_a_message(editor: Editor, tmp_pa
     assert "COST = 450" not in said  # the diff is too long for a message
 
 
-async def test_in_a_workspace_without_trust_no_model_is_asked(editor: Editor, tmp_path: Path) -> None:
-    await editor.begin("vscode", tmp_path, pages=True, trusted=False)
-    answer = await editor.execute("explain", {"id": "none"})
-    assert answer["job"]
-    await editor.message("There is no suggestion none")
-
-
 async def test_explaining_needs_a_suggestion(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     await editor.execute("explain", {})
     await editor.message("named by its id")
+    await editor.execute("explain", {"id": "none"})
+    await editor.message("There is no suggestion none")

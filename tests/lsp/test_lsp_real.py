@@ -77,3 +77,59 @@ async def test_a_host_that_cannot_be_reached_leaves_the_profile_without_hardware
 
     await real.until(down, "the status")
     assert real.messages == []
+
+
+async def begun(environment: dict[str, str], folder: Path) -> Editor:
+    client = Editor()
+    client.patience = 150.0
+    await client.start_io(str(Path(sys.executable).with_name("accelopt-lsp")), env=environment)
+    await client.begin("vscode", folder, pages=True, settings={"search": {"candidates": 4, "minutes": 5}})
+    return client
+
+
+@pytest.mark.slow
+async def test_a_search_goes_on_after_the_server_was_killed(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Pause, kill, restart, resume: what was paid for is remembered, and the page of the searches tells all of it."""
+    text = (EXAMPLES / "nki_silu.py").read_text().replace("m=4096, n=7168", "m=256, n=1024")
+    first = await begun(environment, tmp_path)
+    uri = first.open(tmp_path / "nki_silu.py", text)
+    await first.title(uri, "us on trn1")
+    await first.execute("optimize", uri)
+    await first.title(uri, "proved faster version")
+    await first.execute("pause", {"uri": uri})
+    await first.title(uri, "paused (resume)")
+    assert first._server is not None
+    first._server.kill()
+    await first.stop()
+
+    second = await begun(environment, tmp_path)
+    again = second.open(tmp_path / "nki_silu.py")
+    await second.title(again, "resume the search (")
+    before = tried(environment)
+    assert before
+    await second.execute("resume", {"uri": again, "kernel": "silu"})
+    await second.message("candidates tried")
+    after = tried(environment)
+    assert set(before) < set(after)
+    assert len(set(after)) == 4 + len(set(before))  # the budget is for what is new
+    await second.execute("showRuns", {"uri": again})
+
+    async def page() -> str:
+        if not second.shown:
+            return ""
+        params = t.TextDocumentContentParams(second.shown[0])
+        return (await second.workspace_text_document_content_async(params)).text
+
+    looked = await second.until(page, "the page of the searches")
+    assert "| cancelled |" in looked  # its engine saw the end of the pipe, and wrote that down
+    assert "It went on with the run" in looked
+    await second.end()
+
+
+def tried(environment: dict[str, str]) -> list[str]:
+    """The rewrites whose cost any run wrote down."""
+    with sqlite3.connect(f"file:{environment['ACCELOPT_DB']}?mode=ro", uri=True) as database:
+        rows = database.execute("SELECT key FROM run_events WHERE kind = 'candidate tried'").fetchall()
+    return [row[0] for row in rows]

@@ -19,21 +19,20 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   await shot('9-consent');
   await question.locator('.monaco-button', { hasText: 'Send it from now on' }).click();
 
-  const allow = page.locator('.monaco-dialog-box .monaco-button', { hasText: 'Allow' });
-  await allow.waitFor({ timeout: 240_000 });
-  seen.access = await textOf(page.locator('.monaco-dialog-box'));
-  mark('asked for access');
-  await shot('10-access');
-  await allow.click();
-
+  await lens(/proved faster/).waitFor({ timeout: 240_000 });
   await lens(/cancel/).waitFor({ state: 'detached', timeout: 240_000 });
   mark('search ended');
-  seen.ended = await textOf(page.locator('.notification-toast', { hasText: /candidates tried/ }).first());
-  await shot('11-lent');
   await until(() => lens(/proved faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
+
   await page.click('.editor-actions a[aria-label^="Explain This Version"]');
+  const dialog = page.locator('.monaco-dialog-box');
+  await dialog.locator('.monaco-button', { hasText: 'Allow' }).waitFor({ timeout: 60_000 });
+  seen.access = await textOf(dialog);
+  mark('asked for access');
+  await shot('10-access');
+  await dialog.locator('.monaco-button', { hasText: 'Allow' }).click();
   await preview.locator('strong', { hasText: 'Written by the model toy/parrot' }).waitFor({ timeout: 60_000 });
   seen.explanation = (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
   mark('explanation');
-  await shot('12-lent-explanation');
+  await shot('11-lent-explanation');
 });
