@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_source import run
 
@@ -97,6 +97,7 @@ def test_a_read_of_unwritten_memory_keeps_every_step() -> None:
 sizes = st.lists(st.integers(1, 4), min_size=3, max_size=3)
 
 
+@settings(deadline=None)
 @given(sizes, st.permutations(range(3)), st.data())
 def test_a_view_of_a_copy_is_the_same_view_of_the_original(
     shape: list[int], order: list[int], data: st.DataObject
