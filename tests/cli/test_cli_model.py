@@ -89,6 +89,15 @@ def test_each_role_has_its_own_model_and_temperature() -> None:
     }
 
 
+def test_the_editors_models_are_asked_from_the_editor(accelopt: Command, home: Path) -> None:
+    (home / "user.toml").write_text('[model]\nbase_url = "editor"\nmodel = "acme/large"\n')
+    (home / "silu.py").write_text(SILU)
+    assert accelopt("model", "--json").object["address"] == "editor"
+    ended = accelopt("optimize", "silu.py", "--instructions", "keep the tiles")
+    assert ended.code == 2
+    assert "acme/large is the editor's own: it is asked from the editor only" in ended.err
+
+
 def test_instructions_need_a_model(accelopt: Command, home: Path) -> None:
     (home / "silu.py").write_text(SILU)
     for flags, why in ((["--no-model"], "--no-model was given"), ([], "set model.base_url")):

@@ -67,7 +67,7 @@ def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
 
 
 def test_a_model_that_the_editor_lends(tmp_path):
-    """Another extension's language model: agreed to twice (by AccelOpt's question and by VS Code's own), then asked."""
+    """Another extension's language model: agreed to, then asked. (For this one VS Code asks nothing of its own.)"""
     workspace = tmp_path / "work"
     workspace.mkdir()
     text = (ROOT / "examples/nki_silu.py").read_text()
@@ -86,7 +86,6 @@ def test_a_model_that_the_editor_lends(tmp_path):
     finally:
         workbench.stop()
     assert "the whole file" in seen["question"]
-    assert "AccelOpt" in seen["access"]
     assert "the models of the editor" in consents.read_text()
     assert "It issues fewer instructions." in seen["explanation"]
     assert "1 model call" in seen["explanation"]

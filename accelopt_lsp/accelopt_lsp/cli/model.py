@@ -105,7 +105,8 @@ def print_disclosure(team: Team, workspace: Path) -> None:
     from accelopt_agent.model.consent import what_is_sent
 
     asked = team.planner
-    say(f"The model {team.models} at {asked.base_url} is sent, for kernels below {workspace}:")
+    where = "of the editor" if asked.of_editor else f"at {asked.base_url}"
+    say(f"The model {team.models} {where} is sent, for kernels below {workspace}:")
     for part in what_is_sent(asked.share):
         say(f"  - {part}")
     if asked.share == "file":
