@@ -88,7 +88,7 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def job(text: str, seconds: float = 20.0) -> Job:
+def job(text: str, seconds: float = 60.0) -> Job:
     return Job(Source("k.py", {"k.py": text}, name="k.py"), [Step("load", "numpy", limits=Limits(seconds))])
 
 
@@ -97,7 +97,7 @@ async def answer(host: Host, work: Job):
         return [message async for message in messages][-1].value
 
 
-async def until(condition, seconds: float = 10.0) -> None:
+async def until(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

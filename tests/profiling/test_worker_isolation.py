@@ -339,7 +339,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-async def until(condition, seconds: float = 10.0) -> None:
+async def until(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
