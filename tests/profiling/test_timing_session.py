@@ -10,16 +10,11 @@ from clockwork_device import SHORT, FakeDevice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.measurement import KernelMeasurement, Latency
-from accelopt_profiling.profiler import _timed
-from accelopt_profiling.quantity import Known, estimated
-from accelopt_profiling.targets import load_target
+from accelopt_profiling.quantity import Known
 from accelopt_profiling.timing.comparing import compare, interleaved
 from accelopt_profiling.timing.conditions import Conditions, notes, parse_nvidia, parse_rocm, read_conditions
-from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
 from accelopt_profiling.timing.names import DeviceKernel, kernels_of, same_set
 from accelopt_profiling.timing.running import Plan
-from accelopt_profiling.timing.samples import latency
 from accelopt_profiling.timing.session import BASELINE, CANDIDATE, Surroundings, time_calls
 from accelopt_profiling.timing.stability import settled
 
@@ -296,61 +291,3 @@ def test_kernels_among_the_tracers_events():
     assert kernels_of(events) == [DeviceKernel("k", 1.5, 7)]
     assert same_set([kernels_of(events), kernels_of(events)])
     assert not same_set([kernels_of(events), []])
-
-
-# -- the floor ----------------------------------------------------------------------------------------------------
-
-
-def measurement(dram_bytes=1e9, bound="memory", us=400.0, share=75.0):
-    moved = estimated(dram_bytes, dram_bytes, 2 * dram_bytes, "bytes")
-    known = Latency(us, us / 2, 2 * us, Known.ESTIMATED)
-    quantities = {"dram_bytes": moved}
-    return KernelMeasurement(
-        "k", 3, "triton", "h100", latency=known, percent_of_peak=share, bound=bound, quantities=quantities
-    )
-
-
-def test_the_floor_is_bytes_or_arithmetic():
-    h100 = load_target("h100")
-    assert floor_us(measurement(), h100) == pytest.approx((1e9 - 50e6) / 3352e9 * 1e6)
-    assert floor_us(measurement(dram_bytes=1e6), h100) == 0
-    assert floor_us(measurement(bound="tensor core"), h100) == pytest.approx(300)
-
-
-@given(TIMES, TIMES)
-def test_only_a_whole_interval_below_the_floor_is_impossible(us, floor):
-    assert impossible(latency([us]), floor) == (us < 0.9 * floor)
-    assert not impossible(Latency(us, us, max(us, floor), Known.MEASURED), floor)
-
-
-def test_an_impossible_time_is_refused_with_a_finding():
-    refused = _timed(measurement(), latency([20.0, 21.0, 22.0]), FakeDevice.name)
-    assert refused.latency.known is Known.ESTIMATED
-    assert [f.code for f in refused.findings] == ["impossible-time"]
-    timed = _timed(measurement(), latency([400.0, 410.0, 420.0]), FakeDevice.name)
-    assert (timed.latency.us, timed.stage) == (410.0, "timed")
-    assert timed.percent_of_peak == pytest.approx(75 * 400 / 410)
-
-
-def test_another_device_than_the_target_has_no_floor_and_no_peak():
-    timed = _timed(measurement(), latency([20.0, 21.0, 22.0]), "NVIDIA B200")
-    assert (timed.latency.us, timed.percent_of_peak) == (21.0, None)
-
-
-@pytest.mark.parametrize(
-    ("device", "target"),
-    [
-        ("NVIDIA H100 80GB HBM3", "h100"),
-        ("NVIDIA H100 PCIe", "h100_pcie"),
-        ("NVIDIA H200", "h200"),
-        ("NVIDIA A100-SXM4-80GB", "a100"),
-        ("NVIDIA GeForce RTX 4090", "rtx4090"),
-        ("AMD Instinct MI300X", "mi300x"),
-        ("NVIDIA L40S", "l40s"),
-        ("NVIDIA B200", "b200"),
-        ("Tesla T4", None),
-        ("", None),
-    ],
-)
-def test_devices_find_their_targets(device, target):
-    assert target_of_device(device) == target

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections import deque
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.jobs import Job, Runtime, Step, StepError
+from accelopt_profiling.jobs import Job, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.worker.activity import Activity, RunningJob, all_activity, tell
+from accelopt_profiling.worker import activity
 from accelopt_profiling.worker.device_queue import DeviceQueue
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import hello
@@ -25,30 +23,11 @@ from accelopt_profiling.worker.isolation import isolation
 from accelopt_profiling.worker.janitor import leave_a_janitor
 from accelopt_profiling.worker.listening import Listening
 from accelopt_profiling.worker.parent import Ended, Started, WarmParent
+from accelopt_profiling.worker.places import Places
 from accelopt_profiling.worker.running import RunningStep, beyond
+from accelopt_profiling.worker.running_job import RunningJob
 from accelopt_profiling.worker.sources import pid_space, remove_folder, remove_stale_folders, write_sources
 from accelopt_profiling.worker.step import host_error
-
-#: How many jobs run at once; each takes descriptors and a process. Further ones wait.
-_MOST_JOBS = 64
-
-
-@dataclass(eq=False)
-class _RunningJob:
-    id: str
-    job: Job
-    folder: Path
-    index: int = 0
-    running: RunningStep | None = None
-    since: float = 0.0  # when the current step began, or began to wait for the device
-
-    @property
-    def step(self) -> Step:
-        return self.job.steps[self.index]
-
-    @property
-    def name(self) -> str:
-        return self.job.source.name or self.job.source.kernel
 
 
 class Supervisor:
@@ -59,14 +38,13 @@ class Supervisor:
         self._decoder = Decoder()
         self._listening = Listening()
         self._parents: dict[Runtime, WarmParent] = {}
-        self._jobs: dict[str, _RunningJob] = {}
-        self._waiting: deque[tuple[str, Job]] = deque()  # for a place
-        self._devices: DeviceQueue[_RunningJob] = DeviceQueue()
+        self._jobs: dict[str, RunningJob] = {}
+        self._places = Places()
+        self._devices: DeviceQueue[RunningJob] = DeviceQueue()
         remove_stale_folders()
         self._base = Path(tempfile.mkdtemp(prefix=f"accelopt-{os.getpid()}-{pid_space()}-"))
         leave_a_janitor(self._base)
         self._isolation = isolation()
-        self._places = max(1, (os.cpu_count() or 2) - 1)
         self._tokens = 0
         self._open = True
 
@@ -107,7 +85,7 @@ class Supervisor:
                 self._parent(message["runtime"])
             elif kind == "status":
                 self._send({
-                    "type": "status", "id": str(message.get("id")), "workers": to_plain(all_activity()),
+                    "type": "status", "id": str(message.get("id")), "workers": to_plain(activity.all_activity()),
                     "device": self._devices.holder(),
                 })  # fmt: skip
             elif kind == "shutdown":
@@ -122,18 +100,16 @@ class Supervisor:
             why = f"The job does not fit this worker's protocol: {error}"
             self._fail(job_id, "", StepError("unsupported", why))
             return
-        if self._has_place(job):
+        if self._places.free_for(job, self._running()):
             self._start(job_id, job)
         else:
-            self._waiting.append((job_id, job))
+            self._places.wait(job_id, job)
 
-    def _has_place(self, job: Job) -> bool:
-        if job.background and sum(r.job.background for r in self._jobs.values()) >= self._places:
-            return False
-        return len(self._jobs) < _MOST_JOBS
+    def _running(self) -> list[Job]:
+        return [job.job for job in self._jobs.values()]
 
     def _cancel(self, job_id: str) -> None:
-        self._waiting = deque(w for w in self._waiting if w[0] != job_id)
+        self._places.leave(job_id)
         if job := self._jobs.get(job_id):
             if job.running is None:
                 self._finish(job)
@@ -151,7 +127,7 @@ class Supervisor:
         except OSError as error:
             self._fail(job_id, "", host_error("The job got no folder on the host", error))
             return
-        running = _RunningJob(job_id, job, folder)
+        running = RunningJob(job_id, job, folder)
         self._jobs[job_id] = running
         try:
             write_sources(folder / "src", job.source.files)
@@ -162,7 +138,7 @@ class Supervisor:
         else:
             self._start_step(running)
 
-    def _start_step(self, job: _RunningJob) -> None:
+    def _start_step(self, job: RunningJob) -> None:
         job.since = time.monotonic()
         if job.step.device:
             self._parent(job.step.runtime)  # so that it is warm when its turn comes
@@ -185,7 +161,7 @@ class Supervisor:
             self._fork_step(job)
             self._tell()
 
-    def _fork_step(self, job: _RunningJob) -> None:
+    def _fork_step(self, job: RunningJob) -> None:
         step = job.step
         parent = self._parent(step.runtime)
         self._tokens += 1
@@ -214,7 +190,7 @@ class Supervisor:
         self._listening.hear(running.frames, partial(self._hear_frames, job, running))
         self._listening.hear(running.output, partial(self._hear_output, running))
 
-    def _hear_frames(self, job: _RunningJob, running: RunningStep) -> None:
+    def _hear_frames(self, job: RunningJob, running: RunningStep) -> None:
         for message in running.read_frames():
             self._forward(job, running, message)
         self._forget_closed(running)
@@ -223,7 +199,7 @@ class Supervisor:
         running.read_output()
         self._forget_closed(running)
 
-    def _forward(self, job: _RunningJob, running: RunningStep, message: dict[str, Any]) -> None:
+    def _forward(self, job: RunningJob, running: RunningStep, message: dict[str, Any]) -> None:
         value = message.get("value")
         try:
             self._send({"type": "partial", "id": job.id, "step": running.step.name, "value": value})
@@ -235,7 +211,7 @@ class Supervisor:
             if descriptor not in running.open_pipes:
                 self._listening.forget(descriptor)
 
-    def _end_step(self, job: _RunningJob) -> None:
+    def _end_step(self, job: RunningJob) -> None:
         running = job.running
         assert running is not None
         for descriptor in (running.frames, running.output):
@@ -253,41 +229,42 @@ class Supervisor:
         else:
             self._answer(job, outcome.get("value"))
 
-    def _answer(self, job: _RunningJob, value: Any) -> None:
-        last = job.index == len(job.job.steps) - 1
+    def _answer(self, job: RunningJob, value: Any) -> None:
         try:
-            self._send({"type": "result", "id": job.id, "step": job.step.name, "value": value, "last": last})
+            self._send({
+                "type": "result", "id": job.id, "step": job.step.name, "value": value, "last": job.last
+            })  # fmt: skip
         except (ValueError, RecursionError) as error:
             self._give_up(job, _unsendable(error))
             return
-        if last:
+        if job.last:
             self._finish(job)
         else:
             job.index += 1
             self._start_step(job)
 
-    def _give_up(self, job: _RunningJob, error: StepError, step: str | None = None) -> None:
+    def _give_up(self, job: RunningJob, error: StepError, step: str | None = None) -> None:
         self._fail(job.id, job.step.name if step is None else step, error)
         self._finish(job)
 
-    def _finish(self, job: _RunningJob) -> None:
+    def _finish(self, job: RunningJob) -> None:
         self._jobs.pop(job.id, None)
         self._devices.leave(job)
         remove_folder(job.folder)
         self._tell()
 
     def _start_waiting(self) -> None:
-        for waiting in list(self._waiting):
-            if self._has_place(waiting[1]):
-                self._waiting.remove(waiting)
-                self._start(*waiting)
+        while waiting := self._places.next(self._running()):
+            self._start(*waiting)
 
     def _tell(self) -> None:
         now, jobs = time.monotonic(), []
         for job in self._jobs.values():
             device = ("holds" if job.running is not None else "waits") if job.step.device else ""
-            jobs.append(RunningJob(job.name, job.step.name, now - job.since, job.job.background, device))
-        tell(self._base, Activity(os.getpid(), jobs, len(self._waiting)))
+            jobs.append(
+                activity.RunningJob(job.name, job.step.name, now - job.since, job.job.background, device)
+            )
+        activity.tell(self._base, activity.Activity(os.getpid(), jobs, len(self._places)))
 
     # -- warm parents ----------------------------------------------------------------------------------------------
 
@@ -311,7 +288,7 @@ class Supervisor:
                 if running.token == word.token:
                     self._hear_of(job, running, word)
 
-    def _hear_of(self, job: _RunningJob, running: RunningStep, word: Started | Ended) -> None:
+    def _hear_of(self, job: RunningJob, running: RunningStep, word: Started | Ended) -> None:
         if isinstance(word, Started):
             running.started(word.pid)
         else:
@@ -329,7 +306,7 @@ class Supervisor:
             running.ended = 1
             self._end_step(job)
 
-    def _steps_of(self, parent: WarmParent) -> list[tuple[_RunningJob, RunningStep]]:
+    def _steps_of(self, parent: WarmParent) -> list[tuple[RunningJob, RunningStep]]:
         running = [(job, job.running) for job in self._jobs.values() if job.running is not None]
         return [(job, step) for job, step in running if step.step.runtime == parent.runtime]
 

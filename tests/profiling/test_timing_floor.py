@@ -1,0 +1,70 @@
+"""The time below which no run can be, and which device a target describes."""
+
+import pytest
+from clockwork_device import FakeDevice
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.profiler import _timed
+from accelopt_profiling.quantity import Known, estimated
+from accelopt_profiling.targets import load_target
+from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
+from accelopt_profiling.timing.samples import latency
+
+TIMES = st.floats(0.1, 1e6)
+
+
+def measurement(dram_bytes=1e9, bound="memory", us=400.0, share=75.0):
+    moved = estimated(dram_bytes, dram_bytes, 2 * dram_bytes, "bytes")
+    known = Latency(us, us / 2, 2 * us, Known.ESTIMATED)
+    quantities = {"dram_bytes": moved}
+    return KernelMeasurement(
+        "k", 3, "triton", "h100", latency=known, percent_of_peak=share, bound=bound, quantities=quantities
+    )
+
+
+def test_the_floor_is_bytes_or_arithmetic():
+    h100 = load_target("h100")
+    assert floor_us(measurement(), h100) == pytest.approx((1e9 - 50e6) / 3352e9 * 1e6)
+    assert floor_us(measurement(dram_bytes=1e6), h100) == 0
+    assert floor_us(measurement(bound="tensor core"), h100) == pytest.approx(300)
+
+
+@given(TIMES, TIMES)
+def test_only_a_whole_interval_below_the_floor_is_impossible(us, floor):
+    assert impossible(latency([us]), floor) == (us < 0.9 * floor)
+    assert not impossible(Latency(us, us, max(us, floor), Known.MEASURED), floor)
+
+
+def test_an_impossible_time_is_refused_with_a_finding():
+    refused = _timed(measurement(), latency([20.0, 21.0, 22.0]), FakeDevice.name)
+    assert refused.latency.known is Known.ESTIMATED
+    assert [f.code for f in refused.findings] == ["impossible-time"]
+    timed = _timed(measurement(), latency([400.0, 410.0, 420.0]), FakeDevice.name)
+    assert (timed.latency.us, timed.stage) == (410.0, "timed")
+    assert timed.percent_of_peak == pytest.approx(75 * 400 / 410)
+
+
+def test_another_device_than_the_target_has_no_floor_and_no_peak():
+    timed = _timed(measurement(), latency([20.0, 21.0, 22.0]), "NVIDIA B200")
+    assert (timed.latency.us, timed.percent_of_peak) == (21.0, None)
+
+
+@pytest.mark.parametrize(
+    ("device", "target"),
+    [
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("NVIDIA H100 PCIe", "h100_pcie"),
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA A100-SXM4-80GB", "a100"),
+        ("NVIDIA GeForce RTX 4090", "rtx4090"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("NVIDIA L40S", "l40s"),
+        ("NVIDIA B200", "b200"),
+        ("Tesla T4", None),
+        ("", None),
+    ],
+)
+def test_devices_find_their_targets(device, target):
+    assert target_of_device(device) == target
