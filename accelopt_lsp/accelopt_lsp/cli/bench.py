@@ -64,12 +64,13 @@ def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
 
 
 async def _measure(examples: Path, data: Sequence[Path]) -> list[Row]:
-    from accelopt_lsp.bench import nki_time, others, responsiveness
+    from accelopt_lsp.bench import nki_time, others, responsiveness, triton_bench
 
     measures: dict[str, Callable[[], Awaitable[list[Row]]]] = {
         "first numbers": partial(responsiveness.first_numbers, examples),
         "answers": partial(responsiveness.answers, examples),
         "files of others": partial(others.files_of_others, examples),
+        "files of TritonBench": partial(triton_bench.triton_bench, data),
         "published times of Liger-Kernel": partial(others.liger_times, data),
         "published times of NKI kernels": partial(nki_time.time_model, data),
     }
