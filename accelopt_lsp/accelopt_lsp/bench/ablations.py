@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -43,6 +43,11 @@ ABLATIONS: tuple[Ablation, ...] = (
     Ablation("team only", frozenset({"model"}), "reflexion"),
     Ablation("no memory", SOURCES - {"memory"}),
 )
+
+
+def searches(names: Sequence[str], everything: bool) -> tuple[Ablation | None, ...]:
+    """The ablations of these names, or all; one plain search (None) where none is asked for."""
+    return tuple(a for a in ABLATIONS if everything or a.name in names) or (None,)
 
 
 async def learning(happening: AsyncGenerator[Event, None], memory: Memory) -> AsyncGenerator[Event, None]:

@@ -65,6 +65,7 @@ def nkibench(
     folder: Path,
     optimize: bool,
     ablations: bool,
+    ablation: tuple[str, ...],
     budget: str,
     host: str | None,
     as_json: bool,
@@ -77,7 +78,7 @@ def nkibench(
 
     Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
     """
-    from accelopt_lsp.bench.ablations import ABLATIONS
+    from accelopt_lsp.bench.ablations import searches
     from accelopt_lsp.bench.set_metrics import metrics, of_nkibench
     from nkibench.report import report_object, write_report
     from nkibench.run import Plan, in_order
@@ -87,17 +88,17 @@ def nkibench(
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     _check_target(target)
     subjects = _subjects(data, names, dialect)
-    searched = optimize or ablations
+    searched = optimize or ablations or bool(ablation)
     limits = _limits(settings, budget) if searched else None
     found: dict[str, list[TaskResult]] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for ablation in ABLATIONS if ablations else (None,):
-            name = ablation.name if ablation is not None else ""
-            run = _Run(settings, subjects, folder, Plan(target, dialect, jobs), ablation)
+        for left_out in searches(ablation, ablations):
+            name = left_out.name if left_out is not None else ""
+            run = _Run(settings, subjects, folder, Plan(target, dialect, jobs), left_out)
             found[name] = in_order(subjects, _results(run, speaker, limits))
-            write_report(folder if name in ("", ABLATIONS[0].name) else folder / name.replace(" ", "-"),
-                         subjects, found[name], target)  # fmt: skip
+            whole = left_out is None or len(found) == 1
+            write_report(folder if whole else folder / name.replace(" ", "-"), subjects, found[name], target)
         speaker.keep()
     except OSError as error:
         raise wrong_input(f"{folder} cannot be written: {error.strerror or error}.") from None

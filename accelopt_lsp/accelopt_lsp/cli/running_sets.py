@@ -56,11 +56,12 @@ def set_options(folder: str) -> Callable[[F], F]:
 
 
 def run_tasks(
-    read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, ablations: bool, budget: str,
-    target: str | None, host: str | None, as_json: bool, **asked: Any,
+    read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, ablations: bool,
+    ablation: tuple[str, ...], budget: str, target: str | None, host: str | None, as_json: bool, **asked: Any,
 ) -> int:  # fmt: skip
     """Run the set and print its metrics; ``asked`` says who speaks. Exit code 1: a kernel is wrong, absent or could
     not be run."""
+    from accelopt_lsp.bench.ablations import searches
     from accelopt_lsp.bench.set_metrics import metrics
 
     settings = settings_for(Path.cwd(), {"host": host})
@@ -71,10 +72,11 @@ def run_tasks(
         raise wrong_input(str(error)) from None
     if not chosen:
         raise wrong_input(f"The set has no task whose name holds {tasks!r}.")
-    limits = budget_of(settings, budget) if optimize or ablations else None
+    limits = budget_of(settings, budget) if optimize or ablations or ablation else None
     run = _Run(settings, chosen, folder, limits, targets_for(settings, target)["triton"])
     try:
-        results = _searched(run, speaker, ablations) if limits is not None else asyncio.run(run.results())
+        left_out = searches(ablation, ablations)
+        results = _searched(run, speaker, left_out) if limits is not None else asyncio.run(run.results())
         speaker.keep()
     except OSError as error:
         raise CommandFailed(
@@ -89,11 +91,9 @@ def run_tasks(
     return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
 
 
-def _searched(run: _Run, speaker: Speaker, ablations: bool) -> list[SetResult]:
-    from accelopt_lsp.bench.ablations import ABLATIONS
-
+def _searched(run: _Run, speaker: Speaker, left_out: Sequence[Ablation | None]) -> list[SetResult]:
     results: list[SetResult] = []
-    for ablation in ABLATIONS if ablations else (None,):
+    for ablation in left_out:
         with speaker.team() as team:
             results += asyncio.run(run.results(team, ablation))
     return results

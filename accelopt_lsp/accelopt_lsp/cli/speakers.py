@@ -46,6 +46,10 @@ def speaker_options(command: F) -> F:
             "--ablations", is_flag=True,
             help="Search four times: with everything, search only, team only, no memory.",
         ),
+        click.option(
+            "--ablation", "ablation", type=click.Choice(("everything", "search only", "team only", "no memory")),
+            multiple=True, help="Only this one of the four; can be given again.",
+        ),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
