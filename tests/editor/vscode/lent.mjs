@@ -8,7 +8,7 @@ const [url, shots] = process.argv.slice(2);
 await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command, until, preview }) => {
   await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=small_silu.py', { timeout: 60_000 });
   await openFile('small_silu.py');
-  await lens(/est\./).waitFor({ timeout: 90_000 });
+  await lens(/est\./).waitFor({ timeout: 180_000 });
   mark('lens');
 
   await page.locator('.view-line', { hasText: /def\s/ }).filter({ hasText: 'silu' }).first().click();

@@ -29,7 +29,8 @@ export async function drive(url, shots, steps) {
   const shot = (name) => page.screenshot({ path: path.join(shots, `${name}.png`) });
   let failure;
   try {
-    await page.goto(url);
+    page.setDefaultTimeout(60_000);
+    await page.goto(url, { timeout: 120_000 });
     await steps({ page, seen, mark, shot, ...hands(page) });
   } catch (error) {
     failure = error;
