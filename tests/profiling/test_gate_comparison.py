@@ -160,7 +160,10 @@ def test_distributions_do_what_they_say() -> None:
     assert np.allclose(made["large"], 3 * array)
     assert np.allclose(made["small"], 0.01 * array)
     assert np.array_equal(made["negated"], -array)
-    assert (made["rows"] == made["rows"][:, :1]).all()
+    assert (made["rows"][::2] == made["rows"][::2, :1]).all()
+    spread = made["rows"][[1, 5]]
+    assert (abs(spread / spread.mean(1, keepdims=True) - 1) < 0.6).all()
+    assert (spread != spread[:, :1]).any()
     assert (made["rows"][3::7] == 0).all()
     assert set(np.unique(made["integers"])) <= {-2, -1, 0, 1, 2}
     assert not np.array_equal(made["shuffled"], array)

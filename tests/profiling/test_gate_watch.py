@@ -20,7 +20,7 @@ def reference(x):
     return x * 2
 """
 KERNEL = "import numpy as np\n\ndef kernel(x):\n    HERE\n    return x * np.float32(2)\n"
-QUICK = CaseOptions(["original", "integers", "same sums"], repeats=2, reading=False)
+QUICK = CaseOptions(["original", "integers", "same sums"], repeats=4, reading=False)
 
 TRICKS = {
     "import subprocess; subprocess.run(['true'])": "background-work",
@@ -29,6 +29,10 @@ TRICKS = {
     "import gc; gc.get_objects()": "reads-the-gate",
     "import sys; sys._getframe(1)": "reads-the-gate",
     "import inspect; inspect.currentframe()": "reads-the-gate",
+    "try: 1 / 0\n    except ZeroDivisionError as error: getattr(error.__traceback__, ''.join(('tb', '_frame')))":
+        "reads-the-gate",
+    "(n for n in x).gi_frame": "reads-the-gate",
+    "import traceback; list(traceback.walk_stack(None))": "reads-the-gate",
     "import socket; socket.socket()": "reaches-out",
     "import ctypes; ctypes.string_at(id(x), 4)": "native-code",
     "exec('x = 1')": "obfuscated",
@@ -37,6 +41,9 @@ TRICKS = {
     "import os; os.listdir('..')": "reads-files",
     "np.allclose = lambda *a: True": "patches",
     "import json; json.load = print": "patches",
+    "import time\n    if time.monotonic() > kernel.__dict__.setdefault('end', time.monotonic() + 3600): x = x * 0":
+        "mode-branch",
+    "kernel.calls = 1 + getattr(kernel, 'calls', 0)\n    if kernel.calls > 400: x = x * 0": "mode-branch",
     "x[0] = 0; x = x.copy()": "inputs-changed",
     "return (x * 2).view(Sub)\n\nclass Sub(np.ndarray): pass\n\ndef rest(x):": "wrong-type",
     "return SEEN.setdefault((x.shape, x.sum(), x[0, 0], x[-1, -1]), x * 2).copy()\n\nSEEN = {}\n\ndef rest(x):":
@@ -50,6 +57,7 @@ HONEST = {
     "a data class": "import dataclasses; dataclasses.make_dataclass('C', ['m'])(1)",
     "a message": "import logging; logging.getLogger('k').warning('%s', x.shape)",
     "an address": "assert x.ctypes.data % 4 == 0",
+    "a traceback as text": "import traceback\n    try: 1 / 0\n    except ZeroDivisionError: traceback.format_exc()",
     "a warning": "import warnings; warnings.warn('slow')",
 }
 

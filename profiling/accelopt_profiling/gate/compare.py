@@ -38,12 +38,14 @@ class Comparison:
     checked: float = 1.0
 
 
-def compare(actual: Array, expected: Array, native: Array | None, limit: Allowed) -> Comparison:
+def compare(
+    actual: Array, expected: Array, native: Array | None, limit: Allowed, nearby: Array | None = None
+) -> Comparison:
     """Compare float arrays of one shape; errors are computed in float64, piece by piece. ``native`` is the reference
-    in the inputs' own precision.
+    in the inputs' own precision, ``nearby`` what it gives for inputs that are off by a few roundings.
     """
-    own = None if native is None else _rows(native)
-    return _compare_floats(_rows(actual), _rows(expected), own, limit, actual.shape)
+    others = [_rows(array) for array in (native, nearby) if array is not None]
+    return _compare_floats(_rows(actual), _rows(expected), others, limit, actual.shape)
 
 
 def compare_exact(actual: Array, expected: Array) -> Comparison:
@@ -85,13 +87,13 @@ class _Worst:
 
 
 def _compare_floats(
-    actual: Array, expected: Array, native: Array | None, limit: Allowed, shape: Any
+    actual: Array, expected: Array, others: list[Array], limit: Allowed, shape: Any
 ) -> Comparison:
     if (masks := _compare_masks(actual, expected, shape)) is not None:
         return masks
     worst = _Worst()
     for piece in _pieces(*actual.shape):
-        own = None if native is None else native[piece].astype(np.float64)
+        own = [other[piece].astype(np.float64) for other in others]
         _add(
             worst,
             actual[piece].astype(np.float64),
@@ -125,15 +127,15 @@ def _compare_floats(
 
 
 def _add(
-    worst: _Worst, actual: Array, expected: Array, native: Array | None, limit: Allowed, start: int
+    worst: _Worst, actual: Array, expected: Array, others: list[Array], limit: Allowed, start: int
 ) -> None:
     finite = np.isfinite(expected)
     error = np.abs(np.where(finite, actual - np.where(finite, expected, 0.0), 0.0))
     target = np.where(finite, expected, 0.0)
     columns = max(actual.shape[1], 1)
     own = np.zeros_like(error)
-    if native is not None:
-        own = np.abs(np.where(finite & np.isfinite(native), native - target, 0.0))
+    for other in others:
+        own += np.abs(np.where(finite & np.isfinite(other), other - target, 0.0))
     row_error, row_norm, row_own = (np.sqrt((a * a).sum(axis=1)) for a in (error, target, own))
     row_bound = limit.relative * row_norm + limit.absolute * math.sqrt(columns) + NATIVE_NORM * row_own
     row_rms, own_rms = row_norm[:, None] / math.sqrt(columns), row_own[:, None] / math.sqrt(columns)

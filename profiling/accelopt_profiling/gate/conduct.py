@@ -7,17 +7,16 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from accelopt_profiling.gate.draw import DrawnCase
-from accelopt_profiling.gate.hostwork import HEAVY, covers
-from accelopt_profiling.gate.judge import JudgedCase
-from accelopt_profiling.gate.run import RunCase, RunResult
+from accelopt_profiling.gate.hostwork import DOMINANT, HEAVY, covers
+from accelopt_profiling.gate.judged import JudgedCase
+from accelopt_profiling.gate.ran import RunCase, RunResult
 from accelopt_profiling.gate.verdict import Reason
 
 if TYPE_CHECKING:
     from accelopt_profiling.gate.outcome import Evidence, Subject
 
-#: With kernels that do nothing fewer than this share of the elements may be right: the rest of a result may be honest
-#: work of the host that a kernel finishes in place.
-_IDLE = 0.999
+#: Of elements that are not zero or copies, so many may be there without any kernel having written them.
+_IDLE = 0.5
 #: Work of host code counts from this share of the largest input on.
 _SHARE = 8
 
@@ -39,6 +38,9 @@ def conduct(ran: RunCase, judged: JudgedCase, kernels: Collection[str]) -> list[
         counts = f"{len(ran.again)} kernels instead of {len(ran.launched)}"
         said = f"A second call on the same data launched {counts}: it remembers results."
         found.append(Reason("cached-result", said))
+    if ran.launched is not None and ran.later is not None and len(ran.later) < len(ran.launched):
+        counts = f"{len(ran.later)} kernels instead of {len(ran.launched)}"
+        found.append(Reason("mode-branch", f"A week and a million calls later it launched {counts}."))
     if ran.inputs_changed:
         listed = ", ".join(str(n) for n in ran.inputs_changed)
         found.append(Reason("inputs-changed", f"It wrote to its inputs (argument {listed})."))
@@ -48,9 +50,7 @@ def conduct(ran: RunCase, judged: JudgedCase, kernels: Collection[str]) -> list[
         said = "Two calls returned the same memory, so a result is lost by the next call."
         found.append(Reason("output-reused", said))
     if judged.idle is not None and judged.idle >= _IDLE:
-        said = (
-            f"With its kernels made to do nothing, {100 * judged.idle:.3g} % of its output was still right."
-        )
+        said = f"With nothing left of what its kernels wrote, {100 * judged.idle:.3g} % of its output was still right."
         found.append(Reason("kernel-unused", said))
     return found
 
@@ -91,6 +91,9 @@ def _traces(run: RunResult) -> list[Reason]:
         found.append(Reason("background-work", f"It left {run.threads} threads running."))
     if run.processes > 0:
         found.append(Reason("background-work", f"It left {run.processes} processes running."))
+    if run.races:
+        said = f"Programs of one launch read what others of them wrote ({', '.join(run.races)}), in no order."
+        found.append(Reason("race", said))
     if run.late:
         found.append(Reason("late-write", "An output changed after it had been returned."))
     if run.attributes:
@@ -116,6 +119,10 @@ def _host_work(evidence: Evidence, subject: Subject, run: RunResult) -> tuple[li
     heavy = sorted(kind for kind in mine if kind in HEAVY and mine[kind] > 2 * before.get(kind, 0))
     if not heavy:
         return [], []
+    most = {k: n for k, n in asked.items() if k in DOMINANT} or {k: n for k, n in asked.items() if k in HEAVY}
+    if covers(mine, most):
+        said = f"Host code did the heavy part of the work ({', '.join(heavy)}); kernels only finished it."
+        return [Reason("framework-compute", said)], []
     if subject.rewritten:
         said = f"Host code computes what the original leaves to its kernels ({', '.join(heavy)})."
         return [Reason("framework-compute", said)], []

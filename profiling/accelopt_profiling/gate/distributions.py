@@ -18,8 +18,9 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
     """The inputs in ``distribution``, and whether anything changed. Lists and tuples are changed inside.
 
     "large" is three times the original, "small" a hundredth, "negated" its negative, "rows" gives each row of
-    the last axis one constant value and one row in seven zeros, all of one sign (of mixed signs a sum over rows can
-    cancel by chance, and what is left of it says nothing about how exact a kernel is), "integers"
+    the last axis one constant value, every other row values about it (off by a quarter at most), and one row in seven
+    zeros, all of one sign (of mixed signs a sum over rows can cancel by chance, and what is left of it says nothing
+    about how exact a kernel is), "integers"
     draws from -2..2 (0..2 where nothing is negative), on which sums and products are exact in every format,
     "shuffled" moves the elements
     about, and so does "moved", except for the first and last quarter.
@@ -75,7 +76,9 @@ class _State:
         if self.distribution == "rows":
             first = array[..., :1]
             sign = -1.0 if first.size and first.reshape(-1)[0] < 0 else 1.0
-            changed: Array = np.broadcast_to(sign * np.abs(first), array.shape).copy()
+            changed: Array = (sign * np.abs(first) * np.ones(array.shape)).reshape(-1, array.shape[-1])
+            changed[1::2] *= 1.0 + self.generator.uniform(-0.25, 0.25, size=changed[1::2].shape)
+            changed = changed.reshape(array.shape)
             changed.reshape(-1, changed.shape[-1])[3::7] = 0.0
             return changed
         if self.distribution == "integers":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal
 
 from accelopt_profiling.gate.movement import Movement
@@ -31,6 +31,10 @@ class Seen:
     def complete(self) -> bool:
         """Whether every program of every launch ran."""
         return True
+
+    def races(self) -> list[str]:
+        """Tensors of which programs of a launch read what others of them wrote."""
+        return []
 
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         """For each array of ``outputs`` (by number, lists flattened) of which only some elements are known: a mask."""
@@ -64,6 +68,9 @@ class _TritonSeen(Seen):
     def complete(self) -> bool:
         return not self._session.coverage.sampled
 
+    def races(self) -> list[str]:
+        return list(getattr(self._session.coverage, "found", []))
+
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         if self.complete():
             return {}
@@ -88,7 +95,7 @@ def emulation(
 
     With ``seconds`` a Triton launch that cannot be interpreted whole in that time is interpreted in part; without, it
     is interpreted whole. Kernels of a module that was loaded in one such context run in another as well. With
-    ``movement`` the values that launches read and leave are compared.
+    ``movement`` the values that launches read and leave are compared, and races between programs looked for.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
@@ -105,7 +112,11 @@ def emulation(
         with emulated_triton(
             target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False
         ) as session:
+            _named_like_the_real_one(session.driver)
             if watched is not None:
+                from accelopt_profiling.gate.races import Races
+
+                session.coverage = Races()
                 session.driver.record = watched.around(session.driver.record)
             yield _TritonSeen(session, watched)
     else:
@@ -113,9 +124,15 @@ def emulation(
 
 
 @contextmanager
-def neutralised(dialect: GateDialect, target: str) -> Iterator[Seen]:
-    """As ``emulation``, but kernels do nothing when they are launched: what they would have written stays
-    uninitialised, which is NaN here.
+def neutralised(
+    dialect: GateDialect,
+    target: str,
+    seconds: float = 0.0,
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[Seen]:
+    """As ``emulation``, but nothing is left of what kernels write: it is NaN afterwards. So a result that is right in
+    spite of that came from elsewhere. Triton kernels run first, within ``seconds`` as in ``emulation``, to see what
+    they write; ``around`` is entered for each launch.
     """
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
@@ -125,13 +142,29 @@ def neutralised(dialect: GateDialect, target: str) -> Iterator[Seen]:
                 _empty_outputs(emulator)
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
+        from accelopt_profiling.gate.spoiling import Spoiling
         from accelopt_profiling.triton.session import emulated as emulated_triton
 
-        with emulated_triton(target, mode="execute", count=False) as session:
-            session.driver.record = lambda *_: None
+        with emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session:
+            session.coverage = Spoiling()
+            record = session.driver.record
+
+            def spoiled(*launch: Any) -> None:
+                with around():
+                    record(*launch)
+
+            session.driver.record = spoiled
             yield Seen()
     else:
         yield Seen()
+
+
+def _named_like_the_real_one(driver: Any) -> None:
+    """A candidate that asks what kind of driver it has gets the answer that it would get on a device."""
+    hip = getattr(driver.get_current_target(), "backend", "") == "hip"
+    kind = type(driver)
+    kind.__name__ = kind.__qualname__ = "HIPDriver" if hip else "CudaDriver"
+    kind.__module__ = f"triton.backends.{'amd' if hip else 'nvidia'}.driver"
 
 
 def _watch_machines(emulator: Any, movement: Movement) -> None:

@@ -14,9 +14,10 @@ from accelopt_profiling.gate.cases import Case, CaseOptions, plan_cases
 from accelopt_profiling.gate.draw import DrawnCase, DrawParams
 from accelopt_profiling.gate.emulation import GateDialect
 from accelopt_profiling.gate.evidence import receipt_of
-from accelopt_profiling.gate.judge import JudgedCase, JudgeParams
+from accelopt_profiling.gate.judged import JudgedCase, JudgeParams
 from accelopt_profiling.gate.original import OriginalParams, OriginalResult
 from accelopt_profiling.gate.outcome import Evidence, Subject, decide, failed_step
+from accelopt_profiling.gate.ran import RunParams, RunResult
 from accelopt_profiling.gate.reach import (
     hidden_modules,
     neutralised_names,
@@ -26,7 +27,6 @@ from accelopt_profiling.gate.reach import (
 )
 from accelopt_profiling.gate.reading.read import read
 from accelopt_profiling.gate.reference import ReferenceParams, ReferenceResult
-from accelopt_profiling.gate.run import RunParams, RunResult
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailed
 from accelopt_profiling.jobs import Job, Limits, Source, Step
@@ -35,15 +35,18 @@ from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
-#: The problem's own steps get at least this long, whatever the candidate gets.
-PROBLEM_SECONDS = 60.0
+#: All cases of a candidate together get so many times what one gets.
+ALL_CASES = 5
+#: The problem's own steps get at least this long, whatever the candidate gets: a large reference on a busy machine.
+PROBLEM_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
 class GateRequest:
     """``candidate`` and ``original`` are whole sources (see ``problems.found.source_for``) with the same kernel path;
     the problem's functions come from ``original`` alone. ``kernel`` is the kernel that was rewritten. ``limits`` hold
-    for each step; the candidate's are ``limits``, the problem's own steps get at least a minute. ``kernel`` may be "":
+    for the candidate, their ``seconds`` for each of its cases; all cases together get ``ALL_CASES`` times as long,
+    the problem's own steps as long as that, and ``PROBLEM_SECONDS`` at least. ``kernel`` may be "":
     then any kernel of the candidate will do. ``cases`` are those of an earlier check that is to be repeated.
     """
 
@@ -133,7 +136,8 @@ def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
 def _job(request: GateRequest, cases: list[Case]) -> Job:
     candidate = without_problem(request)
     runtime = runtime_of(request)
-    own = replace(request.limits, seconds=max(request.limits.seconds, PROBLEM_SECONDS))
+    whole = replace(request.limits, seconds=ALL_CASES * request.limits.seconds)
+    own = replace(whole, seconds=max(whole.seconds, PROBLEM_SECONDS))
     options = request.options
     drawing = DrawParams(
         request.problem, request.original, request.dialect, request.target, cases,
@@ -141,7 +145,8 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
     )  # fmt: skip
     running = RunParams(
         request.dialect, request.target, len(cases), options.interpret_seconds,
-        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_seconds
+        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_seconds,
+        request.limits.seconds
     )  # fmt: skip
     comparing = OriginalParams(
         request.original, request.dialect, request.target, len(cases), options.interpret_seconds,
@@ -153,7 +158,7 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
     judging = JudgeParams(request.dialect, [case.distribution for case in cases])
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),
-        Step("gate.run", runtime, to_plain(running), request.limits),
+        Step("gate.run", runtime, to_plain(running), whole),
         *([Step("gate.original", runtime, to_plain(comparing), own)] if _rewritten(request) else []),
         Step("gate.reference", runtime, to_plain(answering), own),
         Step("gate.judge", "numpy", to_plain(judging), own),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ HEAVY = frozenset(
     ["matmul", "convolution", "attention", "softmax", "norm", "activation", "loss", "pooling", "scan", "order", "exp",
      "erf", "tanh", "sigmoid", "log", "variance"]
 )  # fmt: skip
+#: Work beside which all other work of a problem is little.
+DOMINANT = frozenset(["matmul", "convolution", "attention"])
 #: The simpler work that a composite stands for.
 _CONTAINS = {
     "softmax": {"exp", "extreme", "add", "sum", "multiply", "log"},
@@ -53,13 +56,49 @@ _CONTAINS = {
 }  # fmt: skip
 
 
-class HostWork:
-    """Counts elements per kind of work. Use as a context manager around the host code."""
+#: Functions of NumPy that return an array of the plain kind whatever they are given.
+_MAKE_PLAIN = ("asarray", "array", "ascontiguousarray", "asfortranarray", "copy", "require")
 
-    def __init__(self) -> None:
+
+class HostWork:
+    """Counts elements per kind of work, in the body of ``counting``. What is done in the body of ``pausing`` is not the
+    host code's.
+
+    ``source`` is the folder of the host code: where it makes plain arrays of ``marked`` ones they stay marked. Give it
+    before that code is loaded.
+    """
+
+    def __init__(self, source: str = "") -> None:
         self.elements: dict[str, int] = {}
+        self._paused = False
+        if source:
+            numpy: Any = np
+            for name in _MAKE_PLAIN:
+                setattr(numpy, name, self._marking(getattr(np, name), source))
+
+    def _marking(self, real: Any, source: str) -> Any:
+        frame = sys._getframe
+
+        @functools.wraps(real)
+        def make(*args: Any, **kwargs: Any) -> Any:
+            made = real(*args, **kwargs)
+            if args and isinstance(args[0], _Counted) and frame(1).f_code.co_filename.startswith(source):
+                return self.marked(made)
+            return made
+
+        return make
+
+    @contextmanager
+    def pausing(self) -> Iterator[None]:
+        before, self._paused = self._paused, True
+        try:
+            yield
+        finally:
+            self._paused = before
 
     def add(self, name: str, size: int) -> None:
+        if self._paused:
+            return
         plain = name.strip("_")
         kind = (
             _KIND_OF.get(name)

@@ -108,20 +108,6 @@ def poison(array: Any) -> Any:
     return array
 
 
-def stirred(values: Any) -> Any:
-    """Other data of the same form: float arrays rolled by one element and scaled, everything else as it is."""
-    torch = sys.modules.get("torch")
-    if type(values) in (list, tuple):
-        return type(values)(stirred(v) for v in values)
-    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        return np.ascontiguousarray(np.roll(values, 1) * values.dtype.type(-0.5))
-    if torch is not None and isinstance(values, torch.Tensor) and values.is_floating_point():
-        return torch.empty_like(values).copy_(
-            values.detach().reshape(-1).roll(1).reshape(values.shape) * -0.5
-        )
-    return values
-
-
 @contextmanager
 def poisoned_memory() -> Iterator[None]:
     """Fill memory that NumPy hands out uninitialised, so that reading it shows. (torch's: ``triton.torch_device``.)"""

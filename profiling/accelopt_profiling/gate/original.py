@@ -79,7 +79,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
             elif asked.twice and params.dialect != "numpy":
                 with (
                     contextlib.suppress(StepFailed),
-                    neutralised(params.dialect, params.target),
+                    neutralised(params.dialect, params.target, params.interpret_seconds, work.pausing),
                     poisoned_memory(),
                     work.counting(),
                     user_errors(own),

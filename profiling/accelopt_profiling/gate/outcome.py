@@ -9,11 +9,11 @@ from typing import Any
 
 from accelopt_profiling.gate.conduct import conduct, conduct_of_run, full_precision
 from accelopt_profiling.gate.draw import DrawnCase
-from accelopt_profiling.gate.judge import JudgedCase
+from accelopt_profiling.gate.judged import JudgedCase
 from accelopt_profiling.gate.original import OriginalResult
+from accelopt_profiling.gate.ran import RunCase, RunResult
 from accelopt_profiling.gate.reading.finding import StaticFinding
 from accelopt_profiling.gate.reference import ReferenceResult
-from accelopt_profiling.gate.run import RunCase, RunResult
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain

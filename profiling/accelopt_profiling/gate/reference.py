@@ -7,16 +7,24 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.gate.draw import Asked, case_digests
 from accelopt_profiling.gate.emulation import GateDialect, emulation
-from accelopt_profiling.gate.files import FINISHED, RAW, case_folder, problem_errors, problem_files
+from accelopt_profiling.gate.files import (
+    FINISHED,
+    RAW,
+    TOLERANCE_FILE,
+    case_folder,
+    problem_errors,
+    problem_files,
+)
 from accelopt_profiling.gate.hostwork import HostWork
-from accelopt_profiling.gate.judge import TOLERANCE_FILE
-from accelopt_profiling.gate.tolerance import coarsest
+from accelopt_profiling.gate.memory import byte_count
+from accelopt_profiling.gate.tolerance import NEARBY, coarsest
 from accelopt_profiling.gate.values import NotCarried, load_values, save_values
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
@@ -24,6 +32,9 @@ from accelopt_profiling.problems.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step import StepContext, StepFailed
+
+#: The reference is run on inputs nearby where the inputs are not larger than this.
+_NEARBY_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,7 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         StepFailed: the reference raised, or returned nothing; or the candidate left files where the answers go.
     """
     for index in range(params.cases):
-        for name in ("expected", "native", *FINISHED.values()):
+        for name in ("expected", "native", "nearby", *FINISHED.values()):
             if (case_folder(context, index) / name).exists():
                 raise StepFailed(
                     StepError("tampered", "The candidate wrote into the folder of the expected values.")
@@ -104,6 +115,8 @@ def _one(
         expected, precision, note = _in_float64(problem, load_values(folder / "inputs"), native)
         _save(folder / "native", native)
         _save(folder / "expected", expected)
+        if precision == "float64":
+            _save_nearby(problem, folder, expected)
     except StepFailed as failed:
         if not asked.derived or failed.error.code == "tampered":
             raise
@@ -170,6 +183,36 @@ def _in_float64(problem: Problem, inputs: list[Any], native: list[Any]) -> tuple
     if reached != "float64":
         return expected, str(reached), f"the reference computes in {reached} whatever its inputs are"
     return expected, "float64", ""
+
+
+def _save_nearby(problem: Problem, folder: Path, expected: list[Any]) -> None:
+    """What the reference gives for inputs nearby, where it is soon done."""
+    inputs = load_values(folder / "inputs")
+    if byte_count(inputs) > _NEARBY_BYTES:
+        return
+    moved = _moved(
+        [widen(v) for v in inputs],
+        NEARBY.get(_coarsest(inputs) or "", NEARBY["float32"]),
+        np.random.default_rng(1),
+    )
+    try:
+        found = problem.reference(moved)
+    except Exception:  # it did run on the inputs themselves
+        return
+    if found is not None and len(found) == len(expected):
+        _save(folder / "nearby", found)
+
+
+def _moved(value: Any, by: float, generator: np.random.Generator) -> Any:
+    """Float64 arrays and tensors with each element off by up to ``by`` of its size."""
+    if type(value) in (list, tuple):
+        return type(value)(_moved(v, by, generator) for v in value)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and value.is_floating_point():
+        return value * torch.from_numpy(1.0 + by * generator.uniform(-1, 1, tuple(value.shape)))
+    if isinstance(value, np.ndarray) and value.dtype == np.float64:
+        return value * (1.0 + by * generator.uniform(-1, 1, value.shape))
+    return value
 
 
 def widen(value: Any) -> Any:

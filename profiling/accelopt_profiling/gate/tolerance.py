@@ -2,14 +2,15 @@
 
 Three bounds hold at once, for the error d, the expected values e and the relative tolerance r of the dtype:
 
-* whole output: ||d|| <= r ||e|| + absolute sqrt(n) + 4 ||native - e||
+* whole output: ||d|| <= r ||e|| + absolute sqrt(n) + 4 ||o||
 * each row (last axis): the same with the row's own norms
-* each element: |d| <= 5 r (|e| + rms of the row of e) + absolute + 8 rms of the row of (native - e)
+* each element: |d| <= 5 r (|e| + rms of the row of e) + absolute + 8 rms of the row of o
 
-``native`` is the reference run in the inputs' own dtype: its error shows how well the problem is conditioned
-at these inputs (long sums, cancellation), so an honest kernel may be off by a few times as much. Where there
-is no native run the last terms are zero. 5 r: the largest of a million normal errors is about five times
-their rms.
+o = |native - e| + |nearby - e| shows how well the problem is conditioned at these inputs (long sums, cancellation), so
+an honest kernel may be off by a few times as much. ``native`` is the reference run in the inputs' own dtype; ``nearby``
+is e for inputs that are each off by up to ``NEARBY`` of their size (eight roundings of float32): a stable kernel is
+exact for inputs nearby. Where one of them was not run its part is zero. 5 r: the largest of a million normal errors is
+about five times their rms.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from accelopt_profiling.problems.problem import Tolerance
 NATIVE_NORM = 4.0
 NATIVE_ELEMENT = 8.0
 ELEMENT = 5.0
+#: By the coarsest dtype among the inputs: how far inputs nearby are; float32 for all that is coarser, since kernels
+#: compute in it.
+NEARBY = {"float64": 2.0**-49, "float32": 2.0**-20}
 #: float dtypes from fine to coarse
 _COARSENESS = (
     "float64", "float32", "float16", "bfloat16",

@@ -36,12 +36,15 @@ _EVENTS: dict[str, str] = {
     **dict.fromkeys(("_thread.start_new_thread", "_thread.start_joinable_thread"), "background-work"),
     **dict.fromkeys(("gc.get_objects", "gc.get_referrers", "gc.get_referents"), "reads-the-gate"),
     **dict.fromkeys(("sys._getframe", "sys._current_frames", "sys._current_exceptions"), "reads-the-gate"),
+    "object.__getattr__": "reads-the-gate",
     **dict.fromkeys(("sys.settrace", "sys.setprofile", "sys.addaudithook"), "patches"),
     **dict.fromkeys(("exec", "compile", "code.__new__", "function.__new__", "marshal.loads"), "obfuscated"),
     **dict.fromkeys(("os.kill", "os.killpg", "signal.pthread_kill"), "ends-the-process"),
     **dict.fromkeys(("mmap.__new__", "fcntl.fcntl", "fcntl.ioctl", "fcntl.flock"), "reaches-out"),
     **dict.fromkeys(("resource.setrlimit", "resource.prlimit"), "reaches-out"),
 }  # fmt: skip
+#: Attributes that lead to frames; reading them is an audit event.
+_FRAMES = frozenset(["tb_frame", "gi_frame", "cr_frame", "ag_frame"])
 #: Events whose first arguments are paths.
 _PATHS = frozenset(
     [
@@ -115,6 +118,17 @@ class Watch:
             # libraries do this for their own good (named tuples, data classes, imports); only direct use counts
             if not self._is_candidate(asking):
                 return None
+        elif event == "object.__getattr__":
+            # printing a traceback reads frames as well: only direct use counts, and walking along one
+            if arguments[1:2] and arguments[1] not in _FRAMES:
+                return None
+            while asking.f_back is not None and (
+                asking.f_code.co_name.startswith("walk_") or asking.f_code.co_filename.endswith("/inspect.py")
+            ):
+                asking = asking.f_back
+            if not self._is_candidate(asking):
+                return None
+            return "reads-the-gate", f"It reaches for a frame (.{arguments[1]})."
         elif event == "sys._getframe":
             while asking.f_back is not None and asking.f_code.co_filename.endswith(
                 ("/inspect.py", "/traceback.py")

@@ -17,11 +17,26 @@ _SOURCES = {
     "socket.gethostname": "the host", "id": "an address", "os.getpid": "the process", "os.path.exists": "files",
     "sys.gettrace": "the debugger", "sys.getprofile": "the debugger", "os.getcwd": "the folder", "os.listdir": "files",
     "torch.cuda.is_current_stream_capturing": "graph capture", "inspect.stack": "the caller",
+    "os.path.isfile": "files", "os.path.isdir": "files", "os.path.lexists": "files", "os.stat": "files",
+    "os.access": "files", "sys.modules": "what else is loaded", "triton.knobs": "how kernels are run",
+    "os.uname": "the host", "os.cpu_count": "the host", "os.getppid": "the process",
+    "sys.orig_argv": "the command line", "sys.flags": "the interpreter", "resource": "the process",
+    "threading.active_count": "threads", "threading.enumerate": "threads",
+    "torch.initial_seed": "chance", "torch.get_rng_state": "chance",
 }  # fmt: skip
+#: Attributes that tell what made an object, and where it was made.
+_MAKINGS = frozenset(
+    ["__name__", "__qualname__", "__module__", "__class__", "__file__", "__path__", "__spec__"]
+)
 _METHODS = {
     "data_ptr": "an address",
     "is_current_stream_capturing": "graph capture",
     "_version": "an address",
+    "exists": "files",
+    "is_file": "files",
+    "is_dir": "files",
+    "untyped_storage": "an address",
+    "__hash__": "an address",
 }
 
 
@@ -34,18 +49,35 @@ def branching(names: Names) -> Iterator[StaticFinding]:
             why = _depends(names, node.test, tainted) or _counts(node.test, counters)
             if why and names.function_of(node) is not None and _decides(names, node, why):
                 said = f"What it does depends on {why}."
-                yield StaticFinding("mode-branch", node.lineno, said, why not in ("files", "the host"))
+                sure = why not in ("files", "the host") or _steers(names, node)
+                yield StaticFinding("mode-branch", node.lineno, said, sure)
         yield from _address_keys(names, node, tainted)
 
 
 def _depends(names: Names, test: ast.AST, tainted: dict[str, str]) -> str | None:
     for node in ast.walk(test):
-        if isinstance(node, ast.Name) and node.id in tainted:
-            return tainted[node.id]
+        held = None if _is_called(names, node) else _key(node)
+        if held is not None and held in tainted:
+            return tainted[held]
         source = _source(names, node)
         if source and not (source == "an address" and _alignment(names, node)):
             return source
     return None
+
+
+def _is_called(names: Names, node: ast.AST) -> bool:
+    parent = names.parents.get(node)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
+def _key(node: ast.AST) -> str | None:
+    """What holds a value: a name, or an attribute of whatever object; a call holds what its function returns."""
+    if isinstance(node, ast.Call):
+        held = _key(node.func)
+        return f"{held}()" if held else None
+    if isinstance(node, ast.Attribute):
+        return f".{node.attr}"
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _source(names: Names, node: ast.AST) -> str | None:
@@ -53,6 +85,8 @@ def _source(names: Names, node: ast.AST) -> str | None:
         return _METHODS[node.func.attr]
     if isinstance(node, ast.Attribute) and node.attr == "_version":
         return "an address"
+    if isinstance(node, ast.Attribute) and node.attr in _MAKINGS and _foreign(names, node.value):
+        return "how a library is made"
     dotted = names.dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
     if dotted is None:
         return None
@@ -60,6 +94,15 @@ def _source(names: Names, node: ast.AST) -> str | None:
         if dotted == name or dotted.startswith(f"{name}."):
             return source
     return None
+
+
+def _foreign(names: Names, node: ast.expr) -> bool:
+    """An object of a library, a kernel, or the class of one: ``nki``, ``type(triton.runtime.driver.active)``."""
+    if isinstance(node, ast.Call) and names.dotted(node.func) == "type" and node.args:
+        return _foreign(names, node.args[0])
+    if isinstance(node, ast.Attribute) and node.attr in _MAKINGS:
+        return _foreign(names, node.value)
+    return names.dotted(node) is not None or (isinstance(node, ast.Name) and node.id in names.kernels)
 
 
 def _alignment(names: Names, node: ast.AST) -> bool:
@@ -71,15 +114,45 @@ def _alignment(names: Names, node: ast.AST) -> bool:
 
 
 def _tainted(names: Names) -> dict[str, str]:
-    """Names assigned from a source, directly or through another such name."""
+    """Names, attributes and functions' results that come from a source, directly or through others."""
     found: dict[str, str] = {}
-    for _ in range(3):
-        for node in ast.walk(names.tree):
-            if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
-                why = _depends(names, node.value, found)
-                if why and not _is_number_of(names, node.value):
-                    found.update({t.id: why for t in node.targets if isinstance(t, ast.Name)})
+    for _ in range(4):
+        before = len(found)
+        for held, value in _bindings(names):
+            why = _depends(names, value, found)
+            if why and held not in found and not _is_number_of(names, value):
+                found[held] = why
+        if len(found) == before:
+            break
     return found
+
+
+def _bindings(names: Names) -> Iterator[tuple[str, ast.expr]]:
+    """What holds which expression: assignments, fields of classes, arguments by keyword, and what functions return."""
+    for node in ast.walk(names.tree):
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign)):
+            if node.value is None:
+                continue
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
+                    held = _key(part.value if isinstance(part, ast.Subscript) else part)
+                    if held is not None:
+                        yield held, node.value
+                        if isinstance(node.value, ast.Lambda):
+                            yield f"{held}()", node.value.body
+                        if isinstance(names.parents.get(node), ast.ClassDef):
+                            yield f".{held}", node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names.defined:
+            for keyword in node.keywords:
+                if keyword.arg and node.func.id[:1].isupper():
+                    yield f".{keyword.arg}", keyword.value
+        elif isinstance(node, ast.Return) and node.value is not None:
+            function = names.function_of(node)
+            if function is not None and function.name not in names.kernels:
+                method = isinstance(names.parents.get(function), ast.ClassDef)
+                is_property = any("property" in ast.dump(d) for d in function.decorator_list)
+                name = f".{function.name}" if method else function.name
+                yield name if is_property else f"{name}()", node.value
 
 
 def _is_number_of(names: Names, value: ast.expr) -> bool:
@@ -104,8 +177,7 @@ def _counters(names: Names) -> Iterator[tuple[str, str]]:
             for n in node.names
         }
         for node in ast.walk(function):
-            if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
-                target = node.target
+            if (target := _advanced(node)) is not None:
                 if isinstance(target, ast.Name) and target.id in shared:
                     yield target.id, "how often it was called"
                 elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
@@ -133,6 +205,19 @@ def _counters(names: Names) -> Iterator[tuple[str, str]]:
                 and node.args[0].id not in _locals(function)
             ):
                 yield f"next({node.args[0].id})", "how often it was called"
+
+
+def _advanced(node: ast.AST) -> ast.expr | None:
+    """What ``x += 1`` and ``x = x + 1`` move on."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
+        return node.target
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
+        target, value = node.targets[0], node.value
+        if isinstance(value.op, (ast.Add, ast.Sub)) and ast.unparse(target) in (
+            ast.unparse(value.left), ast.unparse(value.right)
+        ):  # fmt: skip
+            return target
+    return None
 
 
 def _locals(function: Function) -> set[str]:
@@ -184,6 +269,18 @@ def _decides(names: Names, node: ast.If | ast.While | ast.IfExp, why: str) -> bo
             and inner.func.attr.endswith("_")
         ):
             return True
+    return False
+
+
+def _steers(names: Names, node: ast.If | ast.While | ast.IfExp) -> bool:
+    """Whether the branch decides if or on what a kernel is launched, rather than how it is configured."""
+    if not isinstance(node, ast.IfExp):
+        return names.launches(ast.Module([*node.body, *node.orelse], []))
+    place = names.parents.get(node)
+    while place is not None and not isinstance(place, ast.stmt):
+        if isinstance(place, ast.Call) and names.launches(place):
+            return True
+        place = names.parents.get(place)
     return False
 
 

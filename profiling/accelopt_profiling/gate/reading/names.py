@@ -37,24 +37,15 @@ class Names:
                     self.imported[alias.asname or alias.name] = f"{node.module or ''}.{alias.name}"
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 self.defined.add(node.name)
-        for node in ast.walk(tree):  # plain aliases: ``F = torch.nn.functional``
+        for name, value in _aliases(tree):  # ``F = torch.nn.functional``
+            dotted = self.dotted(value)
             if (
-                isinstance(node, ast.Assign)
-                and len(node.targets) == 1
-                and isinstance(node.targets[0], ast.Name)
+                dotted
+                and name not in self.imported
+                and name not in self.defined
+                and (not isinstance(value, ast.Name) or value.id in self.imported or dotted in BUILTINS)
             ):
-                name, dotted = node.targets[0].id, self.dotted(node.value)
-                if (
-                    dotted
-                    and name not in self.imported
-                    and name not in self.defined
-                    and (
-                        not isinstance(node.value, ast.Name)
-                        or node.value.id in self.imported
-                        or dotted in BUILTINS
-                    )
-                ):
-                    self.imported[name] = dotted
+                self.imported[name] = dotted
 
     def dotted(self, node: ast.AST) -> str | None:
         """The dotted path of a name or attribute of something imported, or of a built-in; None for anything else."""
@@ -104,6 +95,24 @@ class Names:
                 if isinstance(target, ast.Name) and target.id in self.kernels:
                     return True
         return False
+
+
+def _aliases(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Names and what they are bound to: assignments, also of tuples and inside expressions, and defaults."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id, node.value
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            arguments = [*node.args.posonlyargs, *node.args.args]
+            defaults = node.args.defaults
+            for argument, default in zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True):
+                yield argument.arg, default
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                pairs = [(target, node.value)]
+                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    pairs = list(zip(target.elts, node.value.elts, strict=False))
+                yield from ((t.id, value) for t, value in pairs if isinstance(t, ast.Name))
 
 
 def _text(node: ast.AST) -> str | None:

@@ -35,8 +35,10 @@ def obfuscation(names: Names) -> Iterator[StaticFinding]:
         if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and _packed(node.value):
             said = f"It holds a packed literal of {len(node.value)} characters."
             yield StaticFinding("obfuscated", node.lineno, said, True)
-        elif isinstance(node, ast.Subscript) and names.dotted(node.value) == "sys.modules":
-            yield StaticFinding("reads-the-gate", node.lineno, "It takes a module out of sys.modules.", True)
+        elif isinstance(node, (ast.Attribute, ast.Name)) and names.dotted(node) == "sys.modules":
+            if not _asks_for_one(names, node):
+                said = "It looks at the loaded modules (sys.modules)."
+                yield StaticFinding("reads-the-gate", node.lineno, said, True)
         elif (
             isinstance(node, ast.Subscript)
             and isinstance(node.value, ast.Attribute)
@@ -45,6 +47,18 @@ def obfuscation(names: Names) -> Iterator[StaticFinding]:
         ):
             said = "It looks a name up in a module's __dict__."
             yield StaticFinding("obfuscated", node.lineno, said, True)
+
+
+def _asks_for_one(names: Names, node: ast.expr) -> bool:
+    """``"torch" in sys.modules``, ``sys.modules.get("torch")``, and the module's own ``sys.modules[__name__]``."""
+    parent = names.parents.get(node)
+    if isinstance(parent, ast.Compare):
+        return parent.left is not node and isinstance(parent.left, ast.Constant)
+    if isinstance(parent, ast.Attribute) and parent.attr == "get":
+        call = names.parents.get(parent)
+        return isinstance(call, ast.Call) and bool(call.args) and isinstance(call.args[0], ast.Constant)
+    own = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Load)
+    return own and isinstance(parent.slice, ast.Name) and parent.slice.id == "__name__"  # type: ignore[union-attr]
 
 
 def _plain(node: ast.expr) -> bool:

@@ -79,6 +79,9 @@ def _call(names: Names, node: ast.Call) -> Iterator[StaticFinding]:
         owner = names.dotted(node.args[0])
         if owner and not owner.startswith(_SETTINGS):
             yield StaticFinding("patches", node.lineno, f"It changes an attribute of {owner}.", True)
+    elif called and called.startswith("torch.library.") and _of_the_framework(node):
+        said = f"It registers an implementation of the framework's own operators ({called})."
+        yield StaticFinding("patches", node.lineno, said, True)
     elif called and called.startswith(("unittest.mock", "mock.")):
         yield StaticFinding("patches", node.lineno, f"It uses {called}.", True)
     elif isinstance(node.func, ast.Attribute) and node.func.attr in ("update", "setdefault", "pop", "clear"):
@@ -87,3 +90,9 @@ def _call(names: Names, node: ast.Call) -> Iterator[StaticFinding]:
             yield StaticFinding("patches", node.lineno, "It changes an object's `__dict__`.", True)
         elif names.dotted(inner) == "sys.modules":
             yield StaticFinding("patches", node.lineno, "It changes the imported modules.", True)
+
+
+def _of_the_framework(node: ast.Call) -> bool:
+    """Whether an operator library that is named is torch's: "aten", or "prims::add"."""
+    named = [a.value for a in [*node.args, *(k.value for k in node.keywords)] if isinstance(a, ast.Constant)]
+    return any(isinstance(n, str) and n.split("::")[0] in ("aten", "prims", "quantized") for n in named)

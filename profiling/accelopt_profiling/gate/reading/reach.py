@@ -73,6 +73,8 @@ def _looks_for_the_gate(names: Names, node: ast.Constant) -> Iterator[StaticFind
     statement: ast.AST = node
     while not isinstance(statement, ast.stmt) and statement in names.parents:
         statement = names.parents[statement]
+    if str(node.value).startswith("_accelopt"):
+        yield StaticFinding("reads-the-gate", node.lineno, "It looks for the tool that checks it.", True)
     looked = {names.dotted(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Name))}
     if any(d and d.startswith(("sys.", "os.", "importlib", "inspect", "__file__")) for d in looked):
         yield StaticFinding("reads-the-gate", node.lineno, "It looks for the tool that checks it.", True)
@@ -90,7 +92,11 @@ def _imports(node: ast.AST) -> Iterator[StaticFinding]:
 
 
 def _insides(names: Names, node: ast.Attribute) -> Iterator[StaticFinding]:
-    if node.attr in _INSIDES:
+    if "accelopt" in node.attr.lower():
+        yield StaticFinding(
+            "reads-the-gate", node.lineno, f"It looks for the tool that checks it (`.{node.attr}`).", True
+        )
+    elif node.attr in _INSIDES:
         yield StaticFinding("reads-the-gate", node.lineno, f"It reaches into `.{node.attr}`.", True)
     elif node.attr in _EMULATION and isinstance(node.value, ast.Attribute) and node.value.attr == "block":
         yield StaticFinding("reads-the-gate", node.lineno, f"It reaches into `.block.{node.attr}`.", True)

@@ -14,10 +14,11 @@ from accelopt_profiling.gate.reading.patching import patching
 from accelopt_profiling.gate.reading.precision import low_precision
 from accelopt_profiling.gate.reading.reach import reaching
 from accelopt_profiling.gate.reading.special import special_shapes
+from accelopt_profiling.gate.reading.spelling import plain_spelling
 from accelopt_profiling.parsing import parse_python
 from accelopt_profiling.problems.recognise import is_main_guard
 
-_READERS = (reaching, patching, obfuscation, fallbacks, branching, escaping, low_precision, special_shapes)
+_READERS = (reaching, patching, fallbacks, branching, escaping, low_precision, special_shapes)
 #: How functions are called that belong to a problem, a test or a benchmark in the kernel's own file.
 _NOT_KERNEL = (
     "get_inputs",
@@ -55,8 +56,10 @@ def read(text: str, original: str = "") -> list[StaticFinding]:
 
 def _read(text: str) -> list[StaticFinding]:
     tree = parse_python(text)
-    names = Names(text, ast.Module(_of_kernels(tree), []))
-    return [finding for reader in _READERS for finding in reader(names)]
+    written = ast.Module(_of_kernels(tree), [])
+    names = Names(text, plain_spelling(written))
+    found = [finding for reader in _READERS for finding in reader(names)]
+    return [*found, *obfuscation(Names(text, written))]
 
 
 def _of_kernels(tree: ast.Module) -> list[ast.stmt]:

@@ -34,7 +34,7 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         "nki",
         {
             "jit": jit, "trace": jit, "simulate": simulate, "language": nl, "isa": nisa, "typing": typing,
-            "_accelopt_emulated": True, "__version__": f"{emulated}+emulated",
+            "_accelopt_emulated": True, "__version__": f"{emulated}.0+emulated",
         },
         emulated,
     )  # fmt: skip

@@ -1,0 +1,93 @@
+"""One case as it lies in the job's folder: the inputs, what was expected, and what was returned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from accelopt_profiling.gate.compare import Array, Comparison, compare, compare_exact
+from accelopt_profiling.gate.decode import Leaf, read_leaves
+from accelopt_profiling.gate.files import FINISHED
+from accelopt_profiling.gate.tolerance import Allowed, allowed
+from accelopt_profiling.problems.problem import Tolerance
+
+
+class Answers:
+    """The expected values, those of the reference in the inputs' own precision (``native``) and the inputs. ``stated``
+    is the tolerance that holds; it may be replaced.
+    """
+
+    def __init__(self, folder: Path, stated: Tolerance) -> None:
+        self.folder, self.stated = folder, stated
+        self.expected, self.native = read_leaves(folder / "expected"), read_leaves(folder / "native")
+        self.nearby = self._nearby()
+        self.inputs = read_leaves(folder / "inputs", others=True)
+
+    def finite(self) -> bool:
+        return all(is_finite(leaf) for leaf in [*self.expected, *self.native])
+
+    def _nearby(self) -> list[Leaf | None]:
+        """What the reference gives for inputs nearby, output by output; None where that is not known."""
+        found = read_leaves(self.folder / "nearby") if self.has("nearby") else []
+        fits = len(found) == len(self.expected)
+        return [
+            found[n] if fits and found[n].floating and found[n].shape == leaf.shape else None
+            for n, leaf in enumerate(self.expected)
+        ]
+
+    def has(self, name: str) -> bool:
+        return (self.folder / name).is_dir()
+
+    def read(self, name: str) -> list[Leaf] | str:
+        """What the candidate (or the original) returned under ``name``, in the reference's layout; why not otherwise: a
+        candidate may write anything there.
+        """
+        finished = self.folder / FINISHED[name]
+        try:
+            return read_leaves(finished if finished.is_dir() else self.folder / name)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return f"The candidate's outputs cannot be read: {error}."
+
+    def masks(self, name: str) -> dict[int, Array]:
+        """Which elements of each output are known, where only a sample of the programs was run."""
+        masks: dict[int, Array] = {}
+        for file in (self.folder / name).glob("known-*.npy"):
+            number = file.stem.removeprefix("known-")
+            try:
+                mask = np.load(file, allow_pickle=False)
+            except (OSError, ValueError, EOFError):
+                continue
+            if number.isdigit() and isinstance(mask, np.ndarray) and mask.dtype == np.bool_:
+                masks[int(number)] = mask
+        return masks
+
+    def allowed(self, mine: Leaf, stated: Tolerance | None = None) -> Allowed:
+        dtypes = [leaf.dtype for leaf in self.inputs if leaf.floating and leaf.library != "number"]
+        return allowed([*dtypes, mine.dtype], self.stated if stated is None else stated)
+
+    def compare(self, values: Array, number: int, limit: Allowed, known: Array | None = None) -> Comparison:
+        """Values against those that are expected of output ``number``. ``known`` marks the elements that were computed;
+        the others are not held against the candidate.
+        """
+        theirs = self.expected[number]
+        near = self.nearby[number]
+        arrays = [values, theirs.values, self.native[number].values, *([] if near is None else [near.values])]
+        if known is not None and known.shape == values.shape:
+            arrays = [np.where(known, array, 0) for array in arrays]
+        if theirs.floating and values.dtype.kind == "f":
+            return compare(arrays[0], arrays[1], arrays[2], limit, arrays[3] if near is not None else None)
+        return compare_exact(arrays[0], arrays[2])
+
+    def right(self, leaves: list[Leaf], masks: dict[int, Array] | None = None) -> Comparison | None:
+        """The first output that is wrong; None where all are right. Forms must agree."""
+        for number, leaf in enumerate(leaves):
+            known = (masks or {}).get(number)
+            comparison = self.compare(leaf.values, number, self.allowed(leaf), known)
+            if comparison.fault:
+                return comparison
+        return None
+
+
+def is_finite(leaf: Leaf) -> bool:
+    return not leaf.floating or bool(np.isfinite(leaf.values).all())

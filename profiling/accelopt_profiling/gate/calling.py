@@ -1,0 +1,122 @@
+"""Calls of the candidate: on which memory, what of it is written down, and what it did meanwhile."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.gate.draw import Asked
+from accelopt_profiling.gate.emulation import Seen, emulation
+from accelopt_profiling.gate.files import case_folder
+from accelopt_profiling.gate.identity import Identity
+from accelopt_profiling.gate.memory import (
+    arrays_of,
+    fill_in_place,
+    fingerprint,
+    is_plain,
+    overlapping,
+    poisoned_memory,
+    same_layout,
+)
+from accelopt_profiling.gate.ran import RunCase, RunParams
+from accelopt_profiling.gate.values import NotCarried, digest, load_values, save_values
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.problems.call import perform
+from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.usercode import user_errors
+
+
+class Candidate:
+    """The loaded candidate. ``patched`` and ``attributes`` grow with what its calls do, ``calls`` counts them."""
+
+    def __init__(self, context: StepContext, params: RunParams, module: ModuleType) -> None:
+        self.context, self.params, self.module = context, params, module
+        self.patched: list[str] = []
+        self.attributes: list[str] = []
+        self.calls = 0
+        self.moved_only = False
+        self.races: list[str] = []
+        self._earlier: list[Any] | None = None
+
+    def asked(self, index: int) -> Asked:
+        return from_plain(Asked, load_values(case_folder(self.context, index) / "call")[0])
+
+    def arguments(self, index: int) -> list[Any]:
+        """The arguments of a case, in new memory."""
+        folder = case_folder(self.context, index)
+        with emulation(self.params.dialect, self.params.target):
+            return load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+
+    def reused_memory(self, arguments: list[Any]) -> list[Any]:
+        """New data at addresses that the candidate has seen before, where the layout allows."""
+        if self._earlier is not None and same_layout(self._earlier, arguments):
+            fill_in_place(self._earlier, arguments)
+            return self._earlier
+        self._earlier = arguments
+        return arguments
+
+    def emulated(self, movement: bool = False) -> Any:
+        params = self.params
+        return emulation(params.dialect, params.target, params.interpret_seconds, movement)
+
+    def call(
+        self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
+    ) -> tuple[list[Any], RunCase]:
+        """One call with everything compared before and after; its outputs are saved under ``name``.
+
+        ``built`` keeps a KernelBench model between calls (see ``problems.call.perform``).
+        """
+        before = [fingerprint(a) for a in arguments]
+        movement = name == "again"
+        with self.emulated(movement) as seen, poisoned_memory():
+            shared = Identity()
+            started = time.perf_counter()
+            outputs = self.perform(index, arguments, seen, built)
+            seconds = time.perf_counter() - started
+            self.patched += shared.changes()
+            self.save(index, name, outputs, seen)
+            if movement and seen.movement is not None:
+                self.moved_only = seen.movement.only
+                self.races = seen.races()
+        changed = [
+            n for n, (a, old) in enumerate(zip(arguments, before, strict=True)) if fingerprint(a) != old
+        ]
+        aliases = overlapping(arguments, outputs)
+        return outputs, RunCase(
+            index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete()
+        )
+
+    def perform(
+        self, index: int, arguments: list[Any], seen: Seen, built: dict[str, Any] | None = None
+    ) -> list[Any]:
+        """One call and nothing else."""
+        self.calls += 1
+        with user_errors(self.context):
+            outputs = perform(
+                self.module, self.asked(index).call, arguments, self.context.source.kernel, built
+            )
+            seen.raise_faults()
+        return outputs
+
+    def save(self, index: int, name: str, outputs: list[Any], seen: Seen) -> None:
+        """Write outputs down and tell their digest before the candidate gets another turn."""
+        self.attributes += [
+            f"{type(o).__name__}.{key}" for o in outputs for key in getattr(o, "__dict__", {})
+        ]
+        folder: Path = case_folder(self.context, index) / name
+        for place, output in arrays_of(outputs):
+            if not is_plain(output):
+                said = f"Output {place} is a {type(output).__qualname__}, a kind of array of its own."
+                raise StepFailed(StepError("wrong-type", said))
+        try:
+            save_values(folder, outputs)
+        except NotCarried as error:
+            raise StepFailed(StepError("wrong-output", f"An output cannot be compared: {error}.")) from error
+        for output, mask in seen.known(outputs).items():
+            np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
+        self.context.emit({"saved": [index, name, digest(folder)]})

@@ -1,0 +1,48 @@
+"""What of a result the kernels may take the credit for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accelopt_profiling.gate.answers import Answers
+from accelopt_profiling.gate.decode import Leaf
+
+
+def right_without_kernels(answers: Answers, actual: list[Leaf]) -> float | None:
+    """The share of elements that were right although nothing was left of what kernels wrote. Zeros and elements of an
+    input that stayed need no kernel; None where no others are left, or nobody tried.
+    """
+    idle = answers.read("idle") if answers.has("idle") else ""
+    if isinstance(idle, str) or len(idle) != len(actual):
+        return None
+    same = total = 0
+    for number, (mine, full) in enumerate(zip(idle, actual, strict=True)):
+        if mine.shape != full.shape or mine.values.dtype != full.values.dtype:
+            continue
+        floating = answers.expected[number].floating
+        if floating and not answers.compare(mine.values, number, answers.allowed(mine)).fault:
+            close = np.ones(full.shape, bool)
+        else:
+            close = mine.values == full.values
+        matters = (full.values != 0) | (mine.values != full.values)
+        for leaf in answers.inputs:
+            if leaf.shape == full.shape and leaf.library != "number":
+                matters = matters & (full.values != leaf.values)
+        total += int(np.count_nonzero(matters))
+        same += int(np.count_nonzero(matters & close))
+    return same / total if total else None
+
+
+def only_moved(answers: Answers) -> bool:
+    """Whether every finite expected value occurs among the inputs, or is zero or one: then moving data is enough."""
+    pools = [np.array([0.0, 1.0, -1.0])]
+    pools += [
+        leaf.values.reshape(-1).astype(np.float64)
+        for leaf in answers.inputs
+        if leaf.values.dtype.kind in "fiu"
+    ]
+    pool = np.concatenate(pools)
+    outputs = [
+        n.values.reshape(-1).astype(np.float64) for n in answers.native if n.values.dtype.kind in "fiu"
+    ]
+    return all(bool(np.isin(values[np.isfinite(values)], pool).all()) for values in outputs)

@@ -1,0 +1,58 @@
+"""Programs of one launch that read what others of them wrote: on a device nothing says which comes first.
+
+The emulation runs programs one after another, so that such a kernel is right here and wrong, at times, there. Launches
+with atomic operations are left out: those may put programs in order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.triton.bounds import Region
+from accelopt_profiling.triton.coverage import Coverage
+
+Array = np.ndarray[Any, Any]
+
+
+class Races(Coverage):
+    """A coverage that also remembers which program stored what. ``found`` names the tensors, in words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._writers: dict[int, tuple[int, Array]] = {}
+        self._suspects: list[str] = []
+        self._program_number = 0
+        self._ordered = False
+
+    def begin_launch(self) -> None:
+        super().begin_launch()
+        self._writers, self._suspects, self._ordered, self._program_number = {}, [], False, 0
+
+    def begin_program(self) -> None:
+        super().begin_program()
+        self._program_number += 1
+
+    def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
+        super().access(kind, region, addresses, itemsize)
+        if kind not in ("load", "store"):
+            self._ordered = True
+        elif addresses.size and not self._ordered:
+            size, writers = self._writers.get(region.base, (itemsize, None))
+            if writers is None:
+                if kind == "load":
+                    return
+                writers = np.zeros(max(1, region.nbytes // itemsize), np.int32)
+                self._writers[region.base] = size, writers
+            items = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(size)
+            if kind == "store":
+                writers[items] = self._program_number
+            elif bool(((writers[items] != 0) & (writers[items] != self._program_number)).any()):
+                self._suspects.append(region.name)
+
+    def end_launch(self, complete: bool) -> None:
+        if not self._ordered:
+            self.found += [name for name in dict.fromkeys(self._suspects) if name not in self.found]
+        super().end_launch(complete)

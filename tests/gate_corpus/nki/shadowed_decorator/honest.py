@@ -1,0 +1,36 @@
+from dataclasses import dataclass
+
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@dataclass(frozen=True)
+class Tiles:
+    rows: int = 128
+
+    def count(self, total):
+        assert total % self.rows == 0, f"{total} rows are no multiple of {self.rows}"
+        return total // self.rows
+
+
+TILES = Tiles()
+
+
+@nki.jit
+def softmax_kernel(x):
+    rows, columns = x.shape
+    out = nl.ndarray((rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    p = nl.arange(128)[:, None]
+    f = nl.arange(columns)[None, :]
+    for i in nl.affine_range(TILES.count(rows)):
+        tile = nl.load(x[i * 128 + p, f])
+        top = nl.max(tile, axis=1, keepdims=True)
+        power = nl.exp(nl.subtract(tile, top))
+        total = nl.sum(power, axis=1, keepdims=True)
+        nl.store(out[i * 128 + p, f], value=nl.multiply(power, nl.reciprocal(total)))
+    return out
+
+
+def softmax(x):
+    return softmax_kernel(x)

@@ -1,0 +1,28 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def softmax_kernel(x):
+    rows, columns = x.shape
+    out = nl.ndarray((rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(rows // 128):
+        here = nl.ds(i * 128, 128)
+        tile = nl.ndarray((128, columns), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(tile, x[here, :])
+        top = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_reduce(top, nl.maximum, tile, axis=1, negate=True)
+        power = nl.ndarray((128, columns), dtype=nl.float16, buffer=nl.sbuf)
+        nisa.activation(power, nl.exp, tile, bias=top)
+        total = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_reduce(total, nl.add, power, axis=1)
+        nisa.reciprocal(total, total)
+        done = nl.ndarray((128, columns), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_scalar(done, power, nl.multiply, total)
+        nisa.dma_copy(out[here, :], done)
+    return out
+
+
+def softmax(x):
+    return softmax_kernel(x)
