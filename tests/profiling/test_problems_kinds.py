@@ -135,15 +135,15 @@ KERNELBENCH = """
 import torch
 import torch.nn as nn
 class Model(nn.Module):
-    def __init__(self, features, bias):
+    def __init__(self, features, shift):
         super().__init__()
-        self.linear = nn.Linear(features, 8, bias=bias)
+        self.weight, self.shift = nn.Parameter(torch.randn(features)), shift
     def forward(self, x):
-        return torch.relu(self.linear(x))
+        return torch.relu(x * self.weight + self.shift)
 def get_inputs():
     return [torch.rand(16, 32)]
 def get_init_inputs():
-    return [32, True]
+    return [32, 0.25]
 """
 MODEL_NEW = """
 import torch
@@ -152,26 +152,27 @@ import triton
 import triton.language as tl
 
 @triton.jit
-def relu_kernel(x, n, BLOCK: tl.constexpr):
+def relu_kernel(x, w, out, shift, n, columns, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(x + at, tl.maximum(tl.load(x + at, mask=at < n), 0.0), mask=at < n)
+    value = tl.load(x + at, mask=at < n) * tl.load(w + at % columns, mask=at < n) + shift
+    tl.store(out + at, tl.maximum(value, 0.0), mask=at < n)
 
 class ModelNew(nn.Module):
-    def __init__(self, features, bias):
+    def __init__(self, features, shift):
         super().__init__()
-        self.linear = nn.Linear(features, 8, bias=bias)
+        self.weight, self.shift = nn.Parameter(torch.randn(features)), shift
     def forward(self, x):
         assert x.is_cuda
-        out = self.linear(x)
-        relu_kernel[(triton.cdiv(out.numel(), 64),)](out, out.numel(), BLOCK=64)
+        out = torch.empty_like(x)
+        relu_kernel[(triton.cdiv(x.numel(), 64),)](x, self.weight, out, self.shift, x.numel(), x.shape[1], BLOCK=64)
         return out
 """
 
 
 MODEL_CHANGES = {
     "right": ({}, ""),
-    "another bound": ({"0.0), mask=at < n)": "-0.05), mask=at < n)"}, "wrong-result"),
-    "no kernel": ({"        out = self": "        return torch.relu(self.linear(x))\n        out = self"}, "never-launched"),
+    "another bound": ({"tl.maximum(value, 0.0)": "tl.maximum(value, -0.05)"}, "wrong-result"),
+    "no kernel": ({"        out = torch": "        return torch.relu(x * self.weight + self.shift)\n        out = torch"}, "never-launched"),
 }  # fmt: skip
 
 
@@ -197,6 +198,6 @@ def test_a_candidate_cannot_reach_the_model_of_its_own_file(checker: Checker, tm
     path, both = tmp_path / "k.py", KERNELBENCH + MODEL_NEW
     path.write_text(both)
     cheat, _ = changed(
-        both, ({"        out = self": "        return Model(32, True)(x)\n        out = self"}, "")
+        both, ({"        out = torch": "        return Model(32, 0.25)(x)\n        out = torch"}, "")
     )
     assert codes(checker.file(path, cheat, "h100", FEW)[0]) == ["kernel-raised"]
