@@ -54,6 +54,12 @@ BODIES: list[tuple[str, np.ndarray, dict[str, int]]] = [
         np.concatenate([np.exp(A[:, :32]), A[:, 32:]], axis=1),
         {"exp": 1, "same": 2},
     ),
+    # a tile that is read often stays in one piece
+    (
+        "x = nl.load(a[:, 0:32])\nfor i in range(3):\n    nl.store(out[:, 32 * i:32 * i + 32], nl.copy(x))",
+        np.tile(A[:, :32], (1, 3)),
+        {"same": 4},
+    ),
     # a product takes its operand transposed twice
     (
         "x = nl.load(a[:, 0:64])\nt = nl.copy(nl.transpose(x))\n"

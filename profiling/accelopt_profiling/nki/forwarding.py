@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
+from math import prod
 
 from accelopt_profiling.nki.block import Block
 from accelopt_profiling.nki.coverage import Box
@@ -18,6 +19,8 @@ from accelopt_profiling.nki.layout import bounding_box
 from accelopt_profiling.nki.movement import multiplied, same, turned
 from accelopt_profiling.nki.work import Step, View
 
+#: A copy of HBM that is read more often than this is made: a tile in one piece is read faster than rows far apart.
+_READS = 2
 #: One dimension of a copy: its size, and the steps in elements from one to the next in the copy and in the original.
 Part = tuple[int, int, int]
 
@@ -36,7 +39,8 @@ class _Copy:
 class _Copies:
     """Which blocks hold copies of what, at one point of the program."""
 
-    def __init__(self) -> None:
+    def __init__(self, reads: dict[Block, int]) -> None:
+        self.reads = reads  # elements, over the whole program
         self.held: dict[Block, list[_Copy]] = {}
         self.lent: dict[Block, set[Block]] = {}  # original -> blocks that hold copies of it
 
@@ -65,6 +69,9 @@ class _Copies:
         parts = _parts(target.dims, original.dims, transposed)
         if parts is None or target.block is original.block:
             return
+        far = original.block.place.memory is Memory.HBM
+        if far and self.reads.get(target.block, 0) > _READS * prod(target.block.shape):
+            return
         self.held.setdefault(target.block, []).append(_Copy(target, original, parts))
         if not original.block.place.constant:
             self.lent.setdefault(original.block, set()).add(target.block)
@@ -77,7 +84,7 @@ def forwarded(steps: list[Step]) -> list[Step]:
     """
     if any(step.target is None and not step.keep for step in steps):
         return steps
-    copies = _Copies()
+    copies = _Copies(_reads(steps))
     for step in steps:
         function, target = step.function, step.target
         moves = function is same or function is turned
@@ -92,6 +99,21 @@ def forwarded(steps: list[Step]) -> list[Step]:
         if moves and _plain(step):
             copies.copied(target, step.inputs[0], function is turned)
     return _needed(steps)
+
+
+def _reads(steps: list[Step]) -> dict[Block, int]:
+    """How many elements of each block on the chip are read."""
+    reads: dict[Block, int] = {}
+    for step in steps:
+        for item in step.inputs:
+            if type(item) is View and item.block.place.memory is not Memory.HBM:
+                reads[item.block] = reads.get(item.block, 0) + _count(item.dims)
+    return reads
+
+
+@lru_cache(maxsize=8192)
+def _count(dims: tuple[Dim, ...]) -> int:
+    return prod(n for n, _ in dims)
 
 
 def _plain(step: Step) -> bool:
