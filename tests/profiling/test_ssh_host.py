@@ -42,9 +42,9 @@ async def test_a_job_runs_over_ssh_and_leaves_nothing_behind(host):
 
 @pytest.mark.parametrize("name", ["nki_silu.py", pytest.param("triton_softmax.py", marks=pytest.mark.slow)])
 async def test_a_kernel_is_profiled_there(host, name, tmp_path):
-    text = (Path(__file__).parents[2] / "examples" / name).read_text()
-    example = tmp_path / name
-    example.write_text(text.replace("m=4096, n=7168", "m=256, n=1024"))
+    examples, example = Path(__file__).parents[2] / "examples", tmp_path / name
+    for file in examples.glob(f"{example.stem}*.py"):
+        (tmp_path / file.name).write_text(file.read_text().replace("m=4096, n=7168", "m=256, n=1024"))
     targets = {"nki": "trn2", "triton": "h100"}
     request = ProfileRequest(example, example.read_text(), targets)
     async with contextlib.aclosing(profile(host, request)) as growing:

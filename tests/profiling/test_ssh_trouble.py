@@ -51,7 +51,7 @@ def workers(sshd: Sshd) -> list[int]:
             above = Path(f"/proc/{_parent(pid)}/cmdline").read_bytes()
         except OSError:
             continue
-        if b"accelopt-worker" in command and not above.startswith(command[:20]):
+        if b"exec(base64" in command and not above.startswith(command[:20]):
             found.append(pid)
     return found
 
