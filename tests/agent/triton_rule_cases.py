@@ -164,6 +164,16 @@ CASES = [
     ),
     Case(
         "triton-drop-mask",
+        "adds the flag before a trailing comma",
+        ADD.replace("BLOCK: tl.constexpr)", "BLOCK: tl.constexpr,  # of each program\n)"),
+        {
+            "@triton.jit": '@triton.heuristics({"EVEN_N": lambda args: args["n"] > 0 and args["n"] % args["BLOCK"] == 0})\n@triton.jit',
+            "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_N: tl.constexpr",
+            "inside = offsets < n": "inside = ((offsets < n) | EVEN_N)",
+        },
+    ),
+    Case(
+        "triton-drop-mask",
         "needs a grid without blocks past the end",
         ADD.replace("cdiv(n, 256)", "cdiv(n, 128)"),
         None,

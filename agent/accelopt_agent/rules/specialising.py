@@ -38,8 +38,10 @@ def divisions_as_flags(
         flags[size, block] = f"EVEN_{size.upper()}_{block.upper()}" if twice else f"EVEN_{size.upper()}"
     if set(flags.values()) & set(kernel.parameters):
         return None
-    # A parameter's own span leaves out its annotation and default.
-    end = max(source.end(part) for part in source.below(parameters[-1]))
+    # A parameter's own span leaves out its annotation and default; what is below it has the comma after it too.
+    last = parameters[-1]
+    parts = [part for part in (last.name, last.annotation, last.default) if part is not None]
+    end = max(source.end(node) for part in parts for node in source.below(part))
     default = " = False" if any(p.default is not None for p in parameters) else ""
     declared = "".join(f", {flag}: {constexpr}{default}" for flag in flags.values())
     entries = [
