@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from loopback_sshd import Sshd, answer, job, until
+from loopback_sshd import Sshd, answer, descendants, job, until
 
 from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
 from accelopt_profiling.hosts.connection import WorkerConnection
@@ -32,12 +32,19 @@ async def host(sshd):
     await box.close()
 
 
-async def test_a_job_runs_over_ssh_and_leaves_nothing_behind(host):
+def archives(sshd: Sshd) -> list[Path]:
+    """The folders in which the archives of this server's workers lie."""
+    pids = descendants(sshd.process.pid)
+    return [f for f in Path("/tmp").glob("accelopt-worker-*") if int(f.name.split("-")[2]) in pids]
+
+
+async def test_a_job_runs_over_ssh_and_leaves_nothing_behind(host, sshd):
     assert (await host.facts()).python
     assert "x" in (await answer(host, job("x = 1")))["names"]
-    assert list(Path("/tmp").glob("accelopt-worker-*"))
+    folders = archives(sshd)
+    assert len(folders) == 1
     await host.close()
-    await until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
+    await until(lambda: not folders[0].exists())
 
 
 @pytest.mark.parametrize("name", ["nki_silu.py", pytest.param("triton_softmax.py", marks=pytest.mark.slow)])
@@ -112,8 +119,9 @@ async def test_a_chatty_shell_profile_is_skipped(sshd, tmp_path):
     await box.close()
 
 
-async def test_a_connection_cut_in_mid_job_is_reported_and_the_next_job_reconnects(host, tmp_path):
+async def test_a_connection_cut_in_mid_job_is_reported_and_the_next_job_reconnects(host, sshd):
     await answer(host, job("x = 1"))
+    folders = archives(sshd)
     task = asyncio.create_task(answer(host, job("import time\ntime.sleep(60)")))
     while not any(worker.jobs for worker in (await host.activity()).workers):
         pass  # each question is a wait
@@ -121,8 +129,9 @@ async def test_a_connection_cut_in_mid_job_is_reported_and_the_next_job_reconnec
     with pytest.raises(HostUnreachable, match="lost"):
         await task
     assert "x" in (await answer(host, job("x = 1")))["names"]
+    folders += archives(sshd)
     await host.close()
-    await until(lambda: not list(Path("/tmp").glob("accelopt-worker-*")))
+    await until(lambda: not [folder for folder in folders if folder.exists()])
 
 
 async def test_what_a_configuration_asks_for_in_interactive_sessions_does_not_matter(sshd, tmp_path):
