@@ -114,3 +114,23 @@ async def test_strange_answers_about_a_job_are_passed_over():
     with pytest.raises(JobFailed, match="cannot be read"):
         await messages(connection, "x = 1")
     await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [
+        (None, r"local: .*python could not be started: .*No such file"),
+        ((3, 8), r"it is Python 3\.8; the worker needs 3\.10 or newer"),
+    ],
+)
+async def test_a_python_that_cannot_be_used_here_says_which_setting_names_another(python, said, tmp_path):
+    script = tmp_path / "python"
+    if python is not None:
+        script.write_text(
+            f'#!/bin/sh\nexec {sys.executable} -c "import sys; sys.version_info = {python}; $2"\n'
+        )
+        script.chmod(0o755)
+    with pytest.raises(
+        HostUnreachable, match=said + r".* Name a Python 3\.10 or newer with the setting `python`"
+    ):
+        await LocalHost(str(script)).facts()

@@ -14,7 +14,9 @@ from accelopt_profiling.hosts.worker_host import WorkerHost
 def program(module: str) -> str:
     """Python text that runs ``main`` of a module of this package, whatever folder it is started in."""
     package = Path(accelopt_profiling.__file__).parent.parent
-    return f"{NO_PLACE_TO_START_IN}; sys.path.insert(0, {str(package)!r}); from {module} import main; main()"
+    too_old = "sys.exit('it is Python %d.%d; the worker needs 3.10 or newer' % sys.version_info[:2])"
+    path = f"{NO_PLACE_TO_START_IN}; sys.path.insert(0, {str(package)!r})"
+    return f"{path}; sys.version_info >= (3, 10) or {too_old}; from {module} import main; main()"
 
 
 class LocalHost(WorkerHost):
@@ -34,6 +36,6 @@ class LocalHost(WorkerHost):
         return WorkerConnection(self.name, self._command, environment=self._environment, beside=True)
 
     def _advised(self, message: str) -> str:
-        if "could not be started" in message or "No module named" in message:
+        if any(sign in message for sign in ("could not be started", "No module named", "worker needs")):
             return f"{message} Name a Python 3.10 or newer with the setting `python`."
         return message
