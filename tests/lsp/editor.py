@@ -20,7 +20,7 @@ SCRIPTED = str(Path(__file__).parent / "scripted.py")
 CLIENTS = ["none", "neovim", "emacs", "vscode"]
 
 #: How long anything may take to arrive, in seconds. Nothing sleeps this long when all is well.
-PATIENCE = 15.0
+PATIENCE = 45.0
 
 
 def capabilities(name: str) -> t.ClientCapabilities:

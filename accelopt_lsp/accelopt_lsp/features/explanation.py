@@ -10,11 +10,8 @@ from accelopt_agent.model.prompt import fenced
 from accelopt_agent.rules.catalogue import Rule, rules
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.versions import Versions
-from accelopt_lsp.features.wording import duration, origin, percent, quantity, speedup
+from accelopt_lsp.features.wording import CHANGE_HEADING, duration, origin, percent, quantity, speedup
 from accelopt_profiling.quantity import Known, Quantity
-
-#: The heading of the last part. What stands before it is enough for a message.
-CHANGE = "## The change"
 
 #: So many counters that moved are listed, and so much of a model's answer is shown.
 COUNTERS, CHARACTERS = 16, 4000
@@ -49,7 +46,7 @@ def _parts(suggestion: Suggestion, versions: Versions, said: Said | None, remark
     yield _costs(suggestion, versions)
     yield "## What it rests on"
     yield _proof(suggestion)
-    yield CHANGE
+    yield CHANGE_HEADING
     yield fenced(suggestion.diff, "diff")
 
 

@@ -6,6 +6,9 @@ from accelopt_agent.suggestion import Speedup, Suggestion
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, Quantity
 
+#: The heading of the last part of an explanation. What stands before it is enough for a message.
+CHANGE_HEADING = "## The change"
+
 #: The word in front of a time, by how it is known.
 _PREFIX = {
     Known.MEASURED: "measured",

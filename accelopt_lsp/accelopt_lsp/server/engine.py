@@ -47,7 +47,7 @@ class Engine:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
         self.complete: Complete = no_models
-        self._questions: dict[int, asyncio.Task[None]] = {}
+        self._questions: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._command = command
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -156,9 +156,14 @@ class Engine:
             log.exception("the editor's model could not be asked")
             reply = Reply(fault="failed", message=str(bug))
         finally:
-            self._questions.pop(asked.number, None)
+            self._questions.pop((process.pid, asked.number), None)
         if not process.stdin.is_closing():
             process.stdin.write(packed(Replied(asked.number, reply)))
+
+    def _take_back(self, pid: int, number: int) -> None:
+        """Cancel the question of that number from the child ``pid``, unless it is answered."""
+        if (question := self._questions.get((pid, number))) is not None:
+            question.cancel()
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
@@ -168,11 +173,14 @@ class Engine:
             elif isinstance(message, (Item, Done)) and (waiting := self._calls.get(message.number)):
                 waiting.put_nowait(message)
             elif isinstance(message, Asked):
-                self._questions[message.number] = asyncio.create_task(self._ask(process, message))
-            elif isinstance(message, Withdrawn) and message.number in self._questions:
-                self._questions[message.number].cancel()
-        for question in self._questions.values():
-            question.cancel()
+                self._questions[process.pid, message.number] = asyncio.create_task(
+                    self._ask(process, message)
+                )
+            elif isinstance(message, Withdrawn):
+                self._take_back(process.pid, message.number)
+        for pid, number in list(self._questions):
+            if pid == process.pid:
+                self._take_back(pid, number)
         code = await process.wait()
         if self._closed:
             why = BackendProblem("The server is ending.")

@@ -98,7 +98,7 @@ def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asynci
         try:
             answer: Reply = await reply
         except asyncio.CancelledError:
-            del waiting[number]
+            waiting.pop(number, None)  # there is none where the reply has just come
             send(Withdrawn(number))
             raise
         return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.features.wording import speedup
+from accelopt_lsp.features.wording import CHANGE_HEADING, speedup
 from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.documents import file_path
@@ -51,10 +51,4 @@ class Explanations:
                 if server.pages.grow:
                     await server.pages.show(name, title, text, text)
             if text and not server.pages.grow:
-                await server.pages.show(name, title, text, _brief(text))
-
-
-def _brief(text: str) -> str:
-    from accelopt_lsp.features.explanation import CHANGE
-
-    return text.partition(CHANGE)[0].strip()
+                await server.pages.show(name, title, text, text.partition(CHANGE_HEADING)[0].strip())

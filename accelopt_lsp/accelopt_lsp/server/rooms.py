@@ -160,8 +160,8 @@ class Rooms:
             why = not_asked or "none is configured; set `model.base_url` and `model.model`"
             raise BackendProblem(f"Instructions are for a model, and no model is asked: {why}")
         memory = await self._memory_or_none(settings)
-        if wish.resume and model is not None and memory is not None:
-            request = replace(request, instructions=await self._wished(file, kernel, request, memory))
+        if wish.resume and not wish.instructions and model is not None:
+            request = replace(request, instructions=await self._wished(file, kernel, request.target))
         asked = EditorModels(self.complete)
         told = _Told(kernel, budget.candidates, not_asked)
         try:
@@ -176,10 +176,14 @@ class Rooms:
         except HostUnreachable as error:
             raise HostDown(str(error)) from None
 
-    async def _wished(self, file: FileText, kernel: str, request: OptimizeRequest, memory: Memory) -> str:
+    async def _wished(self, file: FileText, kernel: str, target: str) -> str:
         """What the person asked for in the run that is gone on with."""
         content = next(k.content_hash for k in file.found.kernels if k.name == kernel)
-        before = await asyncio.to_thread(interrupted, memory, content, request.target, file.settings.host)
+        host = file.settings.host
+        try:
+            before = await self._memory.use(file.settings, lambda m: interrupted(m, content, target, host))
+        except BackendProblem:
+            return ""  # the search itself will say what is wrong with the memory
         return before.instructions if before is not None else ""
 
     async def _memory_or_none(self, settings: Settings) -> Memory | None:
