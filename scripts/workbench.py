@@ -34,6 +34,7 @@ class Workbench:
     def __init__(
         self, data: Path, workspace: Path, *, port: int = 0, trust_everything: bool = True,
         environment: dict[str, str] | None = None, settings: dict[str, object] | None = None,
+        machine: dict[str, object] | None = None,
     ) -> None:  # fmt: skip
         self.port = port or _free_port()
         self.url = f"http://127.0.0.1:{self.port}/?folder={workspace}"
@@ -49,7 +50,7 @@ class Workbench:
         # takes no such setting from the user's file (and drops one read early, as soon as it knows of the server).
         chosen = {
             "User": {**SETTINGS, **(settings or {})},
-            "Machine": {"accelopt.interpreter": sys.executable},
+            "Machine": {"accelopt.interpreter": sys.executable, **(machine or {})},
         }
         for place, values in chosen.items():
             (data / "user" / place).mkdir(parents=True, exist_ok=True)

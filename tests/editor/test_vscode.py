@@ -48,9 +48,16 @@ def test_save_profile_optimize_accept(tmp_path):
 
 
 def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
-    workspace = tmp_path / "work"
+    workspace, ran = tmp_path / "work", tmp_path / "ran"
     workspace.mkdir()
     shutil.copy(ROOT / "examples/nki_silu.py", workspace)
+    for module in (
+        "selectors",
+        "pickle",
+        "random",
+        "accelopt_lsp",
+    ):  # what Python would find in its current folder
+        (workspace / f"{module}.py").write_text(f"open({str(ran)!r}, 'a').write({module!r})\n")
     workbench = Workbench(
         tmp_path / "data", workspace, trust_everything=False,
         environment={"ACCELOPT_DB": str(tmp_path / "memory.db")},
@@ -64,6 +71,7 @@ def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
     assert "not trusted" in seen["lens"]
     assert seen["afterSave"] == seen["lens"]
     assert "est." in seen["trusted"]
+    assert not ran.exists(), ran.read_text()
 
 
 def test_a_model_that_the_editor_lends(tmp_path):
@@ -75,7 +83,7 @@ def test_a_model_that_the_editor_lends(tmp_path):
     consents = tmp_path / "consents.json"
     settings = {"model": {"base_url": "editor", "model": "toy/parrot"}, "search": {"candidates": 6}}
     workbench = Workbench(
-        tmp_path / "data", workspace, settings={"accelopt.settings": settings},
+        tmp_path / "data", workspace, machine={"accelopt.settings": settings},
         environment={"ACCELOPT_DB": str(tmp_path / "memory.db"), "ACCELOPT_CONSENTS": str(consents)},
     )  # fmt: skip
     workbench.install_extension()
