@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ except ImportError:
     from mcp.server.fastmcp.exceptions import ToolError
 
 from accelopt_lsp.cli.failures import Exit
+from accelopt_lsp.own_process import own_process
 
 INSTRUCTIONS = """What Triton and NKI kernels cost, and faster versions of them that were proved right. Start with
 `profile`; `optimize` searches; after a rewrite of your own use `verify` before you claim anything. Every number says
@@ -117,7 +117,7 @@ class Tools:
             "--json",
             "--",
         ]
-        line = [sys.executable, "-m", "accelopt_lsp", *command.split(), *given, *arguments]
+        line = [*own_process("accelopt_lsp.cli.main"), *command.split(), *given, *arguments]
         async with self._turn:
             process = await asyncio.create_subprocess_exec(
                 *line, cwd=self.root, start_new_session=True, limit=1 << 26,

@@ -6,8 +6,10 @@ import * as path from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-const SERVE = ['-m', 'accelopt_lsp', 'lsp'];
-const PROBE = 'import accelopt_lsp, sys; sys.exit(0 if sys.version_info >= (3, 10) else 1)';
+// `python -m` looks for modules in the current folder first, which is the workspace: nothing of that may run.
+const NOT_FROM_HERE = 'import sys; sys.path[:] = [p for p in sys.path if p]';
+const SERVE = ['-c', `${NOT_FROM_HERE}; from accelopt_lsp.cli.main import main; main()`, 'lsp'];
+const PROBE = `${NOT_FROM_HERE}; import accelopt_lsp; sys.exit(0 if sys.version_info >= (3, 10) else 1)`;
 
 export interface FoundServer {
   command: string;
@@ -56,8 +58,9 @@ export async function offerEnvironment(context: vscode.ExtensionContext, output:
   const title = 'AccelOpt: installing the server';
   return vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title }, async () => {
     const folder = path.dirname(path.dirname(python));
-    await run('python3', ['-m', 'venv', '--clear', folder]);
-    const { stdout } = await run(python, ['-m', 'pip', 'install', '--disable-pip-version-check', requirement]);
+    const cwd = context.extensionPath;  // not the workspace: modules are looked for in the current folder first
+    await run('python3', ['-m', 'venv', '--clear', folder], { cwd });
+    const { stdout } = await run(python, ['-m', 'pip', 'install', '--disable-pip-version-check', requirement], { cwd });
     output.info(stdout);
     return hasServer(python);
   });

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from pygls.lsp.client import LanguageClient
 from pygls.protocol import default_converter
 from pygls.workspace import TextDocument
 
+from accelopt_lsp.own_process import own_process
 from accelopt_profiling import __version__
 
 _ACTIONS = types.ClientCodeActionLiteralOptions(
@@ -88,7 +88,7 @@ class Editor:
         return types.ApplyWorkspaceEditResult(applied=True)
 
     async def start(self) -> None:
-        await self._client.start_io(sys.executable, "-m", "accelopt_lsp", "lsp", env=self._environment)
+        await self._client.start_io(*own_process("accelopt_lsp.cli.main"), "lsp", env=self._environment)
         await self._client.initialize_async(
             types.InitializeParams(
                 capabilities=CAPABILITIES, root_uri=self.folder.as_uri(), process_id=os.getpid()

@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from accelopt_agent.model.editor_models import Complete, Reply, no_models
 from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.own_process import own_process
 from accelopt_lsp.server.backend import BackendProblem, FileText, Remembered, SearchEvent, Wish
 from accelopt_lsp.server.exchange import (
     Asked,
@@ -34,7 +34,7 @@ from accelopt_profiling.measurement import FileMeasurement
 
 log = logging.getLogger(__name__)
 
-COMMAND = (sys.executable, "-m", "accelopt_lsp.server.engine_process")
+COMMAND = own_process("accelopt_lsp.server.engine_process")
 
 #: How long the child may take to end what runs, in seconds.
 PATIENCE = 8.0

@@ -53,7 +53,11 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
 
-if __name__ == "__main__":
+def main() -> None:
     protocol = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # warnings of the parser and stray prints go to the log
     serve(sys.stdin.buffer, protocol)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,13 +11,13 @@ import asyncio
 import json
 import struct
 import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from accelopt_agent.apply import Refusal, TextEdit
 from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.own_process import own_process
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.plain import from_plain, to_plain
@@ -103,6 +103,6 @@ class Reader:
         if self._closed:
             raise ReaderDied("the server is ending")
         if self._child is None or self._child.poll() is not None:
-            command = [sys.executable, "-m", "accelopt_lsp.server.read"]
+            command = own_process("accelopt_lsp.server.read")
             self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._child
