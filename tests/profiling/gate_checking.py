@@ -1,4 +1,4 @@
-"""A host and a shorthand for the tests of the gate."""
+"""A host, a kernel and its problem, and a shorthand for the tests of the gate."""
 
 from __future__ import annotations
 
@@ -19,6 +19,29 @@ from accelopt_profiling.problems.find import find_problem
 from accelopt_profiling.problems.found import source_for
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
+
+PROBLEM = """
+import numpy as np
+
+shapes = [{"rows": 1, "columns": 1}, {"rows": 37, "columns": 61}]
+
+def get_inputs(rows=48, columns=96):
+    return [np.random.normal(size=(rows, columns)).astype(np.float32),
+            np.random.normal(size=(columns,)).astype(np.float32)]
+
+def reference(x, w):
+    return x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-6) * w
+"""
+
+ORIGINAL = """
+import numpy as np
+
+def kernel(x, w):
+    out = np.empty_like(x)
+    scale = 1 / np.sqrt((x * x).mean(axis=1, keepdims=True) + np.float32(1e-6))
+    out[:] = x * scale * w
+    return out
+"""
 
 
 @dataclass

@@ -99,7 +99,7 @@ class _Case:
         for mine, theirs in zip(actual, self.answers.native, strict=True):
             if self.params.dialect == "triton" and theirs.library == "torch" and mine.library != "torch":
                 self._fail("wrong-type", f"{mine.where} is no torch tensor.")
-            elif mine.type_name not in ("", "Tensor", "Parameter"):
+            elif mine.type_name not in ("", "Tensor", theirs.type_name):
                 self._fail("wrong-type", f"{mine.where} is a {mine.type_name}, a kind of tensor of its own.")
             elif mine.shape != theirs.shape:
                 said = f"{mine.where} has the shape {mine.shape}, the reference {theirs.shape}."

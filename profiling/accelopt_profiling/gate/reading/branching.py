@@ -7,8 +7,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from accelopt_profiling.gate.reading.counts import counted_by, counters_of
 from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import Function, Names
+from accelopt_profiling.gate.reading.names import Names
 
 _SOURCES = {
     "os.environ": "the environment", "os.getenv": "the environment", "time": "the clock", "datetime": "the clock",
@@ -43,10 +44,10 @@ _METHODS = {
 def branching(names: Names) -> Iterator[StaticFinding]:
     """Branches on such a source whose body returns, launches or writes a result."""
     tainted = _tainted(names)
-    counters = dict(_counters(names))
+    counters = dict(counters_of(names))
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not names.in_kernel(node):
-            why = _depends(names, node.test, tainted) or _counts(node.test, counters)
+            why = _depends(names, node.test, tainted) or counted_by(node.test, counters)
             if why and names.function_of(node) is not None and _decides(names, node, why):
                 said = f"What it does depends on {why}."
                 sure = why not in ("files", "the host") or _steers(names, node)
@@ -56,13 +57,20 @@ def branching(names: Names) -> Iterator[StaticFinding]:
 
 def _depends(names: Names, test: ast.AST, tainted: dict[str, str]) -> str | None:
     for node in ast.walk(test):
-        held = None if _is_called(names, node) else _key(node)
+        held = None if _is_called(names, node) or _is_searched(names, node) else _key(node)
         if held is not None and held in tainted:
             return tainted[held]
         source = _source(names, node)
         if source and not (source == "an address" and _alignment(names, node)):
             return source
     return None
+
+
+def _is_searched(names: Names, node: ast.AST) -> bool:
+    """``key not in chosen`` asks for a key, whatever the values came from."""
+    parent = names.parents.get(node)
+    found = isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.In, ast.NotIn))
+    return found and isinstance(parent, ast.Compare) and parent.comparators[0] is node
 
 
 def _is_called(names: Names, node: ast.AST) -> bool:
@@ -160,91 +168,6 @@ def _is_number_of(names: Names, value: ast.expr) -> bool:
     return (
         isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("int", "float")
     )
-
-
-def _counters(names: Names) -> Iterator[tuple[str, str]]:
-    """Global names, attributes and list lengths that a function advances each time it is called."""
-    for function in ast.walk(names.tree):
-        if (
-            not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-            or function.name in names.kernels
-        ):
-            continue
-        shared = {
-            n
-            for node in ast.walk(function)
-            if isinstance(node, (ast.Global, ast.Nonlocal))
-            for n in node.names
-        }
-        for node in ast.walk(function):
-            if (target := _advanced(node)) is not None:
-                if isinstance(target, ast.Name) and target.id in shared:
-                    yield target.id, "how often it was called"
-                elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                    yield f"{target.value.id}.{target.attr}", "how often it was called"
-                elif (
-                    isinstance(target, ast.Subscript)
-                    and isinstance(target.value, ast.Name)
-                    and target.value.id not in _locals(function)
-                ):
-                    yield f"{target.value.id}[]", "how often it was called"
-            elif (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "append"
-            ):
-                base = node.func.value
-                if isinstance(base, ast.Name) and base.id not in _locals(function):
-                    yield f"len({base.id})", "how often it was called"
-            elif (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id == "next"
-                and node.args
-                and isinstance(node.args[0], ast.Name)
-                and node.args[0].id not in _locals(function)
-            ):
-                yield f"next({node.args[0].id})", "how often it was called"
-
-
-def _advanced(node: ast.AST) -> ast.expr | None:
-    """What ``x += 1`` and ``x = x + 1`` move on."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
-        return node.target
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
-        target, value = node.targets[0], node.value
-        if isinstance(value.op, (ast.Add, ast.Sub)) and ast.unparse(target) in (
-            ast.unparse(value.left), ast.unparse(value.right)
-        ):  # fmt: skip
-            return target
-    return None
-
-
-def _locals(function: Function) -> set[str]:
-    return {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | {
-        a.arg for a in function.args.args
-    }
-
-
-def _counts(test: ast.AST, counters: dict[str, str]) -> str | None:
-    for node in ast.walk(test):
-        key = None
-        if isinstance(node, ast.Name):
-            key = node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            key = f"{node.value.id}.{node.attr}"
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            key = f"{node.value.id}[]"
-        elif (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.args
-            and isinstance(node.args[0], ast.Name)
-        ):
-            key = f"{node.func.id}({node.args[0].id})"
-        if key in counters:
-            return counters[key]
-    return None
 
 
 def _decides(names: Names, node: ast.If | ast.While | ast.IfExp, why: str) -> bool:
