@@ -34,7 +34,8 @@ class Reflexion(Frontier):
         while node is not None and node.failure is not None:
             node, failures = node.parent, failures + 1
         fruitless = max(last.asked.values(), default=0)
-        if last.failure is not None and failures <= self.repairs and fruitless <= self.repairs:
+        goes_on = failures <= self.repairs and fruitless <= self.repairs and last.depth < self.depth
+        if last.failure is not None and goes_on:
             return last
         sound = [n for n in self.nodes if n.sound and n.depth < self.depth]
         if last in sound and last.gained:
