@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib
-import json
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -14,14 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_agent import accept as deciding
-from accelopt_agent.events import (
-    CandidateJudged,
-    CandidateTried,
-    Event,
-    Finished,
-    ProgressText,
-    SuggestionFound,
-)
 from accelopt_agent.history import interrupted, past_runs
 from accelopt_agent.model.editor_models import Complete, EditorModels, no_models
 from accelopt_agent.pausing import Pause
@@ -32,23 +22,20 @@ from accelopt_lsp.asking import team_to_ask
 from accelopt_lsp.cli.opening import host_named
 from accelopt_lsp.server.backend import (
     BackendProblem,
-    Ended,
     FileText,
     HostDown,
     Remembered,
     SearchEvent,
-    Tried,
     Wish,
 )
+from accelopt_lsp.server.content import content_key, depends_on_file, profile_request
 from accelopt_lsp.server.remembering import MemoryThread
+from accelopt_lsp.server.telling import Told
 from accelopt_lsp.settings.load import Settings
-from accelopt_lsp.version import own_version
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachable
-from accelopt_profiling.measurement import Dialect, FileMeasurement
+from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.found import source_for
-from accelopt_profiling.profiler import ProfileRequest, examine
 from accelopt_profiling.profiler import profile as run_profile
 
 log = logging.getLogger(__name__)
@@ -78,7 +65,7 @@ class Rooms:
         """Nothing to do: hosts connect and memories open when they are first used."""
 
     async def remembered(self, file: FileText) -> Remembered:
-        key = await asyncio.to_thread(_content_key, file)
+        key = await asyncio.to_thread(content_key, file)
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
 
         def look(memory: Memory) -> tuple[Any, list[dict[str, Any]], list[Interrupted]]:
@@ -96,7 +83,7 @@ class Rooms:
         return Remembered(_results(cached), sorted(offered, key=lambda s: -s.speedup.value), unfinished)
 
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
-        key = await asyncio.to_thread(_content_key, file)
+        key = await asyncio.to_thread(content_key, file)
         if not file.again and (cached := await self._cached(file, key)) is not None:
             yield cached
             return
@@ -163,7 +150,7 @@ class Rooms:
         if wish.resume and not wish.instructions and model is not None:
             request = replace(request, instructions=await self._wished(file, kernel, request.target))
         asked = EditorModels(self.complete)
-        told = _Told(kernel, budget.candidates, not_asked)
+        told = Told(kernel, budget.candidates, not_asked)
         try:
             host = self._host(settings)
             await self._connected(host)
@@ -228,7 +215,7 @@ class Rooms:
                 yield found.text
 
     async def depends_on(self, file: FileText, path: str) -> bool:
-        return await asyncio.to_thread(_depends_on, file, Path(path).resolve())
+        return await asyncio.to_thread(depends_on_file, file, Path(path).resolve())
 
     async def close(self) -> None:
         if self._connecting:
@@ -240,7 +227,7 @@ class Rooms:
     async def _run(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         """Profile on the host of the settings; while that cannot be reached, without hardware on this machine."""
         host = self._host(file.settings)
-        request = replace(_request(file), input_specs=self._input_specs)
+        request = replace(profile_request(file), input_specs=self._input_specs)
         try:
             await self._connected(host)
             if host.remote:
@@ -314,74 +301,6 @@ class Rooms:
             self._memory_trouble = problem
             log.error("%s", problem)
             self.memory_problem(problem)
-
-
-class _Told:
-    """The events of a search in the server's words."""
-
-    def __init__(self, kernel: str, budget: int, remark: str = "") -> None:
-        self._kernel, self._budget, self._remark = kernel, budget, remark
-        self._tried = self._found = 0
-
-    def of(self, event: Event) -> list[SearchEvent]:
-        if isinstance(event, SuggestionFound):
-            self._found += 1
-            return [event.suggestion]
-        if isinstance(event, CandidateTried):
-            self._tried = max(self._tried, event.number)
-            return [self._going_on(f"{event.candidate.summary} ({event.outcome})")]
-        if isinstance(event, CandidateJudged):
-            verdict = "passed the gate" if event.verdict.accepted else "refused by the gate"
-            return [self._going_on(f"{event.candidate.summary} ({verdict})")]
-        if isinstance(event, ProgressText):
-            return [self._going_on(event.text)]
-        if isinstance(event, Finished):
-            from accelopt_agent.model.ledger import ledger_line
-
-            said = [f"{self._kernel}: {event.reason}; {self._tried} candidates tried."]
-            said += [part for part in (ledger_line(event.calls), self._remark) if part]
-            return [Ended(self._tried, " ".join(said))]
-        return []
-
-    def _going_on(self, message: str) -> Tried:
-        return Tried(message, self._tried, min(self._tried / self._budget, 1.0))
-
-
-def _targets(settings: Settings) -> dict[Dialect, str]:
-    return {"triton": settings.target.triton, "nki": settings.target.nki}
-
-
-def _request(file: FileText) -> ProfileRequest:
-    return ProfileRequest(
-        path=Path(file.path),
-        text=file.text,
-        targets=_targets(file.settings),
-        project_root=file.settings.project_root,
-        problem=file.settings.problem,
-        limits=file.settings.job_limits,
-    )
-
-
-def _sources(file: FileText) -> dict[str, str]:
-    """Every text the results depend on: the file, its problem, and the project's modules that they import."""
-    request = _request(file)
-    found = examine(request).found
-    source = source_for(request.path, request.text, found, ship_imports=True)
-    return {**source.files, "problem": json.dumps(to_plain(found.ref))}
-
-
-def _content_key(file: FileText) -> str:
-    """A hash of everything that results come from: texts, targets, host, and this program's version."""
-    parts = [_sources(file), _targets(file.settings), file.settings.host, file.settings.python, own_version()]
-    return "profile:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _depends_on(file: FileText, path: Path) -> bool:
-    request = _request(file)
-    found = examine(request).found
-    root = (found.root or request.path.parent).resolve()
-    source = source_for(request.path, request.text, found, ship_imports=True)
-    return any((root / name).resolve() == path for name in source.files)
 
 
 def _results(cached: Any) -> FileMeasurement | None:

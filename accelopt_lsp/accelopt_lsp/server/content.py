@@ -1,0 +1,52 @@
+"""What the results for a file come from: its text, its problem, the modules that they import, and the settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from accelopt_lsp.server.backend import FileText
+from accelopt_lsp.settings.load import Settings
+from accelopt_lsp.version import own_version
+from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.plain import to_plain
+from accelopt_profiling.problems.found import source_for
+from accelopt_profiling.profiler import ProfileRequest, examine
+
+
+def _targets(settings: Settings) -> dict[Dialect, str]:
+    return {"triton": settings.target.triton, "nki": settings.target.nki}
+
+
+def profile_request(file: FileText) -> ProfileRequest:
+    return ProfileRequest(
+        path=Path(file.path),
+        text=file.text,
+        targets=_targets(file.settings),
+        project_root=file.settings.project_root,
+        problem=file.settings.problem,
+        limits=file.settings.job_limits,
+    )
+
+
+def _sources(file: FileText) -> dict[str, str]:
+    """Every text the results depend on: the file, its problem, and the project's modules that they import."""
+    request = profile_request(file)
+    found = examine(request).found
+    source = source_for(request.path, request.text, found, ship_imports=True)
+    return {**source.files, "problem": json.dumps(to_plain(found.ref))}
+
+
+def content_key(file: FileText) -> str:
+    """A hash of everything that results come from: texts, targets, host, and this program's version."""
+    parts = [_sources(file), _targets(file.settings), file.settings.host, file.settings.python, own_version()]
+    return "profile:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def depends_on_file(file: FileText, path: Path) -> bool:
+    request = profile_request(file)
+    found = examine(request).found
+    root = (found.root or request.path.parent).resolve()
+    source = source_for(request.path, request.text, found, ship_imports=True)
+    return any((root / name).resolve() == path for name in source.files)
