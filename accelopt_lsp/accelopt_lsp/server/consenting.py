@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.waiting import within
 
 if TYPE_CHECKING:
     from accelopt_agent.model.consent import Agreement
@@ -45,7 +46,7 @@ class Consenting:
         params = types.ShowMessageRequestParams(types.MessageType.Info, question, items)
         asking = server.window_show_message_request_async(params)
         try:
-            answer = await asyncio.wait_for(asyncio.shield(asking), PATIENCE)
+            answer = await within(PATIENCE, asyncio.shield(asking))
         except asyncio.TimeoutError:
             return
         if answer is not None and answer.title == AGREE:

@@ -15,6 +15,7 @@ from accelopt_lsp.server.documents import DocumentText, file_path, read_source
 from accelopt_lsp.server.moves import LineMap
 from accelopt_profiling.kernels import Discovery, may_hold_kernels
 from accelopt_profiling.measurement import Finding
+from accelopt_profiling.waiting import within
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
@@ -74,7 +75,7 @@ class Editing:
         """Wait until the document is edited; False when it was not within ``seconds``."""
         event = self._edits.setdefault(uri, asyncio.Event())
         try:
-            await asyncio.wait_for(event.wait(), seconds)
+            await within(seconds, event.wait())
         except asyncio.TimeoutError:
             return False
         return True

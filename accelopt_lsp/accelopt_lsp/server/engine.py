@@ -31,6 +31,7 @@ from accelopt_lsp.server.exchange import (
 )
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
+from accelopt_profiling.waiting import within
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ class Engine:
         assert process.stdin is not None
         process.stdin.close()
         try:
-            await asyncio.wait_for(process.wait(), PATIENCE)
+            await within(PATIENCE, process.wait())
         except (TimeoutError, asyncio.TimeoutError):
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

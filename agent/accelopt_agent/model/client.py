@@ -13,6 +13,7 @@ from accelopt_agent.model.keys import api_key, without_key
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.traits import Schema, remember_traits, traits_of
 from accelopt_agent.model.waiting import asked_pause, pause
+from accelopt_profiling.waiting import within
 
 __all__ = ["Answer", "Ask", "ModelFault", "Schema", "ask"]
 
@@ -207,7 +208,7 @@ class _Call:
     async def _models(self, client: Any) -> str:
         """Which models the address has instead, as a remark; it is not asked for any of them."""
         try:
-            listed = await asyncio.wait_for(client.models.list(), min(5.0, self.settings.seconds))
+            listed = await within(min(5.0, self.settings.seconds), client.models.list())
             names = [str(m.id) for m in listed.data][:200]
         except (self.openai.OpenAIError, asyncio.TimeoutError, ValueError, AttributeError, TypeError):
             return ""

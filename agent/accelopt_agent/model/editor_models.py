@@ -11,6 +11,7 @@ from accelopt_agent.model.client import ModelFault, Schema, ask
 from accelopt_agent.model.keys import without_key
 from accelopt_agent.model.repetition import repeats_itself
 from accelopt_agent.model.settings import EDITOR, ModelSettings
+from accelopt_profiling.waiting import within
 
 #: An answer may have so many characters per token that was asked for.
 _CHARACTERS_PER_TOKEN = 12
@@ -82,7 +83,7 @@ class EditorModels:
         where = f"The editor's model {settings.model}"
         question = Question(settings.model, system, user, settings.answer_tokens)
         try:
-            reply = await asyncio.wait_for(self._complete(question), settings.longest_seconds)
+            reply = await within(settings.longest_seconds, self._complete(question))
         except asyncio.TimeoutError:
             message = f"{where} was not done after {settings.longest_seconds:g} s."
             raise ModelFault(message, final=True) from None

@@ -19,6 +19,7 @@ from accelopt_profiling.hosts.host import (
 )
 from accelopt_profiling.jobs import Job, Runtime
 from accelopt_profiling.plain import to_plain
+from accelopt_profiling.waiting import within
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.hello import PROTOCOL
 
@@ -89,7 +90,7 @@ class WorkerConnection:
         ]
         try:
             await self._write_preamble()
-            facts = self._introduced(await asyncio.wait_for(first, self._patience))
+            facts = self._introduced(await within(self._patience, first))
             if self._closed:
                 raise HostUnreachable(f"{self._name} was closed while it was started.")
         except (TimeoutError, asyncio.TimeoutError):
@@ -110,7 +111,7 @@ class WorkerConnection:
         """Raises TimeoutError: nothing of it was taken for as long as the patience lasts."""
         with contextlib.suppress(JobInterrupted):  # it may have ended with a reason, which is read next
             for at in range(0, len(self._preamble), _PIECE):
-                await asyncio.wait_for(self._write(self._preamble[at : at + _PIECE]), self._patience)
+                await within(self._patience, self._write(self._preamble[at : at + _PIECE]))
 
     def _introduced(self, message: dict[str, Any]) -> HostFacts:
         if message.get("type") == "refused":
@@ -136,7 +137,7 @@ class WorkerConnection:
         self._queues[number] = queue
         try:
             await self._write(encode({"type": "status", "id": number}))
-            message = await asyncio.wait_for(queue.get(), self._patience)
+            message = await within(self._patience, queue.get())
         except (TimeoutError, asyncio.TimeoutError):
             raise HostUnreachable(f"{self._name} did not answer within {self._patience:g} s.") from None
         finally:
@@ -178,7 +179,7 @@ class WorkerConnection:
         """The next message of a job, None when the worker is lost: also one that hangs, which a question shows."""
         while True:
             try:
-                return await asyncio.wait_for(queue.get(), self._silence)
+                return await within(self._silence, queue.get())
             except (TimeoutError, asyncio.TimeoutError):
                 try:
                     await self.activity()
@@ -201,7 +202,7 @@ class WorkerConnection:
                 with contextlib.suppress(OSError, RuntimeError):
                     process.stdin.close()
             try:
-                await asyncio.wait_for(process.wait(), 3)
+                await within(3, process.wait())
             except (TimeoutError, asyncio.TimeoutError):
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
