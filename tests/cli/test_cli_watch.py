@@ -123,6 +123,7 @@ async def test_an_interrupted_command_leaves_no_process(home: Path) -> None:
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "accelopt_lsp.cli.main", "profile", "silu.py", "--json",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
     )  # fmt: skip
     pid = await running(mark)
     child.send_signal(signal.SIGINT)
