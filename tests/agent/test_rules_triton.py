@@ -73,6 +73,7 @@ print(json.dumps(results))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_rewritten_kernels_compute_the_same(tmp_path: Path) -> None:
     """All cases at once in one interpreter process: importing torch is what takes the time."""

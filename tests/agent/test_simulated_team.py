@@ -115,6 +115,7 @@ def said(plan: str) -> str:
     return plan.partition("\n")[2]
 
 
+@pytest.mark.slow
 async def test_a_recorded_conversation_is_played_again_and_says_who_spoke(tmp_path: Path) -> None:
     kept = Conversation("Recorded from the simulated team, not from a model.", "2026-11-21", "simulated")
     with serving(kept.recording(SimulatedTeam(seed=5).answer), "simulated") as url:

@@ -38,6 +38,7 @@ def test_agreeing_and_withdrawing(accelopt: Command, home: Path, consents: Path)
     assert accelopt("model", "withdraw").code == 1
 
 
+@pytest.mark.slow
 def test_a_search_without_an_agreement_goes_on_without_the_model(accelopt: Command, home: Path) -> None:
     (home / "user.toml").write_text(USER)
     (home / "silu.py").write_text(SILU)

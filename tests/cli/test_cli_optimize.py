@@ -55,6 +55,7 @@ def test_from_the_search_to_the_memory(accelopt: Command, home: Path, searched: 
     assert accelopt("profile", "silu.py", "--json").object["kernels"][0]["correctness"]["status"] == "passed"
 
 
+@pytest.mark.slow
 def test_a_suggestion_that_no_longer_fits_changes_nothing(
     accelopt: Command, home: Path, searched: dict[str, object]
 ) -> None:

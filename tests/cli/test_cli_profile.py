@@ -57,6 +57,7 @@ def test_a_wrong_kernel_is_exit_code_1(accelopt: Command, home: Path) -> None:
     assert ended.object["kernels"][0]["correctness"]["status"] == "failed"
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_a_kernel_that_was_never_compiled_has_compiled_facts(
     accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch

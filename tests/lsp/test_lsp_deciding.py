@@ -101,6 +101,7 @@ async def test_a_kernel_that_changed_refuses_politely(
     assert decided(decisions) == []
 
 
+@pytest.mark.slow
 async def test_an_accept_without_its_edit_is_not_recorded(
     editor: Editor, tmp_path: Path, decisions: Path
 ) -> None:

@@ -140,6 +140,7 @@ async def test_a_file_deleted_while_it_is_profiled(editor: Editor, tmp_path: Pat
     await works_again(editor, uri)
 
 
+@pytest.mark.slow
 async def test_twenty_thousand_lines(editor: Editor, tmp_path: Path) -> None:
     """Opened, edited and saved; answers stay quick because another process reads the text."""
     await editor.begin("vscode", tmp_path)

@@ -60,6 +60,7 @@ WITHOUT_DECAY = (
 )
 
 
+@pytest.mark.slow
 def test_adamw_is_accepted_as_it_is_and_refused_without_weight_decay(verdict, tmp_path):
     assert verdict(tmp_path, "adamw").accepted
     found = verdict(tmp_path, "adamw", WITHOUT_DECAY)

@@ -217,6 +217,7 @@ print(json.dumps([facts.cache_hit, sorted(facts.access_bytes)]))
 """
 
 
+@pytest.mark.slow
 def test_a_cached_binary_keeps_the_right_lines(tmp_path: Path) -> None:
     """The trap: Triton's key has no path, so a.py's binary would be served for the same kernel in b.py."""
     found = []
