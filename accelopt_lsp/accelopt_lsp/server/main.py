@@ -7,6 +7,7 @@ import contextlib
 import gc
 import logging
 import os
+import sys
 import threading
 from typing import BinaryIO
 
@@ -36,6 +37,7 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
 
         backend = Engine()
     server = build(backend)
+    sys.setswitchinterval(0.0005)  # of 5 ms: an answer waits that long for a thread that is busy
     gc.freeze()  # what is imported stays: a full collection would walk it for 30 ms, in the middle of an answer
     if tcp is not None:
         server.start_tcp(*tcp)
