@@ -29,7 +29,7 @@ class Outcome:
 
 async def triton_bench(data: Sequence[Path]) -> list[Row]:
     """``data`` holds checkouts."""
-    what, goal = "files of TritonBench-G that profile unedited", ">= 95 %"
+    what, goal = "files of TritonBench-G that profile unedited", "none set"
     folder = next((folder / FILES for folder in data if (folder / FILES).is_dir()), None)
     if folder is None:
         return [not_measured(what, goal, "give a checkout of thunlp/TritonBench with --data")]
@@ -49,7 +49,7 @@ async def triton_bench(data: Sequence[Path]) -> list[Row]:
     detail = f"{len(outcomes)} files; {outside} access memory out of bounds by their own calls; " + "; ".join(
         f"{o.file}: {o.trouble}" for o in failed
     )
-    return [Row(what, goal, share, "%", share >= 95, detail)]
+    return [Row(what, goal, share, "%", None, detail)]
 
 
 async def _profiled(host: LocalHost, path: Path) -> Outcome:

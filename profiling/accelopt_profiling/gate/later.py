@@ -138,13 +138,18 @@ class Counts:
         return own.__module__ in self._names
 
 
+def _fixed(value: Any) -> _Place:
+    """A place that cannot be written; what it holds may have places of its own."""
+    return _Place(lambda: value, _refuse)
+
+
 def _places_in(holder: Any) -> Iterator[tuple[Any, _Place]]:
     if isinstance(holder, list):
         for n in range(len(holder)):
             yield n, _item(holder, n)
     elif isinstance(holder, tuple):
         for n, value in enumerate(holder):
-            yield n, _Place(lambda value=value: value, _refuse)  # type: ignore[misc]
+            yield n, _fixed(value)
     elif isinstance(holder, dict):
         for key in list(holder):
             yield str(key)[:80], _item(holder, key)
@@ -155,7 +160,7 @@ def _places_in(holder: Any) -> Iterator[tuple[Any, _Place]]:
             for n, cell in enumerate(holder.__closure__ or ()):
                 with suppress(ValueError):
                     cell.cell_contents  # noqa: B018 - an empty cell raises
-                    yield ("closure", n), _Place(lambda cell=cell: cell, _refuse)  # type: ignore[misc]
+                    yield ("closure", n), _fixed(cell)
             yield "defaults", _attribute(holder, "__defaults__")
             yield "keywords", _attribute(holder, "__kwdefaults__")
         held = getattr(holder, "__dict__", {})

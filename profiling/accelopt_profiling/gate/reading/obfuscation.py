@@ -57,8 +57,9 @@ def _asks_for_one(names: Names, node: ast.expr) -> bool:
     if isinstance(parent, ast.Attribute) and parent.attr == "get":
         call = names.parents.get(parent)
         return isinstance(call, ast.Call) and bool(call.args) and isinstance(call.args[0], ast.Constant)
-    own = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Load)
-    return own and isinstance(parent.slice, ast.Name) and parent.slice.id == "__name__"  # type: ignore[union-attr]
+    if not isinstance(parent, ast.Subscript) or not isinstance(parent.ctx, ast.Load):
+        return False
+    return isinstance(parent.slice, ast.Name) and parent.slice.id == "__name__"
 
 
 def _plain(node: ast.expr) -> bool:
