@@ -13,7 +13,14 @@ from typing import Any
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailed
 from accelopt_profiling.jobs import Job, Limits, ProfileParams, Runtime, Source, Step, StepError
 from accelopt_profiling.kernels import Discovery, Kernel, find_kernels
-from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
+from accelopt_profiling.measurement import (
+    Correctness,
+    Dialect,
+    FileMeasurement,
+    Finding,
+    KernelMeasurement,
+    Latency,
+)
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.find import find_problem
 from accelopt_profiling.problems.found import FoundProblem, source_for
@@ -21,6 +28,8 @@ from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.targets.load import load_target
+from accelopt_profiling.timing.asking import timing_steps
+from accelopt_profiling.timing.checking import CheckedRuns
 from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
 from accelopt_profiling.timing.step import TimeParams
 
@@ -106,7 +115,7 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
         try:
             async with contextlib.aclosing(host.run(job)) as messages:
                 async for message in messages:
-                    if state.take(message.value):
+                    if state.take(message.step, message.value):
                         yield state.measurement()
         except JobFailed as failed:
             state.fail(failed.error, group)
@@ -130,7 +139,7 @@ def _job(
     )
     steps = [Step("profile", RUNTIMES[dialect], to_plain(params), request.limits)]
     if dialect == "triton" and host.devices and ref.kind != "selfrun":
-        steps.append(Step("time", "torch", to_plain(TimeParams(kernels, ref)), request.limits, device=True))
+        steps += timing_steps(TimeParams(kernels, ref), request.limits)
     if dialect == "nki" and host.resources.get("neuron_devices") and ref.kind != "selfrun":
         # here, since it brings NumPy, which an editor's start need not wait for
         from accelopt_profiling.trainium.step import DeviceParams
@@ -148,9 +157,10 @@ class _State:
         self._kernels: dict[str, KernelMeasurement] = {}
         self._findings = list(subject.findings)
         self._receipts: list[Receipt] = []
+        self._timed: dict[str, dict[str, Any]] = {}
         self._hashes = {k.name: k.content_hash for k in subject.kernels}
 
-    def take(self, value: Any) -> bool:
+    def take(self, step: str, value: Any) -> bool:
         """Take in what a step sent; True when a measurement changed."""
         if not isinstance(value, dict):
             return False
@@ -169,6 +179,11 @@ class _State:
             if name in self._kernels:
                 latency, device = from_plain(Latency, data), str(value.get("device", ""))
                 self._kernels[name] = _timed(self._kernels[name], latency, device)
+                self._timed[name] = value
+                changed = True
+        if step == "time.check":
+            for name in self._timed:
+                self._kernels[name] = _checked(self._kernels[name], from_plain(CheckedRuns, value))
                 changed = True
         for name, data in value.get("counters", {}).items():
             if name in self._kernels:
@@ -201,6 +216,7 @@ class _State:
                 {
                     "source": to_plain(source),
                     "measurement": to_plain(dataclasses.replace(measured, timeline=None)),
+                    **({"timing": self._timed[name]} if name in self._timed else {}),
                 },
             )
             self._receipts.append(receipt)
@@ -253,6 +269,16 @@ def _timed(estimate: KernelMeasurement, latency: Latency, device: str) -> Kernel
     return dataclasses.replace(
         estimate, latency=latency, quantities=quantities, percent_of_peak=share, stage="timed"
     )
+
+
+def _checked(timed: KernelMeasurement, checked: CheckedRuns) -> KernelMeasurement:
+    """A measurement with what was found out about the outputs of the timed runs."""
+    if not checked.wrong:
+        return timed
+    wrong = Correctness("failed", f"On the device: {checked.wrong}", 1.0)
+    message = f"On the device its results are wrong. {checked.wrong}"
+    finding = Finding("wrong-result", timed.line, "error", message)
+    return dataclasses.replace(timed, correctness=wrong, findings=[*timed.findings, finding])
 
 
 def _counted(estimate: KernelMeasurement, counters: dict[str, Any]) -> KernelMeasurement:

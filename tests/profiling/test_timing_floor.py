@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelopt_profiling.measurement import KernelMeasurement, Latency
-from accelopt_profiling.profiler import _timed
+from accelopt_profiling.profiler import _checked, _timed
 from accelopt_profiling.quantity import Known, estimated
 from accelopt_profiling.targets import load_target
+from accelopt_profiling.timing.checking import CheckedRuns
 from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
 from accelopt_profiling.timing.samples import latency
 
@@ -68,3 +69,10 @@ def test_another_device_than_the_target_has_no_floor_and_no_peak():
 )
 def test_devices_find_their_targets(device, target):
     assert target_of_device(device) == target
+
+
+def test_wrong_outputs_of_timed_runs_fail_the_kernel():
+    assert _checked(measurement(), CheckedRuns(4)) == measurement()
+    found = _checked(measurement(), CheckedRuns(2, "Run 3 of the timing: The output differs."))
+    assert found.correctness.status == "failed"
+    assert [(f.code, f.severity) for f in found.findings] == [("wrong-result", "error")]

@@ -1,6 +1,7 @@
 """Timing on a device that only exists as a clock: warm-up, order, both timers, side streams, graphs, conditions."""
 
 import contextlib
+import itertools
 import random
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -56,13 +57,17 @@ def surroundings(
     return Surroundings(lambda: device.now, trace, hooked, conditions)
 
 
+def turns(inputs):
+    return itertools.cycle(inputs).__next__
+
+
 def session(us, side=0.0, baseline=None, plan=SHORT, **around):
     device = FakeDevice()
     candidate = Launched(device, us, side)
     variants = {CANDIDATE: candidate}
     if baseline is not None:
         variants[BASELINE] = Launched(device, baseline)
-    found = time_calls(device, variants, [1, 2, 3], plan, surroundings(device, candidate, **around))
+    found = time_calls(device, variants, turns([1, 2, 3]), plan, surroundings(device, candidate, **around))
     return found, candidate, device
 
 
@@ -115,7 +120,7 @@ def test_work_on_another_stream_is_waited_for_and_said():
 
 def test_a_time_that_never_varies_is_doubted():
     device = FakeDevice()
-    found = time_calls(device, {CANDIDATE: lambda given: None}, [1], SHORT, surroundings(device))
+    found = time_calls(device, {CANDIDATE: lambda given: None}, turns([1]), SHORT, surroundings(device))
     assert any("very same time" in note for note in found.notes)
 
 
@@ -141,7 +146,7 @@ def test_launches_during_the_capture_of_a_graph_are_not_timed():
     device = FakeDevice()
     device.graph = True
     candidate = Launched(device, 10)
-    found = time_calls(device, {CANDIDATE: candidate}, [1], SHORT, surroundings(device, candidate))
+    found = time_calls(device, {CANDIDATE: candidate}, turns([1]), SHORT, surroundings(device, candidate))
     assert found.timings == {}
     assert found.call.us == pytest.approx(10)
 

@@ -1,7 +1,7 @@
 """The step that times, from the job that asks for it to its answer; only the device and Triton's hooks stand in."""
 
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from clockwork_device import SHORT, FakeDevice
@@ -12,7 +12,7 @@ from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.timing import step
+from accelopt_profiling.timing import checking, outputs, step
 from accelopt_profiling.timing.asking import time_on, timing_job
 from accelopt_profiling.timing.session import Session
 from accelopt_profiling.timing.step import TimeParams, time_launches
@@ -59,9 +59,9 @@ async def test_a_host_without_a_gpu_says_so():
         await host.close()
 
 
-@pytest.mark.parametrize(("ours", "theirs", "answer"), [(40.0, 80.0, "faster"), (80.0, 40.0, "slower")])
-def test_a_file_against_its_baseline(tmp_path, monkeypatch, ours, theirs, answer):
-    """The whole step in this process, as the worker would call it with the job's parameters."""
+@pytest.fixture
+def stand_ins(monkeypatch):
+    """A device that is a clock, on which a file's calls of ``launched`` run; tensors stay where they are."""
     import torch
 
     device = FakeDevice()
@@ -79,15 +79,56 @@ def test_a_file_against_its_baseline(tmp_path, monkeypatch, ours, theirs, answer
     monkeypatch.setattr(step, "traced", lambda torch, call: None)
     monkeypatch.setattr(step, "read_conditions", lambda identifier: None)
     monkeypatch.setattr(step.time, "perf_counter", lambda: device.now)
-    job = timing_job(source(ours), kernels(), REF, source(theirs).files["k.py"], SHORT)
-    assert (job.steps[0].device, job.steps[0].name) == (True, "time")
-    write_sources(tmp_path / "src", job.source.files)
-    monkeypatch.syspath_prepend(str(tmp_path / "src"))
+    for module in (step, checking):
+        monkeypatch.setattr(module, "on_device", lambda value: value)
+
+
+def run_job(job, folder, monkeypatch) -> Session:
+    """Both steps in this process, as the worker would call them with the job's parameters."""
+    write_sources(folder / "src", job.source.files)
+    monkeypatch.syspath_prepend(str(folder / "src"))
+    context = StepContext(folder, job.source, print)
+    assert [(one.name, one.device) for one in job.steps] == [("time", True), ("time.check", True)]
     params = from_plain(TimeParams, job.steps[0].params)
     assert asdict(params)["plan"] == asdict(SHORT)
-    found = from_plain(Session, time_launches(StepContext(tmp_path, job.source, print), params))
+    found = from_plain(Session, time_launches(context, params))
+    checked = checking.check_timed(context, from_plain(checking.CheckTimedParams, job.steps[1].params))
+    return replace(found, checked=checked)
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize(("ours", "theirs", "answer"), [(40.0, 80.0, "faster"), (80.0, 40.0, "slower")])
+def test_a_file_against_its_baseline(tmp_path, monkeypatch, ours, theirs, answer):
+    job = timing_job(source(ours), kernels(), REF, source(theirs).files["k.py"], SHORT)
+    found = run_job(job, tmp_path, monkeypatch)
     assert found.comparison.answer == answer
     assert found.call.us == pytest.approx(ours, rel=0.02)
+    assert len(found.samples_us) == found.runs
     assert found.device == FakeDevice.name
     assert found.timings == {}  # nothing was launched through Triton
     assert found.notes == ["Clocks, temperature and power are not known."]
+    assert found.checked.wrong == ""
+    assert 1 <= found.checked.runs <= outputs.KEPT + 1
+
+
+#: What a file may do in timed runs that it would not be caught at by its time alone.
+CHEATS = {
+    "remembers by address": "seen = {}\ndef work(x):\n    return seen.setdefault(x.data_ptr(), 2 * x)",
+    "stops working": "calls = [0]\ndef work(x):\n    calls[0] += 1\n    return 2 * x if calls[0] < 6 else x",
+    "one result for all": "seen = []\ndef work(x):\n    seen.append(2 * x)\n    return seen[0]",
+}
+HONEST = {
+    "works": "def work(x):\n    return 2 * x",
+    "changes its input": "def work(x):\n    x *= 2\n    return x",
+    "writes into one buffer": "kept = torch.empty(64)\ndef work(x):\n    return torch.mul(x, 2, out=kept)",
+}
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize("name", [*CHEATS, *HONEST])
+def test_outputs_of_timed_runs_are_compared_with_the_reference(tmp_path, monkeypatch, name):
+    text = source(40.0).files["k.py"].replace("    return 2 * x", "    return work(x)")
+    files = {"k.py": f"{text}\n{(CHEATS | HONEST)[name]}\n", "problem.py": PROBLEM}
+    job = timing_job(Source("k.py", files, name="k.py"), kernels(), REF, plan=SHORT)
+    found = run_job(job, tmp_path, monkeypatch)
+    assert ("of the timing: The output differs" in found.checked.wrong) == (name in CHEATS)

@@ -6,12 +6,14 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.timing.checking import CheckedRuns, CheckTimedParams
 from accelopt_profiling.timing.running import Plan
 from accelopt_profiling.timing.session import Session
 from accelopt_profiling.timing.step import TimeParams
@@ -34,12 +36,16 @@ async def time_on(
         ValueError: the host's answer cannot be read.
     """
     job = timing_job(source, kernels, problem, baseline, plan, limits)
-    value = None
+    timed: Any = None
+    checked: Any = None
     async with contextlib.aclosing(host.run(job)) as messages:
         async for message in messages:
-            if message.final:
-                value = message.value
-    return from_plain(Session, value)
+            if message.final and message.step == "time":
+                timed = message.value
+            elif message.final:
+                checked = message.value
+    session = from_plain(Session, timed)
+    return dataclasses.replace(session, checked=from_plain(CheckedRuns, checked))
 
 
 def timing_job(
@@ -56,4 +62,13 @@ def timing_job(
         path = str(PurePosixPath(source.kernel).with_name("accelopt_baseline.py"))
         source = dataclasses.replace(source, files={**source.files, path: baseline})
     params = TimeParams(list(kernels), problem, baseline=path, plan=plan or Plan())
-    return Job(source, [Step("time", "torch", to_plain(params), limits or Limits(), device=True)])
+    return Job(source, timing_steps(params, limits or Limits()))
+
+
+def timing_steps(params: TimeParams, limits: Limits) -> list[Step]:
+    """The steps that time and then compare what the timed runs returned with the reference, for a job."""
+    checking = CheckTimedParams(params.problem, params.seed)
+    return [
+        Step("time", "torch", to_plain(params), limits, device=True),
+        Step("time.check", "torch", to_plain(checking), limits, device=True),
+    ]

@@ -8,7 +8,7 @@ or in graphs cannot hide: what goes on after the last event is told as ``escaped
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -20,6 +20,9 @@ from accelopt_profiling.timing.stability import settled
 #: Work that goes on after the last event counts as escaped beyond this share of the run and this many microseconds:
 #: a full synchronisation costs some microseconds by itself.
 ESCAPE_SHARE, ESCAPE_US = 0.2, 20.0
+
+#: Told behind each counted run: the variant, the round, what it was given, what it returned.
+After = Callable[[str, int, Any, Any], None]
 
 
 @dataclass(frozen=True)
@@ -67,59 +70,55 @@ class Runs:
 def measure(
     device: Device,
     variants: Mapping[str, Callable[[Any], Any]],
-    inputs: Sequence[Any],
+    inputs: Callable[[], Any],
     plan: Plan,
     clock: Callable[[], float],
-    after: Callable[[str, int], None] = lambda name, run: None,
+    after: After = lambda name, run, given, returned: None,
 ) -> dict[str, Runs]:
-    """Time every variant; each call gets one of ``inputs`` in turn. ``clock`` tells seconds. ``after`` is called behind
-    each counted run, outside its time.
+    """Time every variant; each call gets what ``inputs`` lays out for it. ``clock`` tells seconds. ``after`` is called
+    behind each counted run, outside its time, with the variant, the round, what it was given and what it returned.
 
     What the variants raise goes through.
     """
     runs = {name: Runs() for name in variants}
-    turn = 0
-
-    def run(name: str) -> tuple[float, float, float]:
-        nonlocal turn
-        given = inputs[turn % len(inputs)]
-        turn += 1
-        return _timed(device, variants[name], given, clock)
-
     for name, found in runs.items():
         warm: list[float] = []
         hot = clock() + plan.warm_seconds
         while len(warm) < plan.least_warm or (
             len(warm) < plan.most_warm and (clock() < hot or not settled(warm))
         ):
-            warm.append(run(name)[0])
+            warm.append(_timed(device, variants[name], inputs(), clock)[0])
         found.warm, found.stable = len(warm), settled(warm)
     generator = random.Random(plan.seed)
     end = clock() + plan.seconds
     rounds = 0
     while rounds < plan.least_rounds or (rounds < plan.most_rounds and clock() < end):
         for name in interleaved(list(variants), 1, generator):
-            device_us, wall_us, escaped_us = run(name)
+            given = inputs()
+            device_us, wall_us, escaped_us, returned = _timed(device, variants[name], given, clock)
             runs[name].device_us.append(device_us)
             runs[name].wall_us.append(wall_us)
             runs[name].escaped_us.append(escaped_us)
-            after(name, rounds)
+            after(name, rounds, given, returned)
+            del returned  # its memory is the next run's
         rounds += 1
     return runs
 
 
 def _timed(
     device: Device, call: Callable[[Any], Any], given: Any, clock: Callable[[], float]
-) -> tuple[float, float, float]:
-    """One run from cold caches and an idle device: by events, until all is idle, and what came after the last event."""
+) -> tuple[float, float, float, Any]:
+    """One run from cold caches and an idle device: by events, until all is idle, what came after the last event, and
+    what the call returned.
+    """
     device.empty_caches()
     start, end = device.event(), device.event()
     began = clock()
     start.record()
-    call(given)
+    returned = call(given)
     end.record()
     end.synchronize()
     own = clock()
     device.synchronize()
     idle = clock()
-    return 1000.0 * start.elapsed_time(end), 1e6 * (idle - began), 1e6 * (idle - own)
+    return 1000.0 * start.elapsed_time(end), 1e6 * (idle - began), 1e6 * (idle - own), returned

@@ -9,17 +9,19 @@ from functools import partial
 from typing import Any
 
 from accelopt_profiling.measurement import Latency
+from accelopt_profiling.timing.checking import CheckedRuns
 from accelopt_profiling.timing.comparing import Comparison, compare
 from accelopt_profiling.timing.conditions import Conditions, notes
 from accelopt_profiling.timing.device import Device
 from accelopt_profiling.timing.launches import LaunchTimer
 from accelopt_profiling.timing.names import DeviceKernel, same_set
-from accelopt_profiling.timing.running import Plan, Runs, measure
+from accelopt_profiling.timing.running import After, Plan, Runs, measure
 from accelopt_profiling.timing.samples import latency
 
 CANDIDATE, BASELINE = "candidate", "baseline"
 KERNEL_ROUNDS = 30
 TRACED_ROUNDS = 3
+MOST_SAMPLES = 500
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Surroundings:
 class Session:
     """What a session found. ``timings`` are latencies per Triton kernel (the launches of one run summed), ``call`` is
     that of the whole call. ``names`` are the kernels that the tracer saw in one run, None where there is no tracer.
+    ``samples_us`` are the times of single runs in their order, every second or third when they are many.
+    ``checked`` is what another process found when it compared some runs' outputs with the reference.
     """
 
     device: str
@@ -51,18 +55,23 @@ class Session:
     after: Conditions | None = None
     comparison: Comparison | None = None
     notes: list[str] = field(default_factory=list)
+    samples_us: list[float] = field(default_factory=list)
+    checked: CheckedRuns | None = None
 
 
 def time_calls(
     device: Device,
     variants: Mapping[str, Callable[[Any], Any]],
-    inputs: Sequence[Any],
+    inputs: Callable[[], Any],
     plan: Plan,
     around: Surroundings,
+    after: After = lambda name, run, given, returned: None,
 ) -> Session:
-    """Time the variant ``CANDIDATE``, and compare it with ``BASELINE`` where that is given too."""
+    """Time the variant ``CANDIDATE``, and compare it with ``BASELINE`` if that is given too. ``inputs`` and ``after``
+    are those of ``running.measure``.
+    """
     before = around.conditions()
-    runs = measure(device, variants, inputs, plan, around.clock)
+    runs = measure(device, variants, inputs, plan, around.clock, after)
     own = runs[CANDIDATE]
     candidate = variants[CANDIDATE]
     timings = _by_kernel(device, candidate, inputs, around)
@@ -72,7 +81,7 @@ def time_calls(
         timings = {**_only_traced(seen, timings), **timings}
         if not same_set(seen):
             found.append("Not every run executed the same kernels.")
-    after = around.conditions()
+    then = around.conditions()
     comparison = None
     if BASELINE in runs:
         comparison = compare(own.times_us, runs[BASELINE].times_us)
@@ -80,7 +89,7 @@ def time_calls(
     names = sorted({kernel.name for trace in seen for kernel in trace}) if seen else None
     return Session(
         device.name, timings, latency(own.times_us), latency(own.wall_us), len(own.device_us), own.warm,
-        names, before, after, comparison, [*found, *notes(before, after)],
+        names, before, then, comparison, [*found, *notes(before, then)], _thinned(own.times_us),
     )  # fmt: skip
 
 
@@ -97,29 +106,35 @@ def _run_notes(runs: Runs) -> list[str]:
     return found
 
 
+def _thinned(samples: Sequence[float]) -> list[float]:
+    return [round(us, 3) for us in samples[:: 1 + len(samples) // MOST_SAMPLES]]
+
+
 def _by_kernel(
-    device: Device, call: Callable[[Any], Any], inputs: Sequence[Any], around: Surroundings
+    device: Device, call: Callable[[Any], Any], inputs: Callable[[], Any], around: Surroundings
 ) -> dict[str, Latency]:
     """Latencies per kernel by events around each launch, in runs of their own: the events cost a little themselves."""
     timer = LaunchTimer(device.event, device.synchronize, device.capturing)
     samples: dict[str, list[float]] = {}
     with around.hooked(timer):
-        for turn in range(KERNEL_ROUNDS):
+        for _ in range(KERNEL_ROUNDS):
+            given = inputs()
             device.empty_caches()
-            call(inputs[turn % len(inputs)])
+            call(given)
             for name, total in timer.finish().items():
                 samples.setdefault(name, []).append(total)
     return {name: latency(totals) for name, totals in samples.items()}
 
 
 def _traces(
-    device: Device, call: Callable[[Any], Any], inputs: Sequence[Any], around: Surroundings
+    device: Device, call: Callable[[Any], Any], inputs: Callable[[], Any], around: Surroundings
 ) -> list[list[DeviceKernel]]:
     """What the tracer saw of some runs, each from cold caches; empty where there is no tracer."""
     found = []
-    for turn in range(TRACED_ROUNDS):
+    for _ in range(TRACED_ROUNDS):
+        given = inputs()
         device.empty_caches()
-        found.append(around.trace(partial(call, inputs[turn % len(inputs)])))
+        found.append(around.trace(partial(call, given)))
     return [trace for trace in found if trace is not None]
 
 

@@ -21,11 +21,13 @@ from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.timing.calls import timed_call
+from accelopt_profiling.timing.calls import TimedCall, timed_call
 from accelopt_profiling.timing.conditions import read_conditions
 from accelopt_profiling.timing.device import TorchDevice
+from accelopt_profiling.timing.inputs import Given, RotatingInputs, on_device
 from accelopt_profiling.timing.launches import LaunchTimer
 from accelopt_profiling.timing.names import traced
+from accelopt_profiling.timing.outputs import KeptOutputs
 from accelopt_profiling.timing.running import Plan
 from accelopt_profiling.timing.session import BASELINE, CANDIDATE, Surroundings, time_calls
 from accelopt_profiling.worker.step import StepContext, StepFailed
@@ -36,7 +38,7 @@ from accelopt_profiling.worker.usercode import load_module, user_errors
 class TimeParams:
     """``baseline`` is another kernel file of the job to compare with in the same session, as a relative path.
 
-    ``inputs`` sets of inputs are drawn from ``seed`` on and used in turn, each in memory of its own.
+    ``inputs`` sets of inputs are drawn from ``seed`` on, each in memory of its own, and take turns in it.
     """
 
     kernels: list[Kernel]
@@ -48,7 +50,8 @@ class TimeParams:
 
 
 def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
-    """Latencies by kernel and of the whole call, as ``session.Session`` in plain data.
+    """Latencies by kernel and of the whole call, as ``session.Session`` in plain data. Some runs' outputs are left in
+    the job's folder for the step ``checking.check_timed``.
 
     Raises:
         StepFailed: there is no GPU, or the user's code failed.
@@ -66,19 +69,38 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
         files = {CANDIDATE: module}
         if params.baseline is not None:
             files[BASELINE] = load_module(context, params.baseline, "accelopt_baseline")
-        inputs = [problem.inputs(params.seed + number) for number in range(params.inputs)]
-        variants = {name: _variant(file, problem, inputs) for name, file in files.items()}
-        found = time_calls(device, variants, range(len(inputs)), params.plan, around)
+        drawn = [on_device(problem.inputs(params.seed + number)) for number in range(params.inputs)]
+        calls = {name: _calls(file, problem, drawn) for name, file in files.items()}
+        inputs, kept = RotatingInputs(_read_by(calls)), KeptOutputs()
+
+        def after(name: str, run: int, given: Given, returned: Any) -> None:
+            if name == CANDIDATE:
+                kept.see(run, given, returned)
+
+        variants = {name: _variant(made) for name, made in calls.items()}
+        found = time_calls(device, variants, inputs, params.plan, around, after)
+        again = inputs()  # once more when nothing is timed any longer
+        kept.keep(found.runs, again, variants[CANDIDATE](again))
+        kept.save(context.folder)
     wanted = {k.name.split("#")[0].rpartition(".")[2]: k.name for k in params.kernels}
     timings = {wanted[name]: known for name, known in found.timings.items() if name in wanted}
     return {**to_plain(found), "timings": to_plain(timings)}
 
 
-def _variant(file: ModuleType, problem: Problem, inputs: list[list[Any]]) -> Callable[[int], Any]:
-    """The calls of one file, by the number of their inputs."""
+def _calls(file: ModuleType, problem: Problem, drawn: list[list[Any]]) -> list[TimedCall]:
+    """The calls of one file, by the number of the memory that their inputs lie in."""
     built: dict[str, Any] = {}
-    calls = [timed_call(file, problem, drawn, built) for drawn in inputs]
-    return lambda number: calls[number]()
+    return [timed_call(file, problem, inputs, built) for inputs in drawn]
+
+
+def _variant(calls: list[TimedCall]) -> Callable[[Given], Any]:
+    return lambda given: calls[given.memory].run()
+
+
+def _read_by(calls: dict[str, list[TimedCall]]) -> list[list[Any]]:
+    """What the calls of all files read, set by set, each tensor once."""
+    numbers = range(len(calls[CANDIDATE]))
+    return [list({id(t): t for made in calls.values() for t in made[n].reads}.values()) for n in numbers]
 
 
 @contextmanager

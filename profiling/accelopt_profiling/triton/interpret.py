@@ -256,7 +256,11 @@ class Interpreter:
 
     def _build_patches(self) -> list[tuple[Any, str, Any]]:
         visible = types.FunctionType((lambda: None).__code__, {"tl": tl, "core": tl.core})
-        stock_scope = stock._patch_lang(visible)
+        own, stock.interpreter_builder = stock.interpreter_builder, self.builder  # Triton 3.6 binds it here
+        try:
+            stock_scope = stock._patch_lang(visible)
+        finally:
+            stock.interpreter_builder = own
         patches = {}
         try:
             for owner, name, _ in stock_scope._changes:
@@ -284,6 +288,7 @@ class Interpreter:
             yield language, "associative_scan", scan
         yield JITFunction, "__call__", call_device_function
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
+        yield tl.tensor, "__index__", lambda tensor: int(tensor.handle.data.squeeze())  # as since Triton 3.7
         for handle in (stock.BlockPointerHandle, stock.TensorDescHandle):
             yield handle, "materialize_pointers", _with_origin(handle.materialize_pointers)
         for library in _LIBRARIES.values():

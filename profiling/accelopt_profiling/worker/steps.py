@@ -44,6 +44,11 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
 
         timed = _parse(name, TimeParams, params)
         return lambda context: time_launches(context, timed)
+    if name == "time.check":
+        from accelopt_profiling.timing.checking import CheckTimedParams, check_timed
+
+        compared = _parse(name, CheckTimedParams, params)
+        return lambda context: check_timed(context, compared)
     if name == "trainium":
         from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
 

@@ -1,0 +1,96 @@
+"""The step after timing: what the timed runs returned against the reference, in a process that has run no candidate."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import Any
+
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.timing.inputs import on_device
+from accelopt_profiling.timing.outputs import FOLDER, copied
+from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.usercode import problem_errors, user_errors
+
+
+@dataclass(frozen=True)
+class CheckTimedParams:
+    """``problem`` and ``seed`` as they were for the step that timed."""
+
+    problem: ProblemRef
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class CheckedRuns:
+    """``runs`` were compared, and ``wrong`` says in words what is wrong with the first wrong one; "" if none is.
+    ``unknown`` is why nothing could be said of the others.
+    """
+
+    runs: int = 0
+    wrong: str = ""
+    unknown: str = ""
+
+
+def check_timed(context: StepContext, params: CheckTimedParams) -> CheckedRuns:
+    """Compare the kept outputs of the step before with the problem's reference on the same values.
+
+    Raises:
+        StepFailed: the problem cannot be loaded or raised, or what was kept cannot be read.
+    """
+    from accelopt_profiling.gate.values import load_values  # brings NumPy
+
+    with user_errors(context):
+        problem = load_problem(context, params.problem, None)
+    checked = 0
+    expected: dict[int, list[Any] | None] = {}
+    for folder in sorted((context.folder / FOLDER).glob("*-*")):
+        try:
+            run, values = (int(part) for part in folder.name.split("-"))
+            outputs = load_values(folder)
+        except ValueError as error:
+            raise StepFailed(
+                StepError("tampered", f"Outputs of a timed run cannot be read: {error}.")
+            ) from None
+        if values not in expected:
+            expected[values] = _expected(context, problem, params.seed + values)
+        wanted = expected[values]
+        if wanted is None:
+            return CheckedRuns(checked, unknown="The problem has no reference.")
+        found = _compared(problem, outputs, wanted)
+        checked += 1
+        if found:
+            return CheckedRuns(checked, f"Run {run + 1} of the timing: {found}")
+    shutil.rmtree(context.folder / FOLDER, ignore_errors=True)
+    return CheckedRuns(checked, unknown="" if checked else "No outputs of timed runs were kept.")
+
+
+def _expected(context: StepContext, problem: Problem, seed: int) -> list[Any] | None:
+    """The reference on the inputs that ``seed`` draws, in float64 where it runs in it."""
+    with problem_errors(context, "get_inputs"):
+        drawn = on_device(problem.inputs(seed))
+    with problem_errors(context, "reference"):
+        try:
+            found = problem.reference([_widened(value) for value in drawn])
+        except Exception:  # it insists on the types it was written for
+            found = problem.reference(on_device(problem.inputs(seed)))
+    wanted: list[Any] | None = copied(found)
+    return wanted
+
+
+def _widened(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_widened(item) for item in value)
+    return value.double() if hasattr(value, "data_ptr") and value.is_floating_point() else value
+
+
+def _compared(problem: Problem, outputs: list[Any], expected: list[Any]) -> str:
+    """What is wrong with the outputs of one run; "" if nothing."""
+    from accelopt_profiling.triton.comparison import compare
+    from accelopt_profiling.triton.coverage import Coverage
+
+    verdict = compare(problem.finish(outputs, expected), expected, Coverage(), problem.tolerance)
+    return verdict.detail if verdict.status == "failed" else ""

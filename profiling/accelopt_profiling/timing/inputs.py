@@ -1,0 +1,73 @@
+"""The inputs of timed runs: fresh values in memory that held others before, so that a result that is remembered by its
+address is wrong, and a kernel that changes its inputs starts from the same values every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Given:
+    """Which values a run gets, and which of the sets of memory they lie in."""
+
+    values: int
+    memory: int
+
+
+def pairing(turn: int, sets: int, movable: bool = True) -> Given:
+    """The run number ``turn``: memory takes turns, and each time round it holds the values of the next set."""
+    memory = turn % sets
+    return Given((memory + turn // sets) % sets if movable else memory, memory)
+
+
+class RotatingInputs:
+    """``sets`` are the tensors that the calls of each set of inputs read, in the same order; none may be there twice.
+
+    Values stay where they are when the sets differ in shape, dtype or layout. A tensor that has elements in the same
+    place as others of its own (expanded) is left alone.
+    """
+
+    def __init__(self, sets: Sequence[Sequence[Any]]) -> None:
+        self._memory = [list(tensors) for tensors in sets]
+        self._values = [[tensor.detach().clone() for tensor in tensors] for tensors in self._memory]
+        forms = {tuple(_form(tensor) for tensor in tensors) for tensors in self._memory}
+        self.movable = len(forms) == 1
+        self._turn = 0
+
+    def __call__(self) -> Given:
+        """Lay out the inputs of the next run."""
+        given = pairing(self._turn, len(self._memory), self.movable)
+        self._turn += 1
+        for place, values in zip(self._memory[given.memory], self._values[given.values], strict=True):
+            if not _overlaps_itself(place):
+                place.detach().copy_(values)
+        return given
+
+
+def _form(tensor: Any) -> tuple[Any, ...]:
+    return tuple(tensor.shape), str(tensor.dtype), tuple(tensor.stride()), str(tensor.device)
+
+
+def _overlaps_itself(tensor: Any) -> bool:
+    return any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def tensors_in(value: Any) -> list[Any]:
+    """The tensors in an argument: lists, tuples and dictionaries are looked into."""
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    if isinstance(value, dict):
+        return [tensor for item in value.values() for tensor in tensors_in(item)]
+    return [value] if hasattr(value, "data_ptr") else []
+
+
+def on_device(value: Any) -> Any:
+    """The same argument with its tensors on the GPU; lists, tuples and dictionaries are looked into."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(on_device(item) for item in value)
+    if isinstance(value, dict):
+        return {name: on_device(item) for name, item in value.items()}
+    return value.cuda() if hasattr(value, "data_ptr") else value
