@@ -16,6 +16,21 @@ from accelopt_profiling.timing.device import TorchDevice
 from accelopt_profiling.worker.warm import _NEEDED, _WANTED
 
 
+class FakeEvent:
+    def __init__(self, enable_timing):
+        assert enable_timing
+        self.said = []
+
+    def record(self):
+        self.said.append("recorded")
+
+    def synchronize(self):
+        self.said.append("waited")
+
+    def elapsed_time(self, end):
+        return 7.0 if self.said == end.said else -1.0
+
+
 class FakeTorch:
     """As much of ``torch`` as a device asks of it; the second GPU of a machine is the current one."""
 
@@ -28,7 +43,7 @@ class FakeTorch:
             SimpleNamespace(name="second", uuid=uuid, L2_cache_size=50 << 20),
         ]
         self.cuda = SimpleNamespace(
-            Event=None, synchronize=lambda: None, is_current_stream_capturing=lambda: False,
+            Event=FakeEvent, synchronize=lambda: None, is_current_stream_capturing=lambda: False,
             current_device=lambda: 1, get_device_properties=properties.__getitem__,
         )  # fmt: skip
         self.made = []
@@ -52,6 +67,24 @@ def test_the_current_device_is_meant_and_its_caches_overwritten(fake, identifier
     assert (device.name, device.identifier) == ("second", identifier)
     device.empty_caches()
     assert fake.made == [scratch, "overwritten"]
+
+
+def test_a_candidate_that_patches_events_or_synchronisation_is_timed_all_the_same(monkeypatch):
+    fake = FakeTorch()
+    waits = []
+    fake.cuda.synchronize = lambda: waits.append("device")
+    device = TorchDevice(fake)
+    fake.cuda.synchronize = lambda: None
+    monkeypatch.setattr(FakeEvent, "elapsed_time", lambda self, end: 0.001)
+    monkeypatch.setattr(FakeEvent, "record", lambda self: None)
+    start, end = device.event(), device.event()
+    for event in (start, end):
+        event.record()
+        event.synchronize()
+    device.synchronize()
+    assert start.elapsed_time(end) == 7.0
+    assert start.made.said == ["recorded", "waited"]
+    assert waits == ["device"]
 
 
 def problem(call: Call, arguments: list):

@@ -17,7 +17,7 @@ from accelopt_profiling.timing.asking import time_on, timing_job
 from accelopt_profiling.timing.session import Session
 from accelopt_profiling.timing.step import TimeParams, time_launches
 from accelopt_profiling.worker.sources import write_sources
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step import StepContext, StepFailed
 
 KERNEL = """
 import torch
@@ -132,3 +132,23 @@ def test_outputs_of_timed_runs_are_compared_with_the_reference(tmp_path, monkeyp
     job = timing_job(Source("k.py", files, name="k.py"), kernels(), REF, plan=SHORT)
     found = run_job(job, tmp_path, monkeypatch)
     assert ("of the timing: The output differs" in found.checked.wrong) == (name in CHEATS)
+
+
+LAZY = """
+class Lazy(torch.Tensor):
+    pass
+def work(x):
+    return (2 * x).as_subclass(Lazy)
+"""
+PATCHED = "def work(x):\n    y = 2 * x\n    y.detach = lambda: y\n    return y"
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize("text", [LAZY, PATCHED])
+def test_a_tensor_of_its_own_kind_is_refused(tmp_path, monkeypatch, text):
+    files = {"k.py": source(40.0).files["k.py"].replace("    return 2 * x", "    return work(x)") + text}
+    job = timing_job(
+        Source("k.py", {**files, "problem.py": PROBLEM}, name="k.py"), kernels(), REF, plan=SHORT
+    )
+    with pytest.raises(StepFailed, match="kind of tensor of its own"):
+        run_job(job, tmp_path, monkeypatch)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 
@@ -49,8 +51,10 @@ class TorchDevice:
     """
 
     def __init__(self, torch: Any) -> None:
-        # bound now: what user code puts in their place later is not used
-        self._event, self._synchronize = torch.cuda.Event, torch.cuda.synchronize
+        # bound now: what user code puts in their place later, also on the class of events, is not used
+        kind = torch.cuda.Event
+        self._make, self._methods = kind, (kind.record, kind.synchronize, kind.elapsed_time)
+        self._synchronize = torch.cuda.synchronize
         self._capturing = torch.cuda.is_current_stream_capturing
         properties = torch.cuda.get_device_properties(torch.cuda.current_device())
         self.name = str(properties.name)
@@ -62,8 +66,7 @@ class TorchDevice:
         self._reset_persisting = _persisting_reset()
 
     def event(self) -> Event:
-        event: Event = self._event(enable_timing=True)
-        return event
+        return _BoundEvent(self._make(enable_timing=True), *self._methods)
 
     def synchronize(self) -> None:
         self._synchronize()
@@ -76,6 +79,25 @@ class TorchDevice:
 
     def capturing(self) -> bool:
         return bool(self._capturing())
+
+
+@dataclass(frozen=True)
+class _BoundEvent:
+    """An event with the methods that its class had before user code was loaded."""
+
+    made: Any
+    _record: Callable[[Any], Any]
+    _synchronize: Callable[[Any], Any]
+    _elapsed_time: Callable[[Any, Any], float]
+
+    def record(self) -> None:
+        self._record(self.made)
+
+    def synchronize(self) -> None:
+        self._synchronize(self.made)
+
+    def elapsed_time(self, end: _BoundEvent) -> float:
+        return self._elapsed_time(self.made, end.made)
 
 
 def identifier_of(properties: Any) -> str | None:

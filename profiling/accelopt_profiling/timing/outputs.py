@@ -52,6 +52,16 @@ def _size(value: Any) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors_in(value))
 
 
+def own_kinds(value: Any, tensor: type) -> list[str]:
+    """The classes of tensors that are not exactly ``tensor``, or that carry attributes of their own: their work may be
+    done when they are looked at, after the timed call.
+    """
+    return sorted({
+        type(one).__name__ for one in tensors_in(value)
+        if type(one).__name__ != "Parameter" and (type(one) is not tensor or vars(one))
+    })  # fmt: skip
+
+
 def copied(value: Any) -> Any:
     """The outputs on this side of the bus, in memory of their own."""
     if isinstance(value, (list, tuple)):

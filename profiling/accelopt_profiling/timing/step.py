@@ -27,7 +27,7 @@ from accelopt_profiling.timing.device import TorchDevice
 from accelopt_profiling.timing.inputs import Given, RotatingInputs, on_device
 from accelopt_profiling.timing.launches import LaunchTimer
 from accelopt_profiling.timing.names import traced
-from accelopt_profiling.timing.outputs import KeptOutputs
+from accelopt_profiling.timing.outputs import KeptOutputs, own_kinds
 from accelopt_profiling.timing.running import Plan
 from accelopt_profiling.timing.session import BASELINE, CANDIDATE, Surroundings, time_calls
 from accelopt_profiling.worker.step import StepContext, StepFailed
@@ -74,6 +74,9 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
         inputs, kept = RotatingInputs(_read_by(calls)), KeptOutputs()
 
         def after(name: str, run: int, given: Given, returned: Any) -> None:
+            if kinds := own_kinds(returned, torch.Tensor):
+                said = f"The call returned a kind of tensor of its own ({', '.join(kinds)}); return torch's."
+                raise StepFailed(StepError("unsupported", said))
             if name == CANDIDATE:
                 kept.see(run, given, returned)
 
