@@ -21,6 +21,9 @@ SOURCE = "accelopt"
 #: that it has it, choosing a suggestion shows it before anything is applied.
 SHOW_SUGGESTION = "accelopt.showSuggestion"
 
+#: A command of the client that lists the suggestions for a kernel (``{"uri", "kernel"}``) to choose one to look at.
+SHOW_VERSIONS = "accelopt.showVersions"
+
 _SEVERITY: dict[Severity, types.DiagnosticSeverity] = {
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,
@@ -92,11 +95,14 @@ def code_lenses(lenses: Iterable[Lens], client: Client) -> list[types.CodeLens]:
 
 
 def lens_command(lens: Lens, client: Client) -> types.Command:
+    if lens.command == "choose" and SHOW_VERSIONS in client.commands:
+        return types.Command(lens.title, SHOW_VERSIONS, arguments=[lens.argument])
     if lens.command != "suggestions":
         return types.Command(lens.title, server_command(lens.command), arguments=[lens.argument])
     if SHOW_SUGGESTION in client.commands:
-        return types.Command(lens.title, SHOW_SUGGESTION, arguments=[{**lens.argument, "title": lens.title}])
-    return types.Command(lens.title, server_command("accept"), arguments=[{**lens.argument, "ask": True}])
+        return types.Command(lens.title, SHOW_SUGGESTION, arguments=[lens.argument])
+    argument = {name: value for name, value in lens.argument.items() if name != "title"}
+    return types.Command(lens.title, server_command("accept"), arguments=[{**argument, "ask": True}])
 
 
 def inlay_hints(hints: Iterable[Hint], text: Text) -> list[types.InlayHint]:
@@ -153,9 +159,8 @@ def code_actions(
 
 def _action_command(action: Action, shown_first: bool) -> types.Command:
     if shown_first:
-        return types.Command(
-            action.title, SHOW_SUGGESTION, arguments=[{**action.argument, "title": action.title}]
-        )
+        shown = {**action.argument, "title": action.name}
+        return types.Command(action.title, SHOW_SUGGESTION, arguments=[shown])
     argument = action.argument if action.resolve is None else {**action.argument, "apply": True}
     return types.Command(action.title, server_command(action.command), arguments=[argument])
 

@@ -132,8 +132,8 @@ class Scripted:
         if ask_model:
             yield page.replace("is being asked", "has answered")
 
-    async def depends_on(self, file: FileText, path: str) -> bool:
-        return Path(path).name == f"{Path(file.path).stem}_problem.py"
+    async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
+        return f"{Path(file.path).stem}_problem.py" in {Path(path).name for path in paths}
 
     async def close(self) -> None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accelopt_agent.suggestion import Suggestion
-from accelopt_lsp.features.wording import origin, speedup
+from accelopt_lsp.features.wording import origin, speedup, version_name
 from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.board import FileState, KernelState
 from accelopt_profiling.measurement import Finding
@@ -26,13 +26,15 @@ QUICKFIX = "quickfix.accelopt"
 @dataclass(frozen=True)
 class Action:
     """Something to choose. ``command`` is its name after ``accelopt.server.``; a suggestion also has ``resolve``,
-    what is needed to compute its edit later. ``fixes`` are codes of findings that it removes."""
+    what is needed to compute its edit later, and a ``name`` for a view of it. ``fixes`` are codes of findings that it
+    removes."""
 
     title: str
     kind: str
     command: str
     argument: Mapping[str, object]
     resolve: dict[str, str] | None = None
+    name: str = ""
     by_model: bool = False
     preferred: bool = False
     disabled: str | None = None
@@ -107,6 +109,7 @@ def _suggestion(
             "kernel": suggestion.kernel,
             "hash": suggestion.base_hash,
         },
+        name=version_name(suggestion),
         by_model=suggestion.origin.startswith("model:")
         or any(s.startswith("model:") for s in suggestion.steps),
         preferred=best,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from accelopt_lsp.features.change import change
-from accelopt_lsp.features.wording import duration, headline, speedup
+from accelopt_lsp.features.wording import duration, headline, speedup, version_name
 from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.board import FileState, KernelState
 from accelopt_profiling.measurement import Dialect
@@ -25,7 +25,7 @@ class Lens:
 
 def lenses(state: FileState, jobs: Iterable[Job], targets: Mapping[Dialect, str]) -> list[Lens]:
     """The lenses of a file, top to bottom: one with the result per kernel, one to optimize it or to stop doing so,
-    and one per kernel with suggestions."""
+    and per kernel with suggestions one that shows the best and, of several, one that lists them all."""
     running = list(jobs)
     found: list[Lens] = []
     for kernel in state.kernels:
@@ -46,7 +46,10 @@ def lenses(state: FileState, jobs: Iterable[Job], targets: Mapping[Dialect, str]
             count = len(kernel.offers)
             proved = "1 proved faster version" if count == 1 else f"{count} proved faster versions"
             title = f"{proved}: {speedup(best.speedup)}"
-            found.append(Lens(line, title, "suggestions", {**where, "id": best.id}))
+            shown = {**where, "id": best.id, "title": version_name(best)}
+            found.append(Lens(line, title, "suggestions", shown))
+            if count > 1:
+                found.append(Lens(line, "all versions", "choose", where))
     return found
 
 

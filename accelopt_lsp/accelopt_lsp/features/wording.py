@@ -88,6 +88,11 @@ def origin(suggestion: Suggestion) -> str:
     return f"written by the model {name}" if kind == "model" else f"{kind} {name}"
 
 
+def version_name(suggestion: Suggestion) -> str:
+    """What a view of a suggestion is called: ``silu: 1.80x est. (1.60-2.10), rule hoist-load``."""
+    return f"{suggestion.kernel}: {speedup(suggestion.speedup)}, {origin(suggestion)}"
+
+
 def headline(result: KernelMeasurement) -> str:
     """``est. 812-1,010 us on trn1 · 41 % of peak · VectorE bound``."""
     if result.latency.us is None:

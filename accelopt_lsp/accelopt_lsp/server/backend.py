@@ -131,8 +131,8 @@ class Backend(Protocol):
         """A Markdown page about why a suggestion is faster, then the same with a model's words where one may be asked.
         Closing it ends the question."""
 
-    async def depends_on(self, file: FileText, path: str) -> bool:
-        """Whether results for ``file`` come from the file ``path`` too (its problem, or a module it imports)."""
+    async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
+        """Whether results for ``file`` come from any of these files too (its problem, or a module it imports)."""
 
     async def close(self) -> None:
         """End everything that runs."""

@@ -198,6 +198,14 @@ class Board:
         state = self._files.get(uri)
         return None if state is None else self.put(change(state))
 
+    def suggest(self, uri: str, kernel: str, suggestions: tuple[Suggestion, ...]) -> None:
+        """Offer exactly these suggestions, best first, for a kernel of an open file."""
+        self.update(uri, lambda state: state.with_suggestions(kernel, suggestions))
+
+    def show(self, uri: str, results: FileMeasurement, text: Discovery) -> None:
+        """``FileState.with_results`` for an open file."""
+        self.update(uri, lambda state: state.with_results(results, text))
+
     def edit(self, uri: str, moved: LineMap) -> FileState | None:
         """``FileState.edit`` for an open file. ``changed`` hears of it only when something became old by it: the
         editor itself moves what it shows."""

@@ -6,8 +6,11 @@ changed meanwhile it is the whole file as the gate saw it.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from lsprotocol import types
 
 from accelopt_agent.apply import Refusal, apply_to_text
 from accelopt_agent.suggestion import Suggestion
@@ -21,6 +24,10 @@ SCHEME = "accelopt-candidate"
 
 #: The custom request with the same answer, for clients without ``workspace/textDocumentContent``.
 METHOD = "accelopt/candidate"
+
+
+#: So many candidates are kept fresh in the editor, the ones asked for last.
+KEPT = 8
 
 
 def candidate_uri(suggestion: Suggestion) -> str:
@@ -37,19 +44,42 @@ def suggestion_id(uri: str) -> str | None:
     return parse_qs(unquote(parts.query)).get("id", [None])[0]
 
 
-async def candidate_text(server: AccelOptServer, uri: str) -> str:
-    """The text behind a candidate's address.
+class CandidateTexts:
+    """The texts of candidates, and who asked for them: what the editor shows is told when the file is edited."""
 
-    Raises:
-        BackendProblem: the address names no suggestion.
-    """
-    named = suggestion_id(uri)
-    if named is None:
-        raise BackendProblem(f"{uri} names no suggestion; it should read {SCHEME}:/FILE?id=ID.")
-    suggestion, document_uri = await server.decisions.find(Arguments(id=named))
-    try:
-        document = await server.documents.text(document_uri)
-    except (OSError, ValueError):
-        return suggestion.text
-    edits = await server.reader.edits_for(document.text, suggestion)
-    return suggestion.text if isinstance(edits, Refusal) else apply_to_text(document.text, edits)
+    def __init__(self, server: AccelOptServer) -> None:
+        self._server = server
+        self._shown: OrderedDict[str, str] = OrderedDict()
+
+    async def text(self, uri: str) -> str:
+        """The text behind a candidate's address.
+
+        Raises:
+            BackendProblem: the address names no suggestion.
+        """
+        named = suggestion_id(uri)
+        if named is None:
+            raise BackendProblem(f"{uri} names no suggestion; it should read {SCHEME}:/FILE?id=ID.")
+        suggestion, document_uri = await self._server.decisions.find(Arguments(id=named))
+        self._shown[uri] = document_uri
+        self._shown.move_to_end(uri)
+        while len(self._shown) > KEPT:
+            self._shown.popitem(last=False)
+        try:
+            document = await self._server.documents.text(document_uri)
+        except (OSError, ValueError):
+            return suggestion.text
+        edits = await self._server.reader.edits_for(document.text, suggestion)
+        return suggestion.text if isinstance(edits, Refusal) else apply_to_text(document.text, edits)
+
+    def file_edited(self, document_uri: str) -> None:
+        """Have the editor fetch the candidates for a file again that it was given before."""
+        server = self._server
+        if not server.client.has("workspace", "text_document_content"):
+            return
+        for uri, of in self._shown.items():
+            if of == document_uri:
+                refresh = types.TextDocumentContentRefreshParams(uri)
+                server.background(
+                    server.answer(server.workspace_text_document_content_refresh_async(refresh))
+                )

@@ -15,14 +15,16 @@ class Client:
     """The client's capabilities and what it said in ``initializationOptions``.
 
     ``trusted`` is False in a workspace whose code must not run; ``status`` asks for ``accelopt/status``
-    notifications, ``pages`` for ``accelopt/show``; ``models`` tells that the editor lends its own; ``commands`` are
-    commands of the client itself that titles may call instead of a server command.
+    notifications, ``pages`` for ``accelopt/show``, ``searches`` for ``accelopt/searchEnded``; ``models`` tells that the
+    editor lends its own; ``commands`` are commands of the client itself that titles may call instead of a server
+    command.
     """
 
     capabilities: types.ClientCapabilities = field(default_factory=types.ClientCapabilities)
     trusted: bool = True
     status: bool = False
     pages: bool = False
+    searches: bool = False
     models: bool = False
     commands: frozenset[str] = frozenset()
     settings: dict[str, Any] = field(default_factory=dict)
@@ -33,13 +35,14 @@ class Client:
         options = params.initialization_options
         given: dict[str, Any] = options if isinstance(options, dict) else {}
         commands = given.get("clientCommands")
-        own = {"trusted", "status", "pages", "languageModels", "clientCommands"}
+        own = {"trusted", "status", "pages", "searchEnded", "languageModels", "clientCommands"}
         settings = editor_settings({k: v for k, v in given.items() if k not in own})
         return cls(
             capabilities=params.capabilities,
             trusted=given.get("trusted") is not False,
             status=given.get("status") is True,
             pages=given.get("pages") is True,
+            searches=given.get("searchEnded") is True,
             models=given.get("languageModels") is True,
             commands=frozenset(c for c in commands if isinstance(c, str))
             if isinstance(commands, list)

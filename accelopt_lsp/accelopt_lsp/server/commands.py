@@ -38,7 +38,7 @@ class Arguments:
             if "://" not in first and not first.startswith(("file:", "untitled:")):
                 return cls(job=first) if command in ("cancel", "pause", "resume") else cls(id=first)
             line = given[1] if len(given) > 1 else None
-            return cls(uri=first, line=line if isinstance(line, int) else None)
+            return cls(uri=first, line=line if _is(line, int) else None)
         if not isinstance(first, dict):
             raise BackendProblem(
                 f"accelopt.server.{command} takes one object or a document URI, not {first!r}."
@@ -46,7 +46,7 @@ class Arguments:
         wrong = [
             f"`{name}` must be {kind.__name__}"
             for name, kind in _FIELDS.items()
-            if first.get(name) is not None and not isinstance(first[name], kind)
+            if first.get(name) is not None and not _is(first[name], kind)
         ]
         if wrong:
             raise BackendProblem(f"accelopt.server.{command}: {', '.join(wrong)}.")
@@ -57,6 +57,10 @@ class Arguments:
         if self.uri is None:
             raise BackendProblem(f'accelopt.server.{command} needs a document: {{"uri": "file:///..."}}.')
         return self.uri
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
 
 _FIELDS: dict[str, type] = {

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.waiting import within
@@ -28,9 +31,14 @@ class Consenting:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
         self._declined: set[Agreement] = set()
+        self._open: dict[Agreement, asyncio.Task[None]] = {}
 
-    async def settle(self, path: str, settings: Settings) -> None:
-        """Ask, where a model is configured that nobody agreed to yet and the person was not asked in this session."""
+    async def settle(
+        self, path: str, settings: Settings, *, again: bool = False, asking: Callable[[], None] = lambda: None
+    ) -> None:
+        """Ask, where a model is configured that nobody agreed to yet, and wait a while for the answer; one that comes
+        later counts too. Who said "not now" is asked again in another session, or with ``again``. ``asking`` is
+        called where a question is open."""
         server = self._server
         if (
             not settings.model.configured
@@ -39,22 +47,33 @@ class Consenting:
         ):
             return
         wanted, question = await asyncio.to_thread(_wanted, path, settings)
-        if wanted is None or wanted in self._declined:
+        if wanted is None or (wanted in self._declined and not again):
             return
-        self._declined.add(wanted)  # no second question while this one is open
+        if wanted not in self._open:
+            self._open[wanted] = server.background(self._ask(wanted, question))
+        asking()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await within(PATIENCE, asyncio.shield(self._open[wanted]))
+
+    async def _ask(self, wanted: Agreement, question: str) -> None:
+        server = self._server
         items = [types.MessageActionItem(AGREE), types.MessageActionItem(NOT_NOW)]
         params = types.ShowMessageRequestParams(types.MessageType.Info, question, items)
-        asking = server.window_show_message_request_async(params)
         try:
-            answer = await within(PATIENCE, asyncio.shield(asking))
-        except asyncio.TimeoutError:
-            return
-        if answer is not None and answer.title == AGREE:
+            answer = await server.answer(server.window_show_message_request_async(params))
+            if answer is None:
+                return
+            if answer.title != AGREE:
+                self._declined.add(wanted)
+                return
             self._declined.discard(wanted)
-            try:
-                await asyncio.to_thread(_agree, wanted)
-            except OSError as error:
-                server.say(f"Your agreement cannot be kept: {error}.", types.MessageType.Warning)
+            await asyncio.to_thread(_agree, wanted)
+        except OSError as error:
+            server.say(f"Your agreement cannot be kept: {error}.", types.MessageType.Warning)
+        except JsonRpcException as error:
+            log.warning("the client did not ask the person: %s", error)
+        finally:
+            del self._open[wanted]
 
 
 def _wanted(path: str, settings: Settings) -> tuple[Agreement | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from accelopt_lsp.server.backend import FileText
@@ -44,9 +45,11 @@ def content_key(file: FileText) -> str:
     return "profile:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def depends_on_file(file: FileText, path: Path) -> bool:
+def depends_on_any(file: FileText, paths: Iterable[str]) -> bool:
+    """Whether any of the files at ``paths`` is among what the results for ``file`` come from."""
     request = profile_request(file)
     found = examine(request).found
     root = (found.root or request.path.parent).resolve()
     source = source_for(request.path, request.text, found, ship_imports=True)
-    return any((root / name).resolve() == path for name in source.files)
+    used = {(root / name).resolve() for name in source.files}
+    return any(Path(path).resolve() in used for path in paths)

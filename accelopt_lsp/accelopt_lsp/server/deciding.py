@@ -34,7 +34,7 @@ class Decisions:
 
     def accept(self, args: Arguments) -> Job:
         """Record a suggestion as accepted; with ``apply`` make its edit first, with ``ask`` ask before that."""
-        return self._start("accept", args, self._accept)
+        return self._start("accept", args, self.settle)
 
     def reject(self, args: Arguments) -> Job:
         return self._start("reject", args, self._reject)
@@ -80,7 +80,8 @@ class Decisions:
         job = Job(kind, uri, title, known[2].kernel if known else None)
         return self._server.jobs.start(job, run(args))
 
-    async def _accept(self, args: Arguments) -> None:
+    async def settle(self, args: Arguments) -> None:
+        """``accept`` inside a job. Raises BackendProblem: it cannot be, and why."""
         suggestion, uri = await self.find(args)
         if args.ask and not await self._agreed(suggestion):
             return
@@ -111,7 +112,8 @@ class Decisions:
             server.say(edit.reason, types.MessageType.Warning)
             return False
         label = f"AccelOpt: {suggestion.summary}"
-        answer = await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label=label))
+        wanted = types.ApplyWorkspaceEditParams(edit, label=label)
+        answer = await server.answer(server.workspace_apply_edit_async(wanted))
         if not answer.applied:
             reason = (
                 f": {answer.failure_reason}"
@@ -147,13 +149,13 @@ class Decisions:
         while True:
             items = [types.MessageActionItem(choice) for choice in choices]
             params = types.ShowMessageRequestParams(types.MessageType.Info, message, items)
-            answer = await server.window_show_message_request_async(params)
+            answer = await server.answer(server.window_show_message_request_async(params))
             if answer is None or answer.title != _SHOW:
                 return answer is not None and answer.title == _APPLY
             choices = [_APPLY, _LATER]
             if server.client.has("window", "show_document", "support"):
                 patch = await write_patch(suggestion)
-                await server.window_show_document_async(types.ShowDocumentParams(patch.as_uri()))
+                await server.show_file(patch)
             else:
                 server.note(suggestion.diff, types.MessageType.Info)
 
@@ -167,4 +169,4 @@ class Decisions:
         kernel = state.kernel(suggestion.kernel) if state else None
         if kernel is not None:
             left = tuple(s for s in kernel.suggestions if s.id != suggestion.id)
-            self._server.board.update(uri, lambda s: s.with_suggestions(suggestion.kernel, left))
+            self._server.board.suggest(uri, suggestion.kernel, left)

@@ -101,13 +101,13 @@ class Editing:
             document.path, document.text, found, await self._server.configuration.of(document.path)
         )
 
-    async def profile_dependents(self, path: str) -> None:
-        """Profile the open files whose results come from ``path`` too, because it was written."""
+    async def profile_dependents(self, paths: frozenset[str]) -> None:
+        """Profile the open files whose results come from any of ``paths`` too, because they were written."""
         for other in self._server.board.files():
-            if other.path == path or not other.kernels:
+            if other.path in paths or not other.kernels:
                 continue
             opened = await self._look(other.uri)
-            if opened is not None and await self._server.backend.depends_on(opened, path):
+            if opened is not None and await self._server.backend.depends_on(opened, paths):
                 self._profile(other.uri, opened, again=True)
 
     def close(self) -> None:
@@ -133,7 +133,7 @@ class Editing:
                 self._profile(uri, file)
             await self.recall(uri, file)
         if path := file_path(uri):
-            await self.profile_dependents(path)
+            await self.profile_dependents(frozenset((path,)))
 
     async def _look(self, uri: str, disk: bool = False) -> FileText | None:
         """Find the kernels of an open document and show them. None where there is nothing to profile: no kernel, or
@@ -148,6 +148,7 @@ class Editing:
         now = self._server.documents.opened(uri)
         if now is not None and now.version == document.version:
             self._server.board.update(uri, lambda state: state.with_text(found))
+            self._server.candidates.file_edited(uri)
         if not found.kernels or any(f.code in ("syntax-error", "not-text") for f in found.findings):
             return None
         return FileText(

@@ -92,8 +92,8 @@ class Engine:
     ) -> AsyncGenerator[str, None]:
         return self._values("explain", suggestion, settings, ask_model)
 
-    async def depends_on(self, file: FileText, path: str) -> bool:
-        return bool(await self._value("depends_on", file, path))
+    async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
+        return bool(await self._value("depends_on", file, paths))
 
     async def close(self) -> None:
         """End the child; at the end of its input it ends what runs and closes the memory."""

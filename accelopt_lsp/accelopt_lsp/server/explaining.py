@@ -47,8 +47,9 @@ class Explanations:
             aclosing(server.backend.explain(suggestion, settings, asks)) as growing,
         ):
             text = ""
-            async for text in growing:
+            async for newest in growing:
                 if server.pages.grow:
-                    await server.pages.show(name, title, text, text)
+                    await server.pages.show(name, title, newest, newest, newer=bool(text))
+                text = newest
             if text and not server.pages.grow:
                 await server.pages.show(name, title, text, text.partition(CHANGE_HEADING)[0].strip())

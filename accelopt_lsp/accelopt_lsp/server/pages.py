@@ -56,8 +56,9 @@ class Pages:
         """Whether a page may be shown before it is complete: this client's is written anew where it stands."""
         return self._server.client.pages and self._server.client.has("workspace", "text_document_content")
 
-    async def show(self, name: str, title: str, text: str, brief: str) -> None:
-        """Show the page ``name``, or the new text of the one that is shown. ``brief`` is for a message."""
+    async def show(self, name: str, title: str, text: str, brief: str, *, newer: bool = False) -> None:
+        """Show the page ``name``; ``newer`` text of one that was just shown appears where the person left it.
+        ``brief`` is for a message."""
         server, client = self._server, self._server.client
         name = re.sub(r"[^\w.-]+", "-", name) + ".md"
         shown = name in self._texts
@@ -69,8 +70,9 @@ class Pages:
             uri = f"{SCHEME}:/{quote(name)}"
             if shown:
                 refresh = types.TextDocumentContentRefreshParams(uri)
-                await server.workspace_text_document_content_refresh_async(refresh)
-            server.protocol.notify(SHOW, {"uri": uri, "title": title})
+                await server.answer(server.workspace_text_document_content_refresh_async(refresh))
+            if not newer:
+                server.protocol.notify(SHOW, {"uri": uri, "title": title})
         elif client.has("window", "show_document", "support"):
             path = Path(platformdirs.user_cache_dir("accelopt")) / "pages" / name
             try:
@@ -79,7 +81,7 @@ class Pages:
                 log.warning("%s cannot be written: %s", path, error)
                 server.say(brief)
                 return
-            await server.window_show_document_async(types.ShowDocumentParams(path.as_uri()))
+            await server.show_file(path)
         else:
             server.say(brief)
 

@@ -6,8 +6,6 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lsprotocol import types
-
 from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.backend import BackendProblem, FileText
 from accelopt_lsp.server.commands import Arguments
@@ -38,9 +36,7 @@ class ProblemFiles:
         except OSError as error:
             raise BackendProblem(f"{path} cannot be written: {error.strerror}.") from None
         if self._server.client.has("window", "show_document", "support"):
-            await self._server.window_show_document_async(
-                types.ShowDocumentParams(path.as_uri(), take_focus=True)
-            )
+            await self._server.show_file(path, take_focus=True)
         self._server.say(f"{path.name} was written; complete it and save {Path(file.path).name}.")
 
 

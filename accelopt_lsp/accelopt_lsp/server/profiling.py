@@ -57,6 +57,6 @@ class Profiles:
             aclosing(server.backend.profile(file)) as growing,
         ):
             async for results in growing:
-                server.board.update(uri, lambda state, new=results: state.with_results(new, file.found))  # type: ignore[misc]
+                server.board.show(uri, results, file.found)
                 done = [k for k in results.kernels if k.latency.us is not None]
                 progress.report(f"{len(done)} of {len(file.found.kernels)} kernels")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -82,8 +83,8 @@ class Publisher:
             types.PublishDiagnosticsParams(uri, diagnostics, version if versions else None)
         )
 
-    async def _ask(self, request: object) -> None:
+    async def _ask(self, request: Awaitable[None]) -> None:
         try:
-            await request  # type: ignore[misc]
+            await request
         except Exception as error:
             log.warning("the client refused to refresh: %s", error)

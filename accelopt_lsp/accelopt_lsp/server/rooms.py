@@ -28,7 +28,7 @@ from accelopt_lsp.server.backend import (
     SearchEvent,
     Wish,
 )
-from accelopt_lsp.server.content import content_key, depends_on_file, profile_request
+from accelopt_lsp.server.content import content_key, depends_on_any, profile_request
 from accelopt_lsp.server.remembering import MemoryThread
 from accelopt_lsp.server.telling import Told
 from accelopt_lsp.settings.load import Settings
@@ -214,8 +214,8 @@ class Rooms:
             async for found in growing:
                 yield found.text
 
-    async def depends_on(self, file: FileText, path: str) -> bool:
-        return await asyncio.to_thread(depends_on_file, file, Path(path).resolve())
+    async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
+        return await asyncio.to_thread(depends_on_any, file, paths)
 
     async def close(self) -> None:
         if self._connecting:

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.features.wording import version_name
 from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, Tried, Wish
 from accelopt_lsp.server.commands import Arguments
@@ -16,6 +17,10 @@ from accelopt_lsp.server.progress import Progress
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
+
+#: The notification that a search is over, for clients that say ``"searchEnded": true``: ``{"uri", "kernel", "message",
+#: "versions": [{"id", "title"}, ...]}``, best first.
+ENDED = "accelopt/searchEnded"
 
 
 class Searches:
@@ -36,7 +41,7 @@ class Searches:
         ):
             kernel = at.kernel.name
         for job in self._server.jobs.running(uri, "optimize"):
-            if job.kernel == kernel:
+            if job.kernel in (None, kernel):
                 if not args.instructions:
                     return job
                 self._server.jobs.cancel(job.id)
@@ -78,7 +83,12 @@ class Searches:
         shows = server.client.has("window", "work_done_progress")
         async with Progress(server, shows, job.title, lambda: server.jobs.cancel(job.id)) as progress:
             file = await server.editing.file(job.uri)
-            await server.consenting.settle(file.path, file.settings)
+            await server.consenting.settle(
+                file.path,
+                file.settings,
+                again=bool(wish.instructions),
+                asking=lambda: progress.report("waiting for your answer: may the model be asked?"),
+            )
             try:
                 for name in _kernels(file, job.kernel, line):
                     await self._search(job, file, name, progress, wish)
@@ -97,9 +107,21 @@ class Searches:
                 elif isinstance(event, Suggestion):
                     found[event.id] = event
                     best_first = tuple(sorted(found.values(), key=lambda s: -s.speedup.value))
-                    server.board.update(job.uri, lambda s, best=best_first: s.with_suggestions(name, best))  # type: ignore[misc]
+                    server.board.suggest(job.uri, name, best_first)
                 elif isinstance(event, Ended):
-                    server.say(event.message)
+                    self._tell_end(job.uri, name, event)
+
+    def _tell_end(self, uri: str, kernel: str, event: Ended) -> None:
+        """Say how a search ended; to a client that asked for it, with what there is to look at."""
+        server = self._server
+        if not server.client.searches:
+            server.say(event.message)
+            return
+        state = server.board.get(uri)
+        at = state.kernel(kernel) if state is not None else None
+        best = [{"id": s.id, "title": version_name(s)} for s in (at.offers if at is not None else ())]
+        ended = {"uri": uri, "kernel": kernel, "message": event.message, "versions": best}
+        server.protocol.notify(ENDED, ended)
 
     async def _look_again(self, uri: str, file: FileText) -> None:
         """What the memory knows after a search: above all whether it can go on."""

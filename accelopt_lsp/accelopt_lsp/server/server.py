@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import cattrs
 from lsprotocol import types
@@ -16,7 +16,8 @@ from pygls.protocol import default_converter
 from accelopt_lsp.jobs import Job, Jobs
 from accelopt_lsp.server.backend import Backend, BackendProblem, HostDown
 from accelopt_lsp.server.board import Board
-from accelopt_lsp.server.candidates import SCHEME
+from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
+from accelopt_lsp.server.choosing import Choosing
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.configuration import Configuration, editor_settings
 from accelopt_lsp.server.consenting import Consenting
@@ -38,6 +39,8 @@ from accelopt_lsp.server.watching import Watching
 from accelopt_lsp.version import own_version
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 def ready_converter() -> cattrs.Converter:
@@ -83,6 +86,8 @@ class AccelOptServer(LanguageServer):
         self.profiles = Profiles(self)
         self.searches = Searches(self)
         self.decisions = Decisions(self)
+        self.choosing = Choosing(self)
+        self.candidates = CandidateTexts(self)
         self.pages = Pages(self)
         self.explanations = Explanations(self)
         self.run_history = RunHistory(self)
@@ -98,6 +103,18 @@ class AccelOptServer(LanguageServer):
         self._background.add(task)
         task.add_done_callback(self._background_done)
         return task
+
+    async def answer(self, request: Coroutine[Any, Any, T]) -> T:
+        """The client's answer to a request. Being cancelled stops the waiting, not the request: pygls fails on an
+        answer to one that was taken back."""
+        waiting = asyncio.ensure_future(request)
+        waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(waiting)
+
+    async def show_file(self, path: Path, take_focus: bool | None = None) -> None:
+        """Have the client open a file; only for clients that say they can."""
+        shown = types.ShowDocumentParams(path.as_uri(), take_focus=take_focus)
+        await self.answer(self.window_show_document_async(shown))
 
     def say(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show a message to the person, for answers to what they asked for and for what they must know."""
@@ -140,10 +157,11 @@ class AccelOptServer(LanguageServer):
     async def begin(self) -> None:
         """After ``initialized``: ask the client for what needs asking, then serve the documents opened meanwhile."""
         self.status.update(self.jobs.running())
-        await self.reconfigure()
-        await self._register_dynamically()
-        await self.watching.start()
-        await self.reader.start()
+        for step in (self.reconfigure, self._register_dynamically, self.watching.start, self.reader.start):
+            try:
+                await step()
+            except Exception:  # a client that refuses one thing gets the others
+                log.exception("%s failed", step.__name__)
 
     async def reconfigure(self, pushed: object = None) -> None:
         """Read the settings again: they, or the editor's part of them (``pushed``, where it sends them), changed."""

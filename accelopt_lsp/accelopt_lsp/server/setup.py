@@ -147,7 +147,12 @@ def _answers(server: AccelOptServer) -> None:
         if state is None:
             return []
         first, last, context = params.range.start.line + 1, params.range.end.line + 1, params.context
-        found = actions.actions(state, first, last, server.jobs.running(state.uri), context.only)
+        only = context.only
+        if context.trigger_kind is types.CodeActionTriggerKind.Automatic and not only:
+            if state.kernel_at(first) is None:
+                return []
+            only = [actions.SUGGESTION, actions.QUICKFIX]  # a light bulb is for what is better or broken
+        found = actions.actions(state, first, last, server.jobs.running(state.uri), only)
         return convert.code_actions(found, server.client, context.diagnostics)
 
     on(types.TEXT_DOCUMENT_CODE_LENS, code_lens, [], types.CodeLensOptions(resolve_provider=False))
@@ -196,7 +201,7 @@ async def candidate(server: AccelOptServer, uri: str) -> str:
     try:
         if uri.startswith(f"{pages.SCHEME}:"):
             return server.pages.text(uri)
-        return await candidates.candidate_text(server, uri)
+        return await server.candidates.text(uri)
     except BackendProblem as problem:
         raise JsonRpcInvalidParams(str(problem)) from None
 
@@ -247,6 +252,12 @@ def _commands(server: AccelOptServer) -> None:
     async def accept(args: Arguments) -> dict[str, Any]:
         return started(server.decisions.accept(args))
 
+    async def versions(args: Arguments) -> dict[str, Any]:
+        return {"versions": server.choosing.versions(args)}
+
+    async def choose(args: Arguments) -> dict[str, Any]:
+        return started(server.choosing.choose(args))
+
     async def reject(args: Arguments) -> dict[str, Any]:
         return started(server.decisions.reject(args))
 
@@ -264,6 +275,8 @@ def _commands(server: AccelOptServer) -> None:
     on("cancel", cancel)
     on("accept", accept)
     on("reject", reject)
+    on("versions", versions)
+    on("choose", choose)
     on("explain", explain)
     on("createProblem", create_problem)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from accelopt_agent.events import (
     CandidateJudged,
     CandidateTried,
@@ -10,7 +12,12 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
+from accelopt_agent.suggestion import Speedup
+from accelopt_lsp.features.wording import speedup
 from accelopt_lsp.server.backend import Ended, SearchEvent, Tried
+
+#: How many characters of what is being tried an editor's line holds.
+WIDTH = 70
 
 
 class Told:
@@ -18,11 +25,13 @@ class Told:
 
     def __init__(self, kernel: str, budget: int, remark: str = "") -> None:
         self._kernel, self._budget, self._remark = kernel, budget, remark
-        self._tried = self._found = 0
+        self._tried = 0
+        self._best: Speedup | None = None
 
     def of(self, event: Event) -> list[SearchEvent]:
         if isinstance(event, SuggestionFound):
-            self._found += 1
+            if self._best is None or event.suggestion.speedup.value > self._best.value:
+                self._best = event.suggestion.speedup
             return [event.suggestion]
         if isinstance(event, CandidateTried):
             self._tried = max(self._tried, event.number)
@@ -35,10 +44,15 @@ class Told:
         if isinstance(event, Finished):
             from accelopt_agent.model.ledger import ledger_line
 
-            said = [f"{self._kernel}: {event.reason}; {self._tried} candidates tried."]
+            counted = "candidates are tried" in event.reason  # the reason is that the budget is spent
+            ended = "" if counted else f"; {self._tried} candidates tried"
+            said = [f"{self._kernel}: {event.reason}{ended}."]
             said += [part for part in (ledger_line(event.calls), self._remark) if part]
             return [Ended(self._tried, " ".join(said))]
         return []
 
     def _going_on(self, message: str) -> Tried:
-        return Tried(message, self._tried, min(self._tried / self._budget, 1.0))
+        """``7 of 40 tried, best 1.80x est. (1.60-2.10): SUMMARY (slower)``: an editor shows no more than the line."""
+        best = f", best {speedup(self._best)}" if self._best is not None else ""
+        told = f"{self._tried} of {self._budget} tried{best}: {textwrap.shorten(message, WIDTH, placeholder='...')}"
+        return Tried(told, self._tried, min(self._tried / self._budget, 1.0))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
 
 log = logging.getLogger(__name__)
+
+#: Files written within so many seconds of each other are looked at together: a checkout writes thousands.
+TOGETHER = 0.1
 
 PATTERNS = ("**/*.py", "**/accelopt.toml", "**/pyproject.toml")
 
@@ -30,6 +34,8 @@ class Watching:
         self._observer: BaseObserver | None = None
         self._watches: dict[str, ObservedWatch] = {}
         self._waiting: dict[str, str] = {}
+        self._written: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
         self._by_client = False
 
     async def start(self) -> None:
@@ -40,9 +46,12 @@ class Watching:
             options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
             method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
             registration = types.Registration("accelopt-watch", method, options)
-            await server.client_register_capability_async(types.RegistrationParams([registration]))
-            self._by_client = True
-            return
+            try:
+                await server.client_register_capability_async(types.RegistrationParams([registration]))
+                self._by_client = True
+                return
+            except JsonRpcException as error:
+                log.warning("the client does not watch files: %s", error)
         for state in server.board.files():
             self.opened(state.uri)
 
@@ -66,7 +75,9 @@ class Watching:
 
     def changed(self, path: str) -> None:
         """A file was written. If it is an open document, profile it as soon as the editor shows the same text."""
-        self._server.background(self._changed(path))
+        self._written.add(path)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TOGETHER, self._look)
 
     def deleted(self, path: str) -> None:
         for state in self._server.board.files():
@@ -79,18 +90,24 @@ class Watching:
             self._server.background(self._compare(uri, self._waiting[uri]))
 
     def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         if self._observer is not None:
             self._observer.stop()
 
-    async def _changed(self, path: str) -> None:
-        if Path(path).name in ("accelopt.toml", "pyproject.toml"):
+    def _look(self) -> None:
+        written, self._written, self._timer = self._written, set(), None
+        self._server.background(self._changed(written))
+
+    async def _changed(self, written: set[str]) -> None:
+        settings = {path for path in written if Path(path).name in ("accelopt.toml", "pyproject.toml")}
+        if settings:
             await self._server.reconfigure()
-            return
-        for state in self._server.board.files():
-            if state.path == path:
-                await self._compare(state.uri, path)
-                return
-        await self._server.editing.profile_dependents(path)
+        opened = {state.path: state.uri for state in self._server.board.files()}
+        for path in written & set(opened):
+            await self._compare(opened[path], path)
+        if others := frozenset(written - settings - set(opened)):
+            await self._server.editing.profile_dependents(others)
 
     async def _compare(self, uri: str, path: str) -> None:
         opened = self._server.documents.opened(uri)
