@@ -1,14 +1,15 @@
 """Which statement of a kernel writes and reads what: enough data flow to know that a rewrite keeps the
 meaning.
 
-The analysis is by name and errs towards "may be written": views share their tensor's storage, and an
-argument of a function that is not known counts as read and written.
+The analysis is by name and errs towards "may be written": views share their tensor's storage, and where tiles can be
+written through an argument, an argument of a function that is not known counts as read and written.
 """
 
 from __future__ import annotations
 
+import builtins
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import libcst as cst
 
@@ -21,12 +22,20 @@ class Flow:
     """The statements of one function, and the names each reads and writes."""
 
     def __init__(
-        self, source: Source, function: cst.FunctionDef, names: Names, writing: frozenset[str] = frozenset()
+        self,
+        source: Source,
+        function: cst.FunctionDef,
+        names: Names,
+        writing: frozenset[str] = frozenset(),
+        known: Collection[str] | None = None,
     ) -> None:
-        """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res")."""
+        """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res"); ``known`` the packages
+        whose functions write through nothing else. With None no function writes what it is given (Triton: tensors
+        are values).
+        """
         self.source = source
         self.function = function
-        self._writing = writing
+        self._writing, self._known, self._resolved = writing, known, names
         self.statements: list[Statement] = []
         self._by_node: dict[cst.CSTNode, Statement] = {}
         self._views: dict[str, set[str]] = defaultdict(set)
@@ -124,7 +133,18 @@ class Flow:
         if arg.keyword is not None and arg.keyword.value in self._writing:
             return True
         called = self.source.code(call.func).rpartition(".")[2]
-        return called in STORES and arg.keyword is None and call.args[0] is arg
+        if called in STORES:
+            return arg.keyword is None and call.args[0] is arg
+        return self._known is not None and not self._is_known(call.func)
+
+    def _is_known(self, function: cst.BaseExpression) -> bool:
+        """Whether a function is of a known package, a builtin or a method: none of them writes an argument."""
+        path = self._resolved.path(function)
+        if path is not None:
+            return path.partition(".")[0] in (self._known or ())
+        if isinstance(function, cst.Name):
+            return hasattr(builtins, function.value)
+        return isinstance(function, cst.Attribute)
 
     def _add_view(self, statement: Statement) -> None:
         """``a = b[...]``, ``a = b`` and ``a = b.method(...)``: from here on ``a`` may be a view of ``b``."""

@@ -21,8 +21,8 @@ class Departure:
 
     def rewrite(self, flow: Flow, what: str) -> Rewrite:
         source = flow.source
-        lines = "\n".join(source.code(s.node) for s in self.statements)
-        edits = (source.before(self.loops[-1], lines), *(source.without(s.node) for s in self.statements))
+        lines = "\n".join(source.with_comment(s.node) for s in self.statements)
+        edits = (source.before(self.loops[-1], lines), *(source.moved(s.node) for s in self.statements))
         over = " and ".join(source.code(loop.target) for loop in reversed(self.loops))
         return Rewrite(edits, f"{what} once before the loop over {over}, which does not change it.")
 

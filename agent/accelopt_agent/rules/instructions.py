@@ -22,6 +22,9 @@ INDEXING = frozenset({"arange", "par_dim", "ds"})
 #: Keyword arguments through which a call writes a tile.
 _WRITTEN = frozenset({"dst", "reduce_res"})
 
+#: Packages whose functions write through those only.
+_KNOWN = frozenset({"neuronxcc", "nki", "numpy", "math"})
+
 #: Positional parameters of the functions that rules look at (neuronx-cc 2.26 stubs).
 _PARAMETERS: dict[str, tuple[str, ...]] = {
     f"{NISA}.activation": ("op", "data"),
@@ -87,7 +90,7 @@ class NkiKernel:
         self.subject = subject
         self.source = subject.source
         self.names = subject.names
-        self.flow = Flow(subject.source, subject.function, subject.names, _WRITTEN)
+        self.flow = Flow(subject.source, subject.function, subject.names, _WRITTEN, _KNOWN)
 
     @cached_property
     def instructions(self) -> list[Instruction]:

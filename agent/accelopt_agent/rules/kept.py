@@ -44,13 +44,16 @@ class Kept:
 
     def filled(self, kernel: NkiKernel, statements: Sequence[str]) -> str:
         """The tensor made, and ``statements`` run for each of its tiles: whole lines of code."""
-        lines, indent = [self.made()], ""
-        for loop in self.loops:
-            lines.append(f"{indent}for {kernel.source.code(loop.target)} in {kernel.source.code(loop.iter)}:")
-            indent += "    "
-        for statement in statements:
-            lines += [indent + line for line in statement.splitlines()]
-        return "\n".join(lines)
+        return "\n".join([self.made(), *in_loops(kernel, self.loops, statements)])
+
+
+def in_loops(kernel: NkiKernel, loops: Sequence[cst.For], statements: Sequence[str]) -> list[str]:
+    """The lines that run ``statements`` in loops with the headers of ``loops``, outermost first."""
+    lines, indent = [], ""
+    for loop in loops:
+        lines.append(f"{indent}for {kernel.source.code(loop.target)} in {kernel.source.code(loop.iter)}:")
+        indent += "    "
+    return [*lines, *(indent + line for statement in statements for line in statement.splitlines())]
 
 
 def keep(kernel: NkiKernel, name: str, tile: Tile | None, loops: Sequence[cst.For]) -> Kept | None:
@@ -64,10 +67,14 @@ def keep(kernel: NkiKernel, name: str, tile: Tile | None, loops: Sequence[cst.Fo
         return None
     if kernel.flow.occurrences(name) or any(loop_variable(loop) is None for loop in loops):
         return None
-    sizes = [number_of_text(kernel.flow, size) or 1 for size in (*known, tile.rows, tile.columns)]
-    if prod(sizes) * 4 > RESIDENT_BYTES:
+    if too_large(kernel, [*known, tile.rows, tile.columns]):
         return None
     return Kept(name, tile, tuple(loops), tuple(known), found)
+
+
+def too_large(kernel: NkiKernel, sizes: Sequence[str]) -> bool:
+    """Whether a float32 tensor of these sizes exceeds what may be kept; sizes that are not constant count as 1."""
+    return prod(number_of_text(kernel.flow, size) or 1 for size in sizes) * 4 > RESIDENT_BYTES
 
 
 def _count(kernel: NkiKernel, loop: cst.For) -> str | None:

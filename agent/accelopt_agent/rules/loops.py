@@ -35,7 +35,8 @@ def unwrapped(source: Source, loop: cst.For) -> list[Edit]:
         return []
     outer, inner = source.indent(loop), source.indent(body.body[0])
     start, first = source.line_start(source.start(loop)), source.line_start(source.start(body.body[0]))
-    edits = [Edit(start, source.line_end(source.end(loop.iter)), "")]
+    comment = source.comment(loop)
+    edits = [Edit(start, source.line_end(source.end(loop.iter)), f"{outer}{comment}\n" if comment else "")]
     at, end = source.line_end(source.end(loop.iter)), source.line_end(source.end(body))
     while at < end:
         if source.data[at:end].startswith(inner.encode()):

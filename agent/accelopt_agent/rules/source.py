@@ -128,6 +128,20 @@ class Source:
         found = self.data.find(b"\n", at)
         return len(self.data) if found < 0 else found + 1
 
+    def block_end(self, statement: cst.CSTNode) -> int:
+        """The offset after the last line of a statement and after the comments that close the blocks in it."""
+        end = at = self.line_end(self.end(statement))
+        inside = f"{self.indent(statement)} ".encode()
+        while at < len(self.data):
+            line = self.data[at : self.line_end(at)]
+            if line.strip() and not (
+                line.lstrip().startswith(b"#") and line.startswith((inside, inside[:-1] + b"\t"))
+            ):
+                break
+            at = self.line_end(at)
+            end = at if line.strip() else end
+        return end
+
     def indent(self, statement: cst.CSTNode) -> str:
         """The whitespace before the first statement on ``statement``'s line."""
         at = self.start(statement)
@@ -156,13 +170,43 @@ class Source:
         text = self._indented(lines, self.indent(statement))
         return Edit(at, at, text if self.data[:at].endswith(b"\n") else "\n" + text)
 
+    def comment(self, statement: cst.CSTNode) -> str:
+        """The comment behind a statement on its line (of a loop, behind its header); empty where there is none."""
+        body = getattr(statement, "body", None)
+        behind = body.header if isinstance(body, cst.IndentedBlock) else statement
+        space = (
+            behind
+            if isinstance(behind, cst.TrailingWhitespace)
+            else getattr(behind, "trailing_whitespace", None)
+        )
+        found = space.comment if isinstance(space, cst.TrailingWhitespace) else None
+        return found.value if found is not None else ""
+
+    def with_comment(self, statement: cst.CSTNode, code: str | None = None) -> str:
+        """The statement, or ``code`` in its place, and the comment behind it: what a rule writes elsewhere."""
+        written, comment = self.code(statement) if code is None else code, self.comment(statement)
+        return f"{written}  {comment}" if comment else written
+
     def without(self, statement: cst.CSTNode) -> Edit:
-        """Remove a statement with its line; comments above it stay. A block left empty gets ``pass``."""
+        """Remove a statement with its line. Comments above it stay, one behind it takes its place, and a block left
+        empty gets ``pass``."""
         start, end = self.start(statement), self.end(statement)
-        block = self.parent(statement)
-        if isinstance(block, cst.IndentedBlock) and len(block.body) == 1:
+        if self._is_alone(statement):
             return Edit(start, end, "pass")
+        if comment := self.comment(statement):
+            return Edit(start, self.line_end(end), f"{comment}\n")
         return Edit(self.line_start(start), self.line_end(end), "")
+
+    def moved(self, statement: cst.CSTNode) -> Edit:
+        """Remove a statement whose ``with_comment`` stands elsewhere from now on. A block left empty gets ``pass``."""
+        start, end = self.start(statement), self.line_end(self.end(statement))
+        return (
+            Edit(start, end, "pass\n") if self._is_alone(statement) else Edit(self.line_start(start), end, "")
+        )
+
+    def _is_alone(self, statement: cst.CSTNode) -> bool:
+        block = self.parent(statement)
+        return isinstance(block, cst.IndentedBlock) and len(block.body) == 1
 
     @staticmethod
     def _indented(lines: str, indent: str) -> str:

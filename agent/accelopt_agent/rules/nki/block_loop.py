@@ -97,10 +97,11 @@ class _Blocking:
         known = trip_count(self.flow, self.loop)
         lines = [] if known else [f"{indent}{self.block} = {self.size} if {bare} % {self.size} == 0 else 1"]
         blocks = str(known // self.size) if known else f"{bare} // {self.block}"
-        lines.append(f"{indent}for {v}_outer in {self.words['affine_range']}({blocks}):")
-        lines += self._written(items, indent + "    ")
-        start, end = self.source.start(self.loop), self.source.end(self.loop)
-        edit = Edit(self.source.line_start(start), self.source.line_end(end), "\n".join(lines) + "\n")
+        header = f"for {v}_outer in {self.words['affine_range']}({blocks}):"
+        lines.append(indent + self.source.with_comment(self.loop, header))
+        lines += [*self._written(items, indent + "    "), *self._closing(self.loop, indent + "    ")]
+        start, end = self.source.line_start(self.source.start(self.loop)), self.source.block_end(self.loop)
+        edit = Edit(start, end, "\n".join(lines) + "\n")
         return Rewrite(
             (edit,), f"Work on {self.size} iterations over {v} at a time, and load once for all of them."
         )
@@ -226,11 +227,12 @@ class _Blocking:
             if isinstance(item, _Loop):
                 node = item.statement.node
                 assert isinstance(node, cst.For)
-                header = f"{indent}for {self.source.code(node.target)} in {self.source.code(node.iter)}:"
+                header = f"for {self.source.code(node.target)} in {self.source.code(node.iter)}:"
                 lines += [
                     *self._comments(item.statement, indent),
-                    header,
+                    indent + self.source.with_comment(node, header),
                     *self._written(item.items, indent + "    "),
+                    *self._closing(node, indent + "    "),
                 ]
             elif isinstance(item, _Once):
                 lines += self._once(item.statement, indent)
@@ -277,11 +279,16 @@ class _Blocking:
         leading = getattr(statement.node, "leading_lines", ())
         return [f"{indent}{line.comment.value}" if line.comment else "" for line in leading]
 
+    def _closing(self, loop: cst.For, indent: str) -> list[str]:
+        """The comments at the end of a loop's body."""
+        footer = loop.body.footer if isinstance(loop.body, cst.IndentedBlock) else ()
+        return [f"{indent}{line.comment.value}" for line in footer if line.comment]
+
     def _code(self, statement: Statement, indent: str, more: Sequence[Edit] = ()) -> list[str]:
         """The statement's lines with the tiles of the current iteration, at another depth."""
         edits = [*more, *(e for n in self._names(statement) for e in self._current(n, statement))]
         start, old = self.source.start(statement.node), self.source.indent(statement.node)
-        data = self.source.data[start : self.source.line_end(self.source.end(statement.node))]
+        data = self.source.data[start : self.source.block_end(statement.node)]
         moved = [Edit(e.start - start, e.end - start, e.text) for e in edits]
         code = apply_edits(data, moved).decode().rstrip()
         first, *rest = code.splitlines()

@@ -67,8 +67,8 @@ def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite 
     for one, other in ((outer, inner), (inner, outer)):
         edits.append(source.replace(one.target, source.code(other.target)))
         edits.append(source.replace(one.iter, source.code(other.iter)))
-    edits.append(source.before(inner, "\n".join(source.code(s.node) for s in moved)))
-    edits += [source.without(s.node) for s in moved]
+    edits.append(source.before(inner, "\n".join(source.with_comment(s.node) for s in moved)))
+    edits += [source.moved(s.node) for s in moved]
     loads = ", ".join(s.target_name or "" for s in moved if s in loading)
     over = f"{source.code(outer.target)} and {source.code(inner.target)}"
     return Rewrite(tuple(edits), f"Swap the loops over {over} and load {loads} in the outer one.")

@@ -53,8 +53,9 @@ def _kept(kernel: NkiKernel, found: Chain) -> Rewrite | None:
     edits = [] if kept is None or uses is None else read_kept(kernel, kept, uses)
     if kept is None or not edits:
         return None
-    moved = [source.code(s.node) for s in found.statements[:-1]]
-    lines = kept.filled(kernel, [*moved, f"{kept.place(kernel)} = {source.code(last.value)}"])
+    moved = [source.with_comment(s.node) for s in found.statements[:-1]]
+    value = source.with_comment(last.node, f"{kept.place(kernel)} = {source.code(last.value)}")
+    lines = kept.filled(kernel, [*moved, value])
     edits += [source.before(found.outer, lines), *removed(kernel, found)]
     over = source.code(found.outer.target)
     return Rewrite(tuple(edits), f"Make {name} once before the loop over {over} and keep it in SBUF.")
@@ -83,4 +84,4 @@ def removed(kernel: NkiKernel, found: Chain) -> list[Edit]:
         uses = kernel.flow.uses_after(statement) or []
         if all(kernel.flow.statement_of(use) in gone for use in uses):
             gone.add(statement)
-    return [kernel.source.without(s.node) for s in found.statements if s in gone]
+    return [kernel.source.moved(s.node) for s in found.statements if s in gone]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
 import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.instructions import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.kept import in_loops, keep, too_large
 from accelopt_agent.rules.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.numbers import number, number_of_text
+from accelopt_agent.rules.numbers import number
+from accelopt_agent.rules.shapes import Tile
 from accelopt_agent.rules.subject import Rewrite, Subject
-
-#: What may be kept, of the 24 MiB that SBUF has on the smallest NeuronCore (facts/nki.md section 5).
-_RESIDENT_BYTES = 16 << 20
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:
@@ -29,8 +27,8 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
             inner = _loops_to_repeat(kernel, load, statement.loops[position:])
             if not inner:
                 continue
-            keep = _keep_variable if isinstance(statement.target, cst.Name) else _keep_tensor
-            rewrite = keep(kernel, load, outer, inner)
+            kept = _keep_variable if isinstance(statement.target, cst.Name) else _keep_tensor
+            rewrite = kept(kernel, load, outer, inner)
             if rewrite is not None:
                 yield rewrite
                 break
@@ -61,26 +59,17 @@ def _keep_variable(
     uses, name = flow.uses_after(statement), statement.target_name
     if not uses or any(isinstance(source.parent(n), (cst.Subscript, cst.Attribute)) for n in uses):
         return None
-    words = {
-        w: kernel.names.spelled(f"neuronxcc.nki.language.{w}")
-        for w in ("ndarray", "par_dim", "arange", "sbuf")
-    }
-    tile, counts = _tile_shape(kernel, load["src"], inner), [_count(kernel, loop) for loop in inner]
+    sizes = _tile_sizes(kernel, load["src"], inner)
     tensor = load["src"].value if isinstance(load["src"], cst.Subscript) else None
-    kept = f"{name}_kept"
-    if tile is None or None in counts or None in words.values() or not isinstance(tensor, cst.Name):
+    if sizes is None or not isinstance(tensor, cst.Name):
         return None
-    if flow.occurrences(kept) or _too_large(kernel, [*counts, *tile]):
-        return None
-    index = ", ".join(source.code(loop.target) for loop in inner)
-    rows, columns = tile
-    place = f"{kept}[{index}, {words['arange']}({rows})[:, None], {words['arange']}({columns})[None, :]]"
-    shape = f"({', '.join(c or '' for c in counts)}, {words['par_dim']}({rows}), {columns})"
     dtype = kernel.code(load.get("dtype")) or f"{tensor.value}.dtype"
-    made = f"{kept} = {words['ndarray']}({shape}, dtype={dtype}, buffer={words['sbuf']})"
-    lines = [made, *_nest(kernel, inner, f"{place} = {source.code(load.call)}")]
-    edits = [source.before(outer, "\n".join(lines)), source.without(statement.node)]
-    edits += [source.replace(n, place) for n in uses]
+    kept = keep(kernel, f"{name}_kept", Tile(*sizes, dtype), inner)
+    if kept is None:
+        return None
+    filled = source.with_comment(statement.node, f"{kept.place(kernel)} = {source.code(load.call)}")
+    edits = [source.before(outer, kept.filled(kernel, [filled])), source.moved(statement.node)]
+    edits += [source.replace(n, kept.place(kernel)) for n in uses]
     return Rewrite(tuple(edits), _summary(kernel, name, outer))
 
 
@@ -104,7 +93,7 @@ def _keep_tensor(
     if [s for s in flow.simple() if name in s.writes and s is not allocation] != [statement]:
         return None
     position = _position(kernel, target, variable)
-    if position is None or _too_large(kernel, [source.code(e.value) for e in shape.elements[position + 1 :]]):
+    if position is None or too_large(kernel, [source.code(e.value) for e in shape.elements[position + 1 :]]):
         return None
     uses = [n for n in flow.occurrences(name) if n is not allocation.target]
     edits: list[Edit] = []
@@ -120,7 +109,8 @@ def _keep_tensor(
     code, start = source.code(statement.node).encode(), source.start(statement.node)
     moved = (code[: cut.start - start] + code[cut.end - start :]).decode()
     edits.append(Edit(source.start(shape.elements[position]), source.start(shape.elements[position + 1]), ""))
-    edits += [source.before(outer, "\n".join(_nest(kernel, inner, moved))), source.without(statement.node)]
+    lines = in_loops(kernel, inner, [source.with_comment(statement.node, moved)])
+    edits += [source.before(outer, "\n".join(lines)), source.moved(statement.node)]
     return Rewrite(tuple(edits), _summary(kernel, name, outer))
 
 
@@ -144,22 +134,7 @@ def _without_index(kernel: NkiKernel, subscript: cst.Subscript, position: int) -
     )
 
 
-def _nest(kernel: NkiKernel, loops: list[cst.For], line: str) -> list[str]:
-    lines = []
-    for depth, loop in enumerate(loops):
-        lines.append(
-            f"{'    ' * depth}for {kernel.source.code(loop.target)} in {kernel.source.code(loop.iter)}:"
-        )
-    return [*lines, f"{'    ' * len(loops)}{line}"]
-
-
-def _count(kernel: NkiKernel, loop: cst.For) -> str | None:
-    if isinstance(loop.iter, cst.Call) and len(loop.iter.args) == 1:
-        return kernel.source.code(loop.iter.args[0].value)
-    return None
-
-
-def _tile_shape(kernel: NkiKernel, node: cst.BaseExpression, loops: list[cst.For]) -> tuple[str, str] | None:
+def _tile_sizes(kernel: NkiKernel, node: cst.BaseExpression, loops: list[cst.For]) -> tuple[str, str] | None:
     """Rows and columns of what ``tensor[a:b, c:d]`` loads, as source text."""
     if not isinstance(node, cst.Subscript) or len(node.slice) != 2:
         return None
@@ -180,15 +155,6 @@ def _extent(kernel: NkiKernel, index: cst.BaseSlice, loops: list[cst.For]) -> st
         extents.add(None if ends[0] is None or ends[1] is None else ends[1] - ends[0])
     extent = extents.pop()
     return str(extent) if not extents and isinstance(extent, int) and extent > 0 else None
-
-
-def _too_large(kernel: NkiKernel, sizes: list[str | None]) -> bool:
-    """Whether a float32 tensor of these sizes exceeds what may be kept; sizes that are not constant count as small."""
-    values = []
-    for size in sizes:
-        value = number_of_text(kernel.flow, size or "1")
-        values.append(value if value is not None else 1)
-    return prod(values) * 4 > _RESIDENT_BYTES
 
 
 def _summary(kernel: NkiKernel, name: str | None, outer: cst.For) -> str:

@@ -53,7 +53,7 @@ def _loaded(kernel: NkiKernel, found: Chain) -> Rewrite | None:
     words = _words(kernel)
     if not uses or None in reading or kept is None or words is None:
         return None
-    moved = [source.code(s.node) for s in found.statements]
+    moved = [source.with_comment(s.node) for s in found.statements]
     filled = kept.filled(kernel, [*moved, f"{kept.place(kernel)} = {words[0]}({words[1]}({name}))"])
     edits = [source.before(found.outer, filled), *removed(kernel, found)]
     edits += [edit for p in reading if p is not None for edit in _reads(kernel, p, kept)]

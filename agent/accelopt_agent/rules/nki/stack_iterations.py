@@ -129,8 +129,9 @@ def _stacked(kernel: NkiKernel, body: _Body) -> Rewrite:
         allocated.append(
             f"{name} = {words['ndarray']}({shape}, dtype={loaded.dtype}, buffer={words['sbuf']})"
         )
-        loading.append(f"{name}[{_place(body, inner, half, loaded)}] = {source.code(load.call)}")
-        edits.append(source.without(load.statement.node))
+        filled = f"{name}[{_place(body, inner, half, loaded)}] = {source.code(load.call)}"
+        loading.append(source.with_comment(load.statement.node, filled))
+        edits.append(source.moved(load.statement.node))
     for store in body.stores:
         assert store.statement is not None
         value = store["value"]
@@ -139,13 +140,13 @@ def _stacked(kernel: NkiKernel, body: _Body) -> Rewrite:
         part = f"{source.code(value)}[{_place(body, inner, half, stored)}]"
         before = source.data[at : source.start(value)].decode()
         after = source.data[source.end(value) : end].decode()
-        storing.append(f"{before}{part}{after}")
-        edits.append(source.without(store.statement.node))
+        storing.append(source.with_comment(store.statement.node, f"{before}{part}{after}"))
+        edits.append(source.moved(store.statement.node))
     first, last = body.loop.body.body[0], body.loop.body.body[-1]
     edits.append(source.before(first, "\n".join([*allocated, *_each(body, loading)])))
     edits.append(source.after(last, "\n".join(_each(body, storing))))
-    header = f"for {outer} in {words['affine_range']}({_factor(body.count)} // {stack}):"
-    edits.append(Edit(source.start(body.loop), source.end(body.loop.iter) + 1, header))
+    blocks = f"{words['affine_range']}({_factor(body.count)} // {stack})"
+    edits += [source.replace(body.loop.target, outer), source.replace(body.loop.iter, blocks)]
     edits.append(source.before(body.loop, f"{stack} = {_stack_of(kernel, body)}"))
     return Rewrite(
         tuple(edits), f"Work on two iterations over {v} at once, one on each half of the partitions."

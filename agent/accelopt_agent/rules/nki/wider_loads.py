@@ -33,14 +33,14 @@ def _in_full(kernel: NkiKernel, load: Instruction) -> Rewrite | None:
     rest = kernel.flow.variables(load["src"]) - {_name(found.loop)}
     if rest & kernel.flow.varying(found.loop) or found.loop is not statement.loops[-1]:
         return None
-    edits = [source.without(statement.node)]
+    edits = [source.moved(statement.node)]
     for use in uses:
         parent = source.parent(use)
         if isinstance(parent, (cst.Attribute, cst.Subscript)):
             return None
         edits.append(source.replace(use, found.part(row)))
     call = source.code(load.call).replace(source.code(load["src"]), found.whole, 1)
-    edits.append(source.before(found.loop, f"{row} = {call}"))
+    edits.append(source.before(found.loop, source.with_comment(statement.node, f"{row} = {call}")))
     over = source.code(found.loop.target)
     return Rewrite(tuple(edits), f"Load the rows of {found.tensor} in full before the loop over {over}.")
 

@@ -134,7 +134,7 @@ def _merged(
         source.without(total.loop),
     ]
     if start in between:
-        edits += [source.before(first.node, source.code(start.node)), source.without(start.node)]
+        edits += [source.before(first.node, source.with_comment(start.node)), source.moved(start.node)]
     return Rewrite(tuple(edits), "Find the maximum and the sum of exponentials in one pass over the row.")
 
 
