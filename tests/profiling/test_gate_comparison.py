@@ -184,7 +184,7 @@ def test_non_negative_inputs_are_not_negated() -> None:
 
 def test_plans() -> None:
     names = [case.name for case in plan_cases(CaseOptions())]
-    assert names == ["original", "shape 1", "shape 2", "shape 3", "shape 4", "draw 2", "large", "small", "negated", "rows", "integers", "same sums", "same rest", *(f"derived shape {n}" for n in (1, 2, 3, 4))]  # fmt: skip
+    assert names == ["original", "shape 1", "shape 2", "shape 3", "shape 4", "draw 2", "large", "small", "negated", "rows", "long rows", "long columns", "integers", "same sums", "same rest", *(f"derived shape {n}" for n in (1, 2, 3, 4))]  # fmt: skip
     assert [c.name for c in plan_cases(CaseOptions(["original"], seeds=1, shapes=0))] == ["original"]
     with pytest.raises(ValueError, match="sideways"):
         plan_cases(CaseOptions(["sideways"]))

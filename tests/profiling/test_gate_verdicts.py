@@ -147,6 +147,8 @@ def test_a_receipt_says_what_was_checked(checker: Checker) -> None:
         "small",
         "negated",
         "rows",
+        "long rows",
+        "long columns",
         "integers",
         "same sums",
         "same rest",

@@ -9,17 +9,18 @@ import numpy as np
 from accelopt_profiling.gate.compare import Array, Comparison, compare, compare_exact
 from accelopt_profiling.gate.decode import Leaf, read_leaves
 from accelopt_profiling.gate.files import FINISHED
+from accelopt_profiling.gate.long_sums import is_exact
 from accelopt_profiling.gate.tolerance import Allowed, allowed
 from accelopt_profiling.problems.problem import Tolerance
 
 
 class Answers:
     """The expected values, those of the reference in the inputs' own precision (``native``) and the inputs. ``stated``
-    is the tolerance that holds; it may be replaced.
+    is the tolerance that holds; it may be replaced. ``sums`` tells that the inputs are made for long sums.
     """
 
-    def __init__(self, folder: Path, stated: Tolerance) -> None:
-        self.folder, self.stated = folder, stated
+    def __init__(self, folder: Path, stated: Tolerance, sums: bool = False) -> None:
+        self.folder, self.stated, self.sums = folder, stated, sums
         self.expected, self.native = read_leaves(folder / "expected"), read_leaves(folder / "native")
         self.nearby = self._nearby()
         self.inputs = read_leaves(folder / "inputs", others=True)
@@ -62,8 +63,11 @@ class Answers:
                 masks[int(number)] = mask
         return masks
 
-    def allowed(self, mine: Leaf, stated: Tolerance | None = None) -> Allowed:
+    def allowed(self, mine: Leaf, number: int, stated: Tolerance | None = None) -> Allowed:
+        """What output ``number`` may be off by. Where it is an exact sum its own dtype alone counts."""
         dtypes = [leaf.dtype for leaf in self.inputs if leaf.floating and leaf.library != "number"]
+        if self.sums and is_exact(self.expected[number].values, self.native[number].values):
+            dtypes = []
         return allowed([*dtypes, mine.dtype], self.stated if stated is None else stated)
 
     def compare(self, values: Array, number: int, limit: Allowed, known: Array | None = None) -> Comparison:
@@ -83,7 +87,7 @@ class Answers:
         """The first output that is wrong; None where all are right. Forms must agree."""
         for number, leaf in enumerate(leaves):
             known = (masks or {}).get(number)
-            comparison = self.compare(leaf.values, number, self.allowed(leaf), known)
+            comparison = self.compare(leaf.values, number, self.allowed(leaf, number), known)
             if comparison.fault:
                 return comparison
         return None

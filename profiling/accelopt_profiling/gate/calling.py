@@ -24,6 +24,7 @@ from accelopt_profiling.gate.memory import (
 )
 from accelopt_profiling.gate.ran import RunCase, RunParams
 from accelopt_profiling.gate.values import NotCarried, digest, load_values, save_values
+from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.call import perform
@@ -83,8 +84,11 @@ class Candidate:
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only
                 self.races = seen.races()
+        written = self.asked(index).written
         changed = [
-            n for n, (a, old) in enumerate(zip(arguments, before, strict=True)) if fingerprint(a) != old
+            n
+            for n, (a, old) in enumerate(zip(arguments, before, strict=True))
+            if n not in written and fingerprint(a) != old
         ]
         aliases = overlapping(arguments, outputs)
         return outputs, RunCase(
@@ -94,11 +98,14 @@ class Candidate:
     def perform(
         self, index: int, arguments: list[Any], seen: Seen, built: dict[str, Any] | None = None
     ) -> list[Any]:
-        """One call and nothing else."""
+        """One call: what it returns, and what it leaves in the arguments that the reference writes to as well."""
         self.calls += 1
         with user_errors(self.context):
-            outputs = perform(
-                self.module, self.asked(index).call, arguments, self.context.source.kernel, built
+            asked = self.asked(index)
+            outputs = with_written(
+                lambda: perform(self.module, asked.call, arguments, self.context.source.kernel, built),
+                arguments,
+                asked.written,
             )
             seen.raise_faults()
         return outputs

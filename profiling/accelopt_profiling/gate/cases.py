@@ -6,13 +6,16 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accelopt_profiling.gate.long_sums import LONG_SUMS
 from accelopt_profiling.gate.shapes import DERIVED
 
 #: In the order of what they find per second spent; "original" is always run. The last two are the exact integers
 #: before them, altered: "same sums" keeps the first input and moves elements about in the others, "same rest" moves
 #: them about in the first. Sums, extremes, first and last elements stay, so that a result that was remembered by a
 #: fingerprint of its inputs shows.
-DISTRIBUTIONS = ("original", "large", "small", "negated", "rows", "integers", "same sums", "same rest")
+DISTRIBUTIONS = (
+    "original", "large", "small", "negated", "rows", *LONG_SUMS, "integers", "same sums", "same rest",
+)  # fmt: skip
 ALTERED = ("same sums", "same rest")
 
 

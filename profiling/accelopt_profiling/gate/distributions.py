@@ -25,14 +25,21 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
     "shuffled" moves the elements
     about, and so does "moved", except for the first and last quarter.
     """
-    generator = np.random.default_rng(seed)
-    state = _State(distribution, generator)
+    state = _State(distribution, np.random.default_rng(seed))
     return [state.value(v) for v in inputs], state.changed
 
 
-class _State:
-    def __init__(self, distribution: str, generator: np.random.Generator) -> None:
-        self.distribution, self.generator, self.changed = distribution, generator, False
+class Rewriting:
+    """Arrays and tensors of floats written anew, in their own dtype and layout, by a rule on float64 arrays.
+    ``changed`` tells whether the rule changed any.
+    """
+
+    def __init__(self) -> None:
+        self.changed = False
+
+    def rule(self, array: Array) -> Array | None:
+        """What takes the place of ``array``; None leaves it alone. NaN and infinities stay in any case."""
+        raise NotImplementedError
 
     def value(self, value: Any) -> Any:
         if type(value) in (list, tuple):
@@ -59,16 +66,23 @@ class _State:
 
     def _array(self, array: Array) -> Array | None:
         """The changed array, or None where the distribution leaves it alone."""
-        finite = np.isfinite(array)
-        non_negative = not bool((array[finite] < 0).any())
+        with np.errstate(all="ignore"):
+            changed = self.rule(array)
+        if changed is None:
+            return None
+        self.changed = True
+        return np.where(np.isfinite(array), changed, array)
+
+
+class _State(Rewriting):
+    def __init__(self, distribution: str, generator: np.random.Generator) -> None:
+        super().__init__()
+        self.distribution, self.generator = distribution, generator
+
+    def rule(self, array: Array) -> Array | None:
+        non_negative = not bool((array[np.isfinite(array)] < 0).any())
         if self.distribution == "negated" and non_negative:
             return None
-        with np.errstate(all="ignore"):
-            changed = self._rule(array, non_negative)
-        self.changed = True
-        return np.where(finite, changed, array)
-
-    def _rule(self, array: Array, non_negative: bool) -> Array:
         factor = {"large": 3.0, "small": 0.01, "negated": -1.0}.get(self.distribution)
         if factor is not None:
             scaled: Array = array * factor

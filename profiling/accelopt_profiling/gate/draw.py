@@ -12,9 +12,11 @@ from accelopt_profiling.gate.cases import ALTERED, Case
 from accelopt_profiling.gate.distributions import altered, change
 from accelopt_profiling.gate.emulation import GateDialect, emulation
 from accelopt_profiling.gate.files import case_folder, forget_requests, problem_errors, problem_files
+from accelopt_profiling.gate.long_sums import LONG_SUMS, long_sums
 from accelopt_profiling.gate.memory import arrays_of, byte_count
 from accelopt_profiling.gate.shapes import derive_shapes
 from accelopt_profiling.gate.values import NotCarried, digest, save_values
+from accelopt_profiling.gate.written import written_by_reference
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.call import Call
@@ -60,11 +62,12 @@ class DrawnCase:
 
 @dataclass(frozen=True)
 class Asked:
-    """How a case is to be run: saved beside its arguments."""
+    """How a case is to be run: saved beside its arguments. ``written`` are the arguments that are outputs as well."""
 
     call: Call
     twice: bool = False
     derived: bool = False
+    written: list[int] = field(default_factory=list)
 
 
 def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
@@ -87,6 +90,7 @@ class _Drawing:
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
         self.first: list[Any] | None = None
         self.integers: list[Any] | None = None
+        self.written: list[int] | None = None
         self.used = 0
         self.doubled = False
 
@@ -109,7 +113,9 @@ class _Drawing:
             inputs, changed = self.problem.inputs(case.seed, self._shape(at)), True
             self.sizes.setdefault(at, byte_count(inputs))
         notes: list[str] = []
-        if case.distribution not in ("original", *ALTERED):
+        if case.distribution in LONG_SUMS:
+            inputs, changed = long_sums(case.distribution, inputs)
+        elif case.distribution not in ("original", *ALTERED):
             inputs, changed = change(case.distribution, inputs, case.seed ^ 0x5DEECE66D)
             self.integers = inputs if changed and case.distribution == "integers" else self.integers
         elif case.distribution == "original" and (self.first is None or at is None or case.movable):
@@ -136,7 +142,11 @@ class _Drawing:
         return self._keep(drawn, inputs, call, arguments)
 
     def _keep(self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any]) -> DrawnCase:
-        digests = self._save(drawn.index, inputs, arguments, Asked(call, drawn.twice, drawn.derived))
+        if self.written is None:
+            own = call.style == "returns" and arguments is inputs
+            self.written = written_by_reference(self.problem, inputs) if own else []
+        asked = Asked(call, drawn.twice, drawn.derived, self.written)
+        digests = self._save(drawn.index, inputs, arguments, asked)
         self.used += byte_count(inputs)
         arrays = [a for _, a in arrays_of(inputs)]
         self.context.emit({"drawn": drawn.name})

@@ -129,17 +129,18 @@ def neutralised(
     target: str,
     seconds: float = 0.0,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    marked: Callable[[Any], Any] | None = None,
 ) -> Iterator[Seen]:
     """As ``emulation``, but nothing is left of what kernels write: it is NaN afterwards. So a result that is right in
     spite of that came from elsewhere. Triton kernels run first, within ``seconds`` as in ``emulation``, to see what
-    they write; ``around`` is entered for each launch.
+    they write; ``around`` is entered for each launch. What NKI kernels return is passed through ``marked``.
     """
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
 
         with emulated_nki(mode="trace", record=False) as emulator:
             if not emulator.real:
-                _empty_outputs(emulator)
+                _empty_outputs(emulator, marked or (lambda array: array))
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.spoiling import Spoiling
@@ -189,7 +190,7 @@ def _watch_machines(emulator: Any, movement: Movement) -> None:
     emulator.launch = watched
 
 
-def _empty_outputs(emulator: Any) -> None:
+def _empty_outputs(emulator: Any, marked: Callable[[Any], Any]) -> None:
     launch = emulator.launch
 
     def emptied(kernel: str) -> Any:
@@ -197,7 +198,7 @@ def _empty_outputs(emulator: Any) -> None:
 
         machine = launch(kernel)
         output = machine.output
-        machine.output = lambda tile: poisoned(output(tile))
+        machine.output = lambda tile: marked(poisoned(output(tile)))
         return machine
 
     emulator.launch = emptied

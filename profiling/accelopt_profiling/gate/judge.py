@@ -12,6 +12,7 @@ from accelopt_profiling.gate.credit import only_moved, right_without_kernels
 from accelopt_profiling.gate.decode import Leaf
 from accelopt_profiling.gate.files import RAW, TOLERANCE_FILE, case_folder, forget_candidate
 from accelopt_profiling.gate.judged import JudgedCase, JudgedOutput, JudgeParams
+from accelopt_profiling.gate.long_sums import LONG_SUMS
 from accelopt_profiling.gate.looseness import judge_tolerance
 from accelopt_profiling.gate.values import digest
 from accelopt_profiling.gate.verdict import Reason
@@ -37,7 +38,7 @@ def judge(context: StepContext, params: JudgeParams) -> list[JudgedCase]:
         folder = case_folder(context, index)
         if not (folder / "expected").is_dir():
             continue
-        answers = Answers(folder, stated)
+        answers = Answers(folder, stated, sums=distribution in LONG_SUMS)
         finite = answers.finite()
         if index == 0:
             ordinary_is_finite = finite
@@ -124,15 +125,18 @@ class _Case:
         return {theirs.dtype}
 
     def _output(self, number: int, mine: Leaf) -> JudgedOutput:
-        limit, known = self.answers.allowed(mine), self.known.get(number)
+        limit, known = self.answers.allowed(mine, number), self.known.get(number)
         comparison = self.answers.compare(mine.values, number, limit, known)
-        if comparison.fault:
+        if comparison.fault == "wrong-result" and self.answers.sums:
+            said = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
+            self._fail("low-precision", said)
+        elif comparison.fault:
             what = _NOT_NUMBERS.get(comparison.fault)
             said = f"{what}: " if what else ""
             self._fail(comparison.fault, f"{mine.where}: {said}{comparison.detail}.")
         own = comparison
         if limit.stated:
-            strict = self.answers.allowed(mine, Tolerance())
+            strict = self.answers.allowed(mine, number, Tolerance())
             own = self.answers.compare(mine.values, number, strict, known)
         ratio = max(own.whole, own.row, own.element)
         return JudgedOutput(

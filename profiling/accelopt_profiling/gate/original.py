@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from functools import partial
 
 from accelopt_profiling.gate.draw import Asked
 from accelopt_profiling.gate.emulation import GateDialect, emulation, neutralised
@@ -14,6 +15,7 @@ from accelopt_profiling.gate.files import case_folder, problem_errors, problem_f
 from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.gate.memory import poisoned_memory
 from accelopt_profiling.gate.values import NotCarried, load_values, save_values
+from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.call import perform
@@ -73,7 +75,11 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     poisoned_memory(),
                     user_errors(own),
                 ):
-                    outputs = perform(module, asked.call, arguments, own.source.kernel)
+                    outputs = with_written(
+                        partial(perform, module, asked.call, arguments, own.source.kernel),
+                        arguments,
+                        asked.written,
+                    )
                     seen.raise_faults()
                     save_values(folder / "original", outputs)
             elif asked.twice and params.dialect != "numpy":

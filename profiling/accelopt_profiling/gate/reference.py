@@ -26,6 +26,7 @@ from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.gate.memory import byte_count
 from accelopt_profiling.gate.tolerance import NEARBY, coarsest
 from accelopt_profiling.gate.values import NotCarried, load_values, save_values
+from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.load import load_problem
@@ -109,14 +110,16 @@ def _one(
     asked = from_plain(Asked, load_values(folder / "call")[0])
     try:
         with problem_errors(own, "the reference: "):
-            native = problem.reference(load_values(folder / "inputs"))
-            if native is None:
+            native = _answer(problem, load_values(folder / "inputs"), asked.written)
+            if not native:
                 raise ProblemError("problem-empty", "The problem has no reference.")
-        expected, precision, note = _in_float64(problem, load_values(folder / "inputs"), native)
+        expected, precision, note = _in_float64(
+            problem, load_values(folder / "inputs"), native, asked.written
+        )
         _save(folder / "native", native)
         _save(folder / "expected", expected)
         if precision == "float64":
-            _save_nearby(problem, folder, expected)
+            _save_nearby(problem, folder, expected, asked.written)
     except StepFailed as failed:
         if not asked.derived or failed.error.code == "tampered":
             raise
@@ -132,6 +135,11 @@ def _one(
         except Exception as error:  # outputs of any shape or kind meet the problem's own code here
             fault = f"{type(error).__name__}: {error}"
     return ReferenceCase(index, precision, digests, note, fault)
+
+
+def _answer(problem: Problem, inputs: list[Any], written: list[int]) -> list[Any]:
+    """What the reference returns, and what it leaves in the inputs that it writes to."""
+    return with_written(lambda: problem.reference(inputs), inputs, written)
 
 
 def _count(problem: Problem, inputs: list[Any], work: HostWork) -> None:
@@ -163,7 +171,9 @@ def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
     return ""
 
 
-def _in_float64(problem: Problem, inputs: list[Any], native: list[Any]) -> tuple[list[Any], str, str]:
+def _in_float64(
+    problem: Problem, inputs: list[Any], native: list[Any], written: list[int]
+) -> tuple[list[Any], str, str]:
     """The reference on float64 copies of the inputs, its precision, and why it is not float64 where it is
     not.
     """
@@ -173,11 +183,11 @@ def _in_float64(problem: Problem, inputs: list[Any], native: list[Any]) -> tuple
     if not getattr(problem, "float64", True):
         return native, own, "the original kernel is the reference, in its own precision"
     try:
-        expected = problem.reference([widen(v) for v in inputs])
+        expected = _answer(problem, [widen(v) for v in inputs], written)
     except Exception as error:  # references often insist on a dtype; the native run has shown that they work
         why = f"{type(error).__name__}: {error}"[:200]
         return native, own, f"the reference does not run in float64 ({why})"
-    if expected is None or len(expected) != len(native):
+    if len(expected) != len(native):
         return native, own, "the reference returns something else in float64"
     reached = _coarsest(expected)
     if reached != "float64":
@@ -185,7 +195,7 @@ def _in_float64(problem: Problem, inputs: list[Any], native: list[Any]) -> tuple
     return expected, "float64", ""
 
 
-def _save_nearby(problem: Problem, folder: Path, expected: list[Any]) -> None:
+def _save_nearby(problem: Problem, folder: Path, expected: list[Any], written: list[int]) -> None:
     """What the reference gives for inputs nearby, where it is soon done."""
     inputs = load_values(folder / "inputs")
     if byte_count(inputs) > _NEARBY_BYTES:
@@ -196,10 +206,10 @@ def _save_nearby(problem: Problem, folder: Path, expected: list[Any]) -> None:
         np.random.default_rng(1),
     )
     try:
-        found = problem.reference(moved)
+        found = _answer(problem, moved, written)
     except Exception:  # it did run on the inputs themselves
         return
-    if found is not None and len(found) == len(expected):
+    if len(found) == len(expected):
         _save(folder / "nearby", found)
 
 

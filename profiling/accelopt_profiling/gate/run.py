@@ -165,11 +165,15 @@ class _Run:
         self.allow()
         arguments = candidate.arguments(index)
         outputs: list[Any] | None = None
-        for marked in (self.work.marked(arguments), arguments):
-            spoiled = neutralised(params.dialect, params.target, params.interpret_seconds, self.work.pausing)
-            with spoiled as seen, poisoned_memory(), self.work.counting():
+        for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
+            pausing, seconds = self.work.pausing, params.interpret_seconds
+            with (
+                neutralised(params.dialect, params.target, seconds, pausing, mark) as seen,
+                poisoned_memory(),
+                self.work.counting(),
+            ):
                 try:
-                    outputs = candidate.perform(index, marked, seen)
+                    outputs = candidate.perform(index, given, seen)
                     break
                 except StepFailed:
                     continue

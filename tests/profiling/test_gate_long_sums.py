@@ -1,0 +1,77 @@
+"""Sums in too few bits fail on inputs made for long sums, by more than any honest sum is off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from accelopt_profiling.gate.compare import compare
+from accelopt_profiling.gate.long_sums import LONG_SUMS, is_exact, long_sums
+from accelopt_profiling.gate.tolerance import allowed
+from accelopt_profiling.problems.problem import Tolerance
+
+LOW = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
+
+
+def blocked_sum(rows: Any, dtype: Any, width: int, lanes: bool) -> Any:
+    """Sums along the last axis by blocks of ``width``: each lane in ``dtype``, or each block's sum added in it."""
+    blocks = rows.astype(np.float32).reshape(len(rows), -1, width)
+    terms = blocks if lanes else blocks.sum(axis=2, keepdims=True)
+    total = np.zeros(terms.shape[::2], dtype)
+    for n in range(terms.shape[1]):
+        total = (total.astype(np.float32) + terms[:, n]).astype(dtype)
+    return total.astype(np.float32).sum(axis=1)
+
+
+@pytest.mark.parametrize("lanes", [True, False])
+@pytest.mark.parametrize("width", [1, 16, 32, 64])
+@pytest.mark.parametrize("name", LOW)
+def test_a_long_sum_in_few_bits_is_far_off(name: str, width: int, lanes: bool) -> None:
+    ((rows,), changed) = long_sums("long rows", [np.ones((8, 1024), LOW[name])])
+    assert changed
+    expected = rows.astype(np.float64).sum(axis=1)
+    assert is_exact(expected, blocked_sum(rows, np.float32, width, lanes))
+    for output in ("float32", name):
+        limit = allowed([name, output], Tolerance())
+        kept = blocked_sum(rows, np.float32, width, lanes).astype(LOW.get(output, np.float32))
+        assert not compare(kept.astype(np.float32), expected, None, limit).fault
+        assert compare(blocked_sum(rows, LOW[name], width, lanes), expected, None, limit).row > 1.4
+
+
+def test_a_compensated_sum_in_few_bits_is_right() -> None:
+    dtype = ml_dtypes.bfloat16
+    ((rows,), _) = long_sums("long rows", [np.ones((8, 512), dtype)])
+    total, lost = np.zeros(8, dtype), np.zeros(8, dtype)
+    for column in rows.T:  # Kahan's sum: what an addition lost is taken from the next term
+        term = column - lost
+        added = total + term
+        total, lost = added, (added - total) - term
+    found = total.astype(np.float32) - lost.astype(np.float32)
+    expected = rows.astype(np.float64).sum(axis=1)
+    assert not compare(found, expected, None, allowed(["bfloat16", "float32"], Tolerance())).fault
+
+
+def test_only_inputs_with_fewer_bits_than_float32_are_changed() -> None:
+    full = [np.ones((4, 64), np.float32), np.arange(4)]
+    for name in LONG_SUMS:
+        assert long_sums(name, full) == (full, False)
+        assert not long_sums(name, [np.ones((4, 8), np.float16).T[:, :2]])[1]
+    half = [np.ones((64, 4), np.float16), np.full(3, 2, np.float32), np.arange(4), 0.5]
+    (changed, ones, index, number), any_changed = long_sums("long columns", half)
+    assert any_changed
+    assert changed.dtype == np.float16
+    assert (changed[0] == 1).all()
+    assert (changed[1:] < 1e-3).all()
+    assert (ones == 1).all()
+    assert index is half[2]
+    assert number == 0.5
+
+
+def test_what_was_divided_is_no_exact_sum() -> None:
+    thirds = np.full((4, 4), np.float32(1 / 3))
+    assert not is_exact(thirds, thirds)
+    assert not is_exact(np.ones(4), np.ones(4) + 1e-7)
+    assert is_exact(np.zeros(4), np.zeros(4))
