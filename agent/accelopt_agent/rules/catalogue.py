@@ -125,7 +125,8 @@ def _candidates(rule: Rule, subject: Subject) -> Iterator[Candidate]:
         text = _rewritten(rule, subject, rewrite)
         if text != subject.source.text:
             origin = f"rule:{rule.name}"
-            yield Candidate(subject.kernel.name, text, origin, rewrite.summary, dict(rule.moves), (origin,))
+            expects = dict(rule.moves if rewrite.moves is None else rewrite.moves)
+            yield Candidate(subject.kernel.name, text, origin, rewrite.summary, expects, (origin,))
 
 
 def _everywhere(rule: Rule, subject: Subject) -> Iterator[Candidate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -20,11 +20,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rewrite:
-    """One way a rule would change a kernel. ``launch_edits`` lie outside of it, at its launch (Triton)."""
+    """One way a rule would change a kernel. ``launch_edits`` lie outside of it, at its launch (Triton).
+
+    ``moves`` are the counters that should change and how, where that is not what the catalogue says of the rule.
+    """
 
     edits: tuple[Edit, ...]
     summary: str
     launch_edits: tuple[Edit, ...] = ()
+    moves: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
         moved = [(i, edit) for i in kernel.instructions if (edit := move(kernel, i)) is not None]
         for instruction, edit in moved:
             line = kernel.source.line(instruction.call)
-            yield Rewrite((edit,), f"Move line {line} from {busy} to {idle}.")
+            yield Rewrite((edit,), f"Move line {line} from {busy} to {idle}.", moves={f"{busy} busy": "down"})
 
 
 def _on_scalar(kernel: NkiKernel, instruction: Instruction) -> Edit | None:

@@ -24,9 +24,8 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
             if text is not None:
                 edit = kernel.source.replace_with_parentheses(instruction.call, text)
                 line = kernel.source.line(instruction.call)
-                yield Rewrite(
-                    (edit,), f"Do line {line} on {idle.capitalize()}E, not where the compiler puts it."
-                )
+                summary = f"Do line {line} on {idle.capitalize()}E, not where the compiler puts it."
+                yield Rewrite((edit,), summary, moves={f"{busy} busy": "down"})
 
 
 def _named(kernel: NkiKernel, instruction: Instruction, engine: str) -> str | None:
