@@ -1,14 +1,17 @@
 // The extension's wiring: what it registers, and what happens when trust or settings change.
 import * as vscode from 'vscode';
+import { onKernelAtCursor } from './cursor';
+import { showMenu } from './menu';
 import { chooseModel } from './models';
 import { askForModelKey } from './secrets';
 import { Server } from './server';
 import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
+import { showVersions } from './versions';
 
 let server: Server | undefined;
 
-export async function activate(context: vscode.ExtensionContext): Promise<void> {
+export function activate(context: vscode.ExtensionContext): void {
   const output = vscode.window.createOutputChannel('AccelOpt', { log: true });
   const status = new StatusItem();
   const running = (server = new Server(context, output, status));
@@ -17,18 +20,20 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     context.subscriptions.push(vscode.commands.registerCommand(id, run));
 
   context.subscriptions.push(output, status, running);
-  command('accelopt.profile', () => running.onActiveFile('profile'));
-  command('accelopt.optimize', () => running.onActiveFile('optimize'));
+  command('accelopt.profile', () => onKernelAtCursor(running, 'profile'));
+  command('accelopt.optimize', () => onKernelAtCursor(running, 'optimize'));
   command('accelopt.optimizeWithInstructions', () => optimizeWithInstructions(running));
   command('accelopt.cancel', () => running.execute('cancel', {}));
   command('accelopt.pause', () => running.execute('pause', {}));
-  command('accelopt.resume', () => running.onActiveFile('resume'));
-  command('accelopt.showRuns', () => running.onActiveFile('showRuns'));
+  command('accelopt.resume', () => onKernelAtCursor(running, 'resume'));
+  command('accelopt.showRuns', () => onKernelAtCursor(running, 'showRuns'));
   command('accelopt.chooseModel', () => chooseModel());
   command('accelopt.setModelKey', async () => (await askForModelKey(context)) && running.restart());
-  command('accelopt.restart', () => running.restart());
+  command('accelopt.restart', () => running.restart({ asked: true }));
   command('accelopt.showOutput', () => output.show());
+  command('accelopt.showMenu', () => showMenu(running, status.shown));
   command('accelopt.showSuggestion', (shown: never) => suggestions.show(shown));
+  command('accelopt.showVersions', (of?: never) => showVersions(running, of));
   command('accelopt.acceptSuggestion', (uri?: vscode.Uri) => suggestions.accept(uri));
   command('accelopt.explainSuggestion', (uri?: vscode.Uri) => suggestions.explain(uri));
   command('accelopt.rejectSuggestion', (uri?: vscode.Uri) => suggestions.reject(uri));
@@ -41,18 +46,18 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       }
     }),
   );
-  await running.restart();
+  void running.restart(); // not waited for: the commands are there at once
 }
 
 /** A sentence from the person goes to the model that proposes rewrites. */
 async function optimizeWithInstructions(running: Server): Promise<void> {
   const instructions = await vscode.window.showInputBox({
-    title: 'Optimize the kernel at the cursor',
-    prompt: 'What the model should try, or leave alone',
-    placeHolder: 'keep the tile sizes; hold the weights in SBUF',
+    title: vscode.l10n.t('Optimize the kernel at the cursor'),
+    prompt: vscode.l10n.t('What the model should try, or leave alone'),
+    placeHolder: vscode.l10n.t('keep the tile sizes; hold the weights in SBUF'),
   });
   if (instructions?.trim()) {
-    await running.onActiveFile('optimize', { instructions: instructions.trim() });
+    await onKernelAtCursor(running, 'optimize', { instructions: instructions.trim() });
   }
 }
 

@@ -17,6 +17,14 @@ interface Reply {
   message?: string;
 }
 
+interface Settings {
+  model?: { base_url?: string; model?: string };
+  [name: string]: unknown;
+}
+
+/** In `model.base_url`: the editor's own models. */
+const EDITOR = 'editor';
+
 /** An answer that goes on beyond what was asked for ends at this many characters per token. */
 const CHARACTERS_PER_TOKEN = 12;
 
@@ -60,20 +68,40 @@ export async function complete(question: Question, token: vscode.CancellationTok
   }
 }
 
-/** Let the person choose one of the editor's models, and keep the choice in the settings. */
+/** Let the person choose one of the editor's models, or none of them, and keep the choice in the settings. */
 export async function chooseModel(): Promise<void> {
   const there = lendsModels() ? await vscode.lm.selectChatModels() : [];
   if (!there.length) {
-    void vscode.window.showInformationMessage('This editor has no language models to lend.');
+    const message = vscode.l10n.t('No extension lends this editor a language model. Install one that does, or set model.base_url to a server of your own.');
+    void vscode.window.showInformationMessage(message);
     return;
   }
-  const items = there.map((model) => ({ label: model.name, description: nameOf(model) }));
-  const chosen = await vscode.window.showQuickPick(items, { title: 'The model that AccelOpt asks, after you optimize or explain' });
-  if (chosen) {
-    const configuration = vscode.workspace.getConfiguration('accelopt');
-    const settings = configuration.get<Record<string, object>>('settings', {});
-    const model = { ...settings.model, base_url: 'editor', model: chosen.description };
-    await configuration.update('settings', { ...settings, model }, vscode.ConfigurationTarget.Global);
+  const configuration = vscode.workspace.getConfiguration('accelopt');
+  const now = configuration.get<Settings>('settings', {}).model;
+  const current = now?.base_url === EDITOR ? now.model : undefined;
+  const items = there.map((model): vscode.QuickPickItem & { model?: string } => ({
+    model: nameOf(model),
+    label: `${nameOf(model) === current ? '$(check) ' : ''}${model.name}`,
+    description: nameOf(model),
+    detail: vscode.l10n.t('reads up to {0} tokens', model.maxInputTokens.toLocaleString()),
+  }));
+  if (current) {
+    items.push({ label: vscode.l10n.t('None of them'), description: vscode.l10n.t('rules and the memory only') });
+  }
+  const title = vscode.l10n.t('The model that AccelOpt asks when you optimize or explain');
+  const placeHolder = vscode.l10n.t('What it is sent is shown before the first time, and you are asked');
+  const chosen = await vscode.window.showQuickPick(items, { title, placeHolder });
+  if (!chosen) {
+    return;
+  }
+  // The person's own settings, without what a workspace adds to them; in a remote window VS Code keeps them there.
+  const own = configuration.inspect<Settings>('settings')?.globalValue ?? {};
+  const { base_url: _, model: __, ...rest } = own.model ?? {};
+  const model = chosen.model ? { ...rest, base_url: EDITOR, model: chosen.model } : rest;
+  await configuration.update('settings', { ...own, model }, vscode.ConfigurationTarget.Global);
+  const holds = vscode.workspace.getConfiguration('accelopt').get<Settings>('settings', {}).model;
+  if ((holds?.base_url === EDITOR ? holds.model : undefined) !== chosen.model) {
+    void vscode.window.showWarningMessage(vscode.l10n.t('The settings of this workspace name another model; change accelopt.settings there.'));
   }
 }
 

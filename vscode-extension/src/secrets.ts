@@ -8,8 +8,8 @@ const VARIABLE = 'ACCELOPT_MODEL_KEY';
 /** Ask for the key and keep it; an empty one takes it away. Tells whether anything changed. */
 export async function askForModelKey(context: vscode.ExtensionContext): Promise<boolean> {
   const key = await vscode.window.showInputBox({
-    title: 'Key of the model',
-    prompt: 'Kept in the secret storage of this editor. Empty: forget it.',
+    title: vscode.l10n.t('Key of the model'),
+    prompt: vscode.l10n.t('Kept in the secret storage of this editor. Empty: forget it.'),
     password: true,
     ignoreFocusOut: true,
   });

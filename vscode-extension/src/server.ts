@@ -3,17 +3,18 @@ import * as vscode from 'vscode';
 import {
   LanguageClient, RevealOutputChannelOn, State, TransportKind, type LanguageClientOptions, type ServerOptions,
 } from 'vscode-languageclient/node';
-import { findServer, offerEnvironment } from './environment';
-import { suggestionMiddleware } from './middleware';
+import { WrongInterpreter, findServer, offerEnvironment } from './environment';
 import { complete, lendsModels } from './models';
 import { showPage } from './page';
 import { serverEnvironment } from './secrets';
-import type { StatusItem } from './status';
+import type { Status, StatusItem } from './status';
+import { tellEnd, type Ended } from './versions';
 
 export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private starting: Promise<void> | undefined;
   private again = false;
+  private asked = false;
   private offering = false;
 
   constructor(
@@ -22,8 +23,14 @@ export class Server implements vscode.Disposable {
     private readonly status: StatusItem,
   ) {}
 
-  async restart(): Promise<void> {
+  get isRunning(): boolean {
+    return this.client?.isRunning() ?? false;
+  }
+
+  /** Start anew; `asked`: because the person said so, and not because something changed. */
+  async restart({ asked = false } = {}): Promise<void> {
     this.again = true;
+    this.asked ||= asked;
     this.starting ??= this.restartWhileAsked().finally(() => (this.starting = undefined));
     await this.starting;
   }
@@ -40,20 +47,14 @@ export class Server implements vscode.Disposable {
     void this.stop();
   }
 
-  /** Call a server command by its name after `accelopt.server.`. */
+  /** Call a server command by its name after `accelopt.server.`; the server itself says why it refuses one. */
   async execute<T>(name: string, argument: object): Promise<T | undefined> {
+    await this.starting;
     if (!this.client?.isRunning()) {
-      void vscode.window.showWarningMessage('The AccelOpt server is not running. See its output for the reason.');
+      void this.tellProblem(vscode.l10n.t('The AccelOpt server is not running.'));
       return undefined;
     }
     return this.client.sendRequest<T>('workspace/executeCommand', { command: `accelopt.server.${name}`, arguments: [argument] });
-  }
-
-  async onActiveFile(name: string, more: object = {}): Promise<void> {
-    const editor = vscode.window.activeTextEditor;
-    if (editor?.document.languageId === 'python') {
-      await this.execute(name, { uri: editor.document.uri.toString(), line: editor.selection.active.line + 1, ...more });
-    }
   }
 
   private async restartWhileAsked(): Promise<void> {
@@ -62,45 +63,70 @@ export class Server implements vscode.Disposable {
       await this.stop();
       await this.start();
     }
+    this.asked = false;
   }
 
   private async start(): Promise<void> {
-    this.status.show({ state: 'starting', message: 'Starting' });
+    this.status.show({ state: 'starting', message: vscode.l10n.t('Starting') });
     try {
-      const found = await findServer(this.context);
+      const found = await findServer(this.context, this.output);
       if (!found) {
-        this.status.show({ state: 'stopped', message: 'Not installed', detail: 'Set accelopt.interpreter, or restart to install.' });
-        void this.offer();
+        const detail = vscode.l10n.t('Set accelopt.interpreter, or restart the server to install one.');
+        this.status.show({ state: 'stopped', message: vscode.l10n.t('Not installed'), detail });
+        void this.offer(this.asked);
         return;
       }
       this.output.info(`Server: ${found.command} ${found.args.join(' ')} (${found.why})`);
       const client = new LanguageClient('accelopt', 'AccelOpt', executable(found, await serverEnvironment(this.context)), this.options());
-      client.onNotification('accelopt/status', (shown) => this.status.show(shown));
+      client.onNotification('accelopt/status', (shown: Status) => this.status.show(shown));
       client.onNotification('accelopt/show', showPage);
+      client.onNotification('accelopt/searchEnded', (ended: Ended) => void tellEnd(this, ended));
       client.onRequest('accelopt/model/complete', complete);
+      client.onDidChangeState(({ newState }) => {
+        if (newState === State.Stopped && this.client === client) {
+          this.status.show({ state: 'stopped', message: vscode.l10n.t('Not running'), detail: vscode.l10n.t('The server ended; its output has the reason.') });
+        }
+      });
       this.client = client;
       await client.start();
     } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
       this.output.error(`The server could not be started: ${error}`);
-      this.status.show({ state: 'stopped', message: 'Not running', detail: String(error) });
+      this.status.show({ state: 'stopped', message: vscode.l10n.t('Not running'), detail: reason });
+      void this.tellProblem(vscode.l10n.t('AccelOpt could not start its server: {0}', reason), error instanceof WrongInterpreter);
     }
   }
 
   /** Offer to install the server; a restart in the meantime does not wait for the answer. */
-  private async offer(): Promise<void> {
+  private async offer(asked: boolean): Promise<void> {
     if (this.offering) {
       return;
     }
     this.offering = true;
     try {
-      if (await offerEnvironment(this.context, this.output)) {
+      if (await offerEnvironment(this.context, this.output, asked)) {
         await this.restart();
       }
     } catch (error) {
       this.output.error(`The server could not be installed: ${error}`);
-      void vscode.window.showErrorMessage('AccelOpt: the server could not be installed; the output has the reason.');
+      const lines = (error instanceof Error ? error.message : String(error)).trim().split('\n');
+      void this.tellProblem(vscode.l10n.t('AccelOpt could not install its server: {0}', lines.at(-1) ?? ''), true);
     } finally {
       this.offering = false;
+    }
+  }
+
+  /** Say what is wrong, with a way to what can be done about it. */
+  private async tellProblem(message: string, chooses = false): Promise<void> {
+    const output = vscode.l10n.t('Show the Output');
+    const other = chooses ? vscode.l10n.t('Choose a Python...') : vscode.l10n.t('Restart the Server');
+    const answer = await vscode.window.showErrorMessage(message, other, output);
+    if (answer === output) {
+      this.output.show();
+    } else if (answer === other && chooses) {
+      await vscode.commands.executeCommand('workbench.action.openSettings', 'accelopt.interpreter');
+    } else if (answer === other) {
+      await this.restart({ asked: true });
     }
   }
 
@@ -113,11 +139,11 @@ export class Server implements vscode.Disposable {
         trusted: vscode.workspace.isTrusted,
         status: true,
         pages: true,
+        searchEnded: true,
         languageModels: lendsModels(),
-        clientCommands: ['accelopt.showSuggestion'],
+        clientCommands: ['accelopt.showSuggestion', 'accelopt.showVersions'],
         settings: vscode.workspace.getConfiguration('accelopt').get('settings', {}),
       },
-      middleware: suggestionMiddleware,
     };
   }
 }

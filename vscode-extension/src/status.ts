@@ -1,4 +1,4 @@
-// One item in the status bar: what the server is doing, and a click away from its output.
+// One item in the status bar: what the server is doing, and a click away from what can be done about it.
 import * as vscode from 'vscode';
 
 export interface Status {
@@ -6,6 +6,7 @@ export interface Status {
   message: string;
   detail?: string;
   target?: string;
+  jobs?: { job: string; kind: string; title: string; paused?: boolean }[];
 }
 
 const ICONS: Record<Status['state'], string> = {
@@ -22,19 +23,24 @@ const ICONS: Record<Status['state'], string> = {
 const WARNING = new vscode.ThemeColor('statusBarItem.warningBackground');
 
 export class StatusItem implements vscode.Disposable {
+  shown: Status = { state: 'stopped', message: '' };
   private readonly item = vscode.window.createStatusBarItem('accelopt.status', vscode.StatusBarAlignment.Right, 90);
 
   constructor() {
     this.item.name = 'AccelOpt';
-    this.item.command = 'accelopt.showOutput';
+    this.item.command = 'accelopt.showMenu';
     this.item.show();
   }
 
   show(status: Status): void {
+    this.shown = status;
     const calm = status.state === 'idle';
     this.item.text = `${ICONS[status.state] ?? ''} AccelOpt${calm ? '' : `: ${status.message}`}`;
-    this.item.tooltip = [status.message, status.detail, status.target && `Target: ${status.target}`].filter(Boolean).join('\n');
+    const target = status.target && vscode.l10n.t('Target: {0}', status.target);
+    this.item.tooltip = [status.message, status.detail, target].filter(Boolean).join('\n');
     this.item.backgroundColor = ['host-unreachable', 'stopped', 'untrusted'].includes(status.state) ? WARNING : undefined;
+    void vscode.commands.executeCommand('setContext', 'accelopt.state', status.state);
+    void vscode.commands.executeCommand('setContext', 'accelopt.running', Boolean(status.jobs?.length));
   }
 
   dispose(): void {

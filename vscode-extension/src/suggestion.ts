@@ -1,8 +1,7 @@
-// A suggestion side by side with the file it is for; Accept and Reject are buttons in the editor's title.
+// A suggestion side by side with the file it is for; what can be done with it are buttons in the editor's title.
 import * as vscode from 'vscode';
+import { SCHEME, candidateUri, namedBy } from './candidate';
 import type { Server } from './server';
-
-const SCHEME = 'accelopt-candidate';
 
 interface Shown {
   id: string;
@@ -19,11 +18,11 @@ export class SuggestionView {
   /** Open the diff: the file on the left, the suggestion (served by the server) on the right. */
   async show({ id, uri, title }: Shown): Promise<void> {
     const file = vscode.Uri.parse(uri, true);
-    const name = file.path.split('/').at(-1) ?? 'kernel.py';
-    const candidate = vscode.Uri.from({ scheme: SCHEME, path: file.path, query: `id=${id}` });
+    const candidate = candidateUri(id, uri);
     const document = await vscode.workspace.openTextDocument(candidate);
     await vscode.languages.setTextDocumentLanguage(document, 'python');
-    await vscode.commands.executeCommand('vscode.diff', file, candidate, title ?? `${name}: suggested version`);
+    const name = file.path.split('/').at(-1) ?? '';
+    await vscode.commands.executeCommand('vscode.diff', file, candidate, title ?? vscode.l10n.t('{0}: suggested version', name));
   }
 
   /** Accept the suggestion shown by `uri` (or by the active editor): the server applies the edit and remembers it. */
@@ -43,8 +42,7 @@ export class SuggestionView {
 
   async reject(uri?: vscode.Uri): Promise<void> {
     const shown = this.shown(uri);
-    if (shown) {
-      await this.server.execute('reject', { id: shown.id, uri: shown.uri });
+    if (shown && (await this.server.execute('reject', { id: shown.id, uri: shown.uri }))) {
       await this.close(shown.candidate);
     }
   }
@@ -59,11 +57,7 @@ export class SuggestionView {
 
   private shown(uri?: vscode.Uri): { id: string; uri: string; candidate: vscode.Uri } | undefined {
     const candidate = uri ?? vscode.window.activeTextEditor?.document.uri;
-    if (candidate?.scheme !== SCHEME) {
-      return undefined;
-    }
-    const id = new URLSearchParams(candidate.query).get('id') ?? '';
-    return { id, uri: vscode.Uri.file(candidate.path).toString(), candidate };
+    return candidate?.scheme === SCHEME ? { ...namedBy(candidate), candidate } : undefined;
   }
 
   private async close(candidate: vscode.Uri): Promise<void> {

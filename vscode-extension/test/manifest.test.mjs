@@ -1,39 +1,64 @@
-// The manifest and the code say the same: every command is registered, every setting is read.
+// The manifest, its texts, the README and the code say the same.
 import assert from 'node:assert';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
 const root = path.dirname(path.dirname(new URL(import.meta.url).pathname));
-const manifest = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
-const source = fs.readdirSync(path.join(root, 'src')).map((name) => fs.readFileSync(path.join(root, 'src', name), 'utf8')).join('\n');
-const commands = manifest.contributes.commands.map((declared) => declared.command);
+const read = (name) => fs.readFileSync(path.join(root, name), 'utf8');
+const manifest = JSON.parse(read('package.json'));
+const texts = JSON.parse(read('package.nls.json'));
+const readme = read('README.md');
+const source = fs.readdirSync(path.join(root, 'src')).map((name) => read(`src/${name}`)).join('\n');
+const { configuration, menus, walkthroughs, commands: declared } = manifest.contributes;
+const commands = declared.map(({ command }) => command);
+const told = (text) => texts[text.slice(1, -1)];
 
-test('every declared command is registered', () => {
-  for (const command of commands) assert.ok(source.includes(`command('${command}'`), command);
+test('every declared command is registered, and in the README', () => {
+  for (const { command, title } of declared) {
+    assert.ok(source.includes(`command('${command}'`), command);
+    assert.ok(readme.includes(told(title)), `${title} in README.md`);
+  }
 });
 
-test('every command in a menu is declared', () => {
-  for (const items of Object.values(manifest.contributes.menus)) {
-    for (const item of items) assert.ok(commands.includes(item.command), item.command);
-  }
+test('every command in a menu or a walkthrough is declared', () => {
+  const linked = [...JSON.stringify(texts).matchAll(/command:([\w.]+)/g)].map(([, command]) => ({ command }));
+  assert.ok(linked.length);
+  for (const { command } of [...Object.values(menus).flat(), ...linked]) assert.ok(commands.includes(command), command);
 });
 
 test('no command of the extension is one of the server', () => {
   for (const command of commands) assert.ok(!command.startsWith('accelopt.server.'), command);
 });
 
-test('every setting is read, and has a description', () => {
-  for (const [name, setting] of Object.entries(manifest.contributes.configuration.properties)) {
-    assert.ok(setting.markdownDescription, name);
+test('every text has a key and every key a text', () => {
+  const used = new Set([...read('package.json').matchAll(/"%([^"]+)%"/g)].map(([, key]) => key));
+  assert.deepEqual([...used].sort(), Object.keys(texts).sort());
+});
+
+test('every page of the walkthrough is there and packed', () => {
+  for (const { media } of walkthroughs.flatMap(({ steps }) => steps)) assert.ok(read(media.markdown), media.markdown);
+  assert.ok(manifest.files.includes('walkthrough/**') && manifest.files.includes('package.nls.json'));
+});
+
+test('what a person reads in the source can be translated', () => {
+  const shown = /(?:title|prompt|placeHolder|placeholder|tooltip|message|detail|label): '[A-Z]|show(?:Information|Warning|Error)Message\(\s*['"`]/g;
+  assert.deepEqual(source.match(shown) ?? [], []);
+});
+
+test('every setting is read, has a description, and is in the README', () => {
+  for (const [name, setting] of Object.entries(configuration.properties)) {
+    assert.ok(told(setting.markdownDescription), name);
+    assert.ok(readme.includes(name), `${name} in README.md`);
     if (name !== 'accelopt.trace.server') assert.ok(source.includes(`'${name.replace('accelopt.', '')}'`), name);
   }
 });
 
-test('settings that name a program are restricted in an untrusted workspace', () => {
-  assert.ok(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations.includes('accelopt.interpreter'));
+test('settings that name a program, a host or a model are restricted in an untrusted workspace', () => {
+  assert.deepEqual(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations, ['accelopt.interpreter', 'accelopt.settings']);
 });
 
-test('the bundle was built and starts from the manifest', () => {
-  assert.ok(fs.statSync(path.join(root, manifest.main)).size > 100_000);
+test('the bundle was built, starts from the manifest, and stays small', () => {
+  const { size } = fs.statSync(path.join(root, manifest.main));
+  assert.ok(size > 100_000 && size < 600_000, `${size} bytes`);
 });

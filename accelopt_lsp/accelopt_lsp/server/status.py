@@ -56,7 +56,9 @@ class StatusLine:
         return status
 
     def _now(self, jobs: tuple[Job, ...]) -> Status:
-        listed = tuple({"job": j.id, "kind": j.kind, "uri": j.uri, "title": j.title} for j in jobs)
+        listed = tuple(
+            {"job": j.id, "kind": j.kind, "uri": j.uri, "title": j.title, "paused": j.paused} for j in jobs
+        )
         if not self.trusted:
             detail = "Nothing of it is run. Trust the workspace to see what its kernels cost."
             return Status("untrusted", "The workspace is not trusted", detail, self.target)
