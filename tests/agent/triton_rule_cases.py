@@ -98,6 +98,29 @@ CASES = [
     ),
     Case("triton-autotune", "leaves an autotuned kernel", TUNED, None),
     Case(
+        "triton-autotune",
+        "does not run a kernel twice that updates in place",
+        ADD.replace("out_ptr", "X")
+        .replace("x_ptr", "X")
+        .replace("X, X, n", "X, n")
+        .replace("(x, out, n", "(x, n"),
+        None,
+    ),
+    Case(
+        "triton-autotune",
+        "leaves a row that one block has to cover",
+        ADD.replace("(triton.cdiv(n, 256),)", "(64,)"),
+        None,
+    ),
+    Case(
+        "triton-autotune",
+        "leaves a number in the grid that two sizes share",
+        ADD.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, OTHER: tl.constexpr").replace(
+            "BLOCK=256", "BLOCK=256, OTHER=256"
+        ),
+        None,
+    ),
+    Case(
         "triton-cache-hints",
         "streams what is read once",
         ADD,
@@ -146,6 +169,12 @@ CASES = [
         None,
     ),
     Case(
+        "triton-hoist-load",
+        "does not move past a function that may store",
+        REDUCE.replace("total += x * w", "update(out_ptr, x)\n        total += x * w"),
+        None,
+    ),
+    Case(
         "triton-exp2",
         "folds the factor",
         SCALE,
@@ -176,6 +205,15 @@ CASES = [
         "triton-drop-mask",
         "needs a grid without blocks past the end",
         ADD.replace("cdiv(n, 256)", "cdiv(n, 128)"),
+        None,
+    ),
+    Case(
+        "triton-drop-mask",
+        "looks at the loop around, not at another one",
+        SCALE.replace(
+            "    for start in range(0, n, BLOCK):\n",
+            "    for start in range(0, n, BLOCK):\n        pass\n    for start in range(0, n, 2 * BLOCK):\n",
+        ),
         None,
     ),
     Case(
@@ -211,6 +249,20 @@ CASES = [
     ),
     Case("triton-grouped-order", "is for matrix products", ADD, None),
     Case(
+        "triton-grouped-order",
+        "leaves an index that is used before the other is read",
+        MATMUL.replace("    n = tl.program_id(1)\n    rows = m * BLOCK", "    rows = m * BLOCK").replace(
+            "    columns = n", "    n = tl.program_id(1)\n    columns = n"
+        ),
+        None,
+    ),
+    Case(
+        "triton-grouped-order",
+        "leaves an index that is read twice",
+        MATMUL.replace("columns = n * BLOCK", "columns = tl.program_id(1) * BLOCK"),
+        None,
+    ),
+    Case(
         "triton-online-softmax",
         "merges the first two passes",
         SOFTMAX,
@@ -222,7 +274,8 @@ CASES = [
         x = tl.load(x_ptr + row + offsets, mask=offsets < n, other=-float("inf"))
         total += tl.sum(tl.exp(x - largest), axis=0)
 """: """        new_largest = tl.maximum(largest, tl.max(x, axis=0))
-        total = total * tl.where(largest == new_largest, 1.0, tl.exp(largest - new_largest)) + tl.sum(tl.exp(x - new_largest), axis=0)
+        base_largest = tl.where(new_largest == -float("inf"), 0.0, new_largest)
+        total = total * tl.exp(largest - base_largest) + tl.sum(tl.exp(x - base_largest), axis=0)
         largest = new_largest
 """,
             '    largest = -float("inf")\n': '    largest = -float("inf")\n    total = 0.0\n',

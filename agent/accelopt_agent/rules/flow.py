@@ -7,7 +7,6 @@ written through an argument, an argument of a function that is not known counts 
 
 from __future__ import annotations
 
-import builtins
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
@@ -135,16 +134,7 @@ class Flow:
         called = self.source.code(call.func).rpartition(".")[2]
         if called in STORES:
             return arg.keyword is None and call.args[0] is arg
-        return self._known is not None and not self._is_known(call.func)
-
-    def _is_known(self, function: cst.BaseExpression) -> bool:
-        """Whether a function is of a known package, a builtin or a method: none of them writes an argument."""
-        path = self._resolved.path(function)
-        if path is not None:
-            return path.partition(".")[0] in (self._known or ())
-        if isinstance(function, cst.Name):
-            return hasattr(builtins, function.value)
-        return isinstance(function, cst.Attribute)
+        return self._known is not None and self._resolved.foreign(call.func, self._known)
 
     def _add_view(self, statement: Statement) -> None:
         """``a = b[...]``, ``a = b`` and ``a = b.method(...)``: from here on ``a`` may be a view of ``b``."""

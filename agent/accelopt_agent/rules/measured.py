@@ -24,8 +24,8 @@ The best that a rewrite of each rule did to the estimated time of the version th
 tried, "-" where it changed less than half a percent. A search tries what promises most, so an empty cell does not say
 that the rule does not apply. Five rules find nothing in these baselines. Four of them do in AccelOpt's own kernels for
 the same tasks (47e29a7): nki-keep-resident (seven of them, bmm and lora among them), nki-hoist-transpose
-(add_rmsnorm_matmul, matmul_add_rmsnorm), nki-merge-tiles (adamw, silu), nki-drop-copy (matmul_add_rmsnorm); the fifth is
-nki-reuse-load. nki-scale-after-product applies to gqa_full; it is younger than these results.
+(add_rmsnorm_matmul, matmul_add_rmsnorm), nki-merge-tiles (adamw, silu), nki-drop-copy (matmul_add_rmsnorm). The fifth
+is nki-reuse-load. nki-scale-after-product applies to gqa_full; it is younger than these results.
 
 `tests/agent/test_rules_nki_baselines.py` holds each rule to its word on a baseline: every counter that it names moves
 that way, and the result stays that of the reference. The five, and nki-rsqrt-activation, are shown there on a baseline

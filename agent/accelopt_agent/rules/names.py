@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import builtins
+from collections.abc import Collection, Iterator
 
 import libcst as cst
 
@@ -48,6 +49,15 @@ class Names:
         if base is None:
             return None
         return f"{base}.{rest}" if rest else base
+
+    def foreign(self, function: cst.BaseExpression, packages: Collection[str]) -> bool:
+        """Whether nothing is known of what a function does: it is of none of the packages, no builtin and no method."""
+        path = self.path(function)
+        if path is not None:
+            return path.partition(".")[0] not in packages
+        if isinstance(function, cst.Name):
+            return not hasattr(builtins, function.value)
+        return not isinstance(function, cst.Attribute)
 
     def imported(self) -> set[str]:
         """The names that an import binds and no assignment: modules and functions, never tensors."""

@@ -46,6 +46,11 @@ def number_of_text(flow: Flow, text: str) -> float | int | None:
     return _evaluate(flow, tree, {}, depth=0)
 
 
+def factor(code: str) -> str:
+    """``code`` as a factor of a product or an operand of a remainder, in parentheses where it needs them."""
+    return code if code.isidentifier() or code.isdigit() else f"({code})"
+
+
 def _parse(flow: Flow, node: cst.BaseExpression) -> ast.expr | None:
     try:
         return ast.parse(f"({flow.source.code(node)}\n)", mode="eval").body

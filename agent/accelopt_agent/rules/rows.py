@@ -8,6 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.instructions import NL, NkiKernel
 from accelopt_agent.rules.loops import loop_variable
+from accelopt_agent.rules.numbers import factor
 from accelopt_agent.rules.shapes import Tile, tile
 
 
@@ -69,7 +70,7 @@ def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...
     if any(loop_variable(loop) in kernel.flow.variables(other) for other in others):
         return None
     times = kernel.source.code(loop.iter.args[0].value)
-    length = f"{found.columns} * ({times})" if " " in times else f"{found.columns} * {times}"
+    length = f"{factor(found.columns)} * {factor(times)}"
     before = tuple(kernel.source.code(other).strip(", ") for other in others)
     offset = kernel.source.code(product)
     return Parts(loop, node.value.value, before, found.rows, found.columns, length, offset, arange)

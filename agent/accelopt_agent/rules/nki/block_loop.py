@@ -10,6 +10,7 @@ import libcst as cst
 from accelopt_agent.rules.edit import Edit, apply_edits
 from accelopt_agent.rules.instructions import NISA, NL, NkiKernel, open_nki
 from accelopt_agent.rules.loops import loop_variable, trip_count
+from accelopt_agent.rules.numbers import factor
 from accelopt_agent.rules.shapes import Tile, tile
 from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
@@ -93,7 +94,7 @@ class _Blocking:
         assert isinstance(self.loop.iter, cst.Call)
         v, indent = self.variable, self.source.indent(self.loop)
         count = self.source.code(self.loop.iter.args[0].value)
-        bare = count if count.isidentifier() else f"({count})"
+        bare = factor(count)
         known = trip_count(self.flow, self.loop)
         lines = [] if known else [f"{indent}{self.block} = {self.size} if {bare} % {self.size} == 0 else 1"]
         blocks = str(known // self.size) if known else f"{bare} // {self.block}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.elementwise import pair, scalar_steps
-from accelopt_agent.rules.instructions import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 
@@ -44,7 +44,7 @@ def _read_directly(kernel: NkiKernel, copy: Instruction) -> Rewrite | None:
     """``y = f(copy(x))`` where ``f`` is arithmetic on VectorE or ScalarE, which read PSUM as well as SBUF."""
     assert copy.statement is not None
     reader = kernel.flow.only_reader(copy.statement)
-    if reader is None or kernel.code(copy.get("dtype")) not in (None, "np.float32", "nl.float32"):
+    if reader is None or not _in_float32(kernel, copy):
         return None
     value, statement = reader
     consumer = next((i for i in kernel.instructions if i.statement is statement), None)
@@ -59,6 +59,12 @@ def _read_directly(kernel: NkiKernel, copy: Instruction) -> Rewrite | None:
     return Rewrite(edits, f"Read {kernel.source.code(source)} where its copy was read.")
 
 
+def _in_float32(kernel: NkiKernel, copy: Instruction) -> bool:
+    """Whether the copy asks for no type, or for the one that arithmetic is done in."""
+    dtype = copy.get("dtype")
+    return dtype is None or kernel.names.path(dtype) in (f"{NL}.float32", "numpy.float32")
+
+
 def _whole_tile(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
     """Whether ``node`` starts at partition 0: a part that does not may have been copied to line up with its partner."""
     if isinstance(node, cst.Name):
@@ -71,7 +77,5 @@ def _whole_tile(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
             return kernel.code(index.lower) in (None, "0")
         if isinstance(index, cst.Index) and isinstance(index.value, cst.Subscript):
             call = index.value.value  # nl.arange(n)[:, None], with nothing added to it
-            return (
-                isinstance(call, cst.Call) and kernel.names.path(call.func) == "neuronxcc.nki.language.arange"
-            )
+            return isinstance(call, cst.Call) and kernel.names.path(call.func) == f"{NL}.arange"
     return False

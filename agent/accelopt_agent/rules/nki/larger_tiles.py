@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.instructions import NL, NkiKernel, open_nki
-from accelopt_agent.rules.numbers import number, number_of_text
+from accelopt_agent.rules.numbers import factor, number, number_of_text
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Elements per partition above which wider tiles gain nothing more.
@@ -27,11 +27,11 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
         if width is None:
             continue
         divided = _divided(kernel, name)
-        for factor in (2, 4, 7, 8):
+        for times in (2, 4, 7, 8):
             known = [size for _, text in divided if (size := number_of_text(kernel.flow, text)) is not None]
-            fits = all(size % (width * factor) == 0 for size in known)
-            if divided and fits and width * factor <= _WIDEST:
-                yield _with_width(kernel, name, width * factor, divided)
+            fits = all(size % (width * times) == 0 for size in known)
+            if divided and fits and width * times <= _WIDEST:
+                yield _with_width(kernel, name, width * times, divided)
 
 
 def _has_limited_tiles(kernel: NkiKernel) -> bool:
@@ -110,7 +110,7 @@ def _with_width(kernel: NkiKernel, name: str, width: int, divided: list[tuple[cs
     checks = []
     for node, size in divided:
         statement = flow.statement_of(node)
-        check = f"assert ({size}) % {name} == 0" if " " in size else f"assert {size} % {name} == 0"
+        check = f"assert {factor(size)} % {name} == 0"
         if statement is not None and check not in checks:
             checks.append(check)
             edits.append(source.before(statement.node, check))

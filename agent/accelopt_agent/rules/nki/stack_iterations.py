@@ -11,7 +11,7 @@ from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
 from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.loops import loop_variable
-from accelopt_agent.rules.numbers import number, number_of_text
+from accelopt_agent.rules.numbers import factor, number, number_of_text
 from accelopt_agent.rules.shapes import Tile, tile
 from accelopt_agent.rules.statement import root_name
 from accelopt_agent.rules.subject import Rewrite, Subject
@@ -125,7 +125,7 @@ def _stacked(kernel: NkiKernel, body: _Body) -> Rewrite:
     for load, loaded in body.loads:
         assert load.statement is not None
         name = load.statement.target_name
-        shape = f"({words['par_dim']}({stack} * {_factor(body.rows)}), {loaded.columns})"
+        shape = f"({words['par_dim']}({stack} * {factor(body.rows)}), {loaded.columns})"
         allocated.append(
             f"{name} = {words['ndarray']}({shape}, dtype={loaded.dtype}, buffer={words['sbuf']})"
         )
@@ -145,7 +145,7 @@ def _stacked(kernel: NkiKernel, body: _Body) -> Rewrite:
     first, last = body.loop.body.body[0], body.loop.body.body[-1]
     edits.append(source.before(first, "\n".join([*allocated, *_each(body, loading)])))
     edits.append(source.after(last, "\n".join(_each(body, storing))))
-    blocks = f"{words['affine_range']}({_factor(body.count)} // {stack})"
+    blocks = f"{words['affine_range']}({factor(body.count)} // {stack})"
     edits += [source.replace(body.loop.target, outer), source.replace(body.loop.iter, blocks)]
     edits.append(source.before(body.loop, f"{stack} = {_stack_of(kernel, body)}"))
     return Rewrite(
@@ -155,7 +155,7 @@ def _stacked(kernel: NkiKernel, body: _Body) -> Rewrite:
 
 def _place(body: _Body, inner: str, half: str, of: Tile) -> str:
     columns = f"{body.words['arange']}({of.columns})[None, :]"
-    return f"{inner} * {_factor(body.rows)} + {half}, {columns}"
+    return f"{inner} * {factor(body.rows)} + {half}, {columns}"
 
 
 def _each(body: _Body, lines: Sequence[str]) -> list[str]:
@@ -172,12 +172,7 @@ def _stack_of(kernel: NkiKernel, body: _Body) -> str:
     """2, or where the syntax does not tell whether that is possible, a choice when the kernel is traced."""
     conditions = []
     if number_of_text(kernel.flow, body.rows) is None:
-        conditions.append(f"{_factor(body.rows)} in {_HALVES}")
+        conditions.append(f"{factor(body.rows)} in {_HALVES}")
     if number_of_text(kernel.flow, body.count) is None:
-        conditions.append(f"{_factor(body.count)} % 2 == 0")
+        conditions.append(f"{factor(body.count)} % 2 == 0")
     return f"2 if {' and '.join(conditions)} else 1" if conditions else "2"
-
-
-def _factor(code: str) -> str:
-    """``code`` as a factor of a product."""
-    return code if code.isidentifier() or code.isdigit() else f"({code})"

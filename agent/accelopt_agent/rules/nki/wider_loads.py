@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.instructions import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.loops import loop_variable
 from accelopt_agent.rules.rows import parts
 from accelopt_agent.rules.subject import Rewrite, Subject
 
@@ -30,7 +31,7 @@ def _in_full(kernel: NkiKernel, load: Instruction) -> Rewrite | None:
     uses = kernel.flow.uses_after(statement)
     if found is None or not uses or kernel.flow.occurrences(row):
         return None
-    rest = kernel.flow.variables(load["src"]) - {_name(found.loop)}
+    rest = kernel.flow.variables(load["src"]) - {loop_variable(found.loop)}
     if rest & kernel.flow.varying(found.loop) or found.loop is not statement.loops[-1]:
         return None
     edits = [source.moved(statement.node)]
@@ -43,7 +44,3 @@ def _in_full(kernel: NkiKernel, load: Instruction) -> Rewrite | None:
     edits.append(source.before(found.loop, source.with_comment(statement.node, f"{row} = {call}")))
     over = source.code(found.loop.target)
     return Rewrite(tuple(edits), f"Load the rows of {found.tensor} in full before the loop over {over}.")
-
-
-def _name(loop: cst.For) -> str:
-    return loop.target.value if isinstance(loop.target, cst.Name) else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.loops import runs_each_iteration
+from accelopt_agent.rules.loops import loop_variable, runs_each_iteration
 from accelopt_agent.rules.rows import parts
 from accelopt_agent.rules.statement import Statement
 from accelopt_agent.rules.subject import Rewrite, Subject
@@ -27,12 +27,13 @@ def _in_full(kernel: NkiKernel, store: Instruction) -> Rewrite | None:
     statement, source, flow, value = store.statement, kernel.source, kernel.flow, store.get("value")
     if statement is None or value is None or set(store.args) != {"dst", "value"} or not statement.loops:
         return None
+    assert isinstance(store.call, cst.Call)
     found = parts(kernel, store["dst"], statement.loops[-1:])
     words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "sbuf")}
     if found is None or None in words.values() or not runs_each_iteration(statement, found.loop):
         return None
     tensor, row = found.tensor, f"{found.tensor}_rows"
-    rest = flow.variables(store["dst"]) - {_name(found.loop), tensor}
+    rest = flow.variables(store["dst"]) - {loop_variable(found.loop), tensor}
     touching = [
         s for s in flow.statements if found.loop in s.loops and s.simple and tensor in s.reads | s.writes
     ]
@@ -48,14 +49,7 @@ def _in_full(kernel: NkiKernel, store: Instruction) -> Rewrite | None:
         edits.append(source.without(statement.node))
     else:
         edits.append(source.replace(statement.node, f"{found.part(row)} = {_copied(kernel, value)}"))
-    edits.append(
-        source.after(
-            found.loop,
-            f"{source.code(store.call.func)}({found.whole}, value={row})"
-            if isinstance(store.call, cst.Call)
-            else "",
-        )
-    )
+    edits.append(source.after(found.loop, f"{source.code(store.call.func)}({found.whole}, value={row})"))
     over = source.code(found.loop.target)
     return Rewrite(tuple(edits), f"Store the rows of {tensor} in full after the loop over {over}.")
 
@@ -71,7 +65,3 @@ def _only_dtype(kernel: NkiKernel, statement: Statement, tensor: str) -> bool:
     names = [n for n in kernel.source.walk(statement.node, cst.Name) if n.value == tensor]
     parents = [kernel.source.parent(n) for n in names]
     return all(isinstance(p, cst.Attribute) and p.attr.value == "dtype" for p in parents)
-
-
-def _name(loop: cst.For) -> str:
-    return loop.target.value if isinstance(loop.target, cst.Name) else ""

@@ -8,6 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.launches import Launch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.pointers import addressed
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Writing twice to the same place would add up: a kernel that does cannot be run several times to choose a config.
@@ -32,10 +33,10 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
 
 
 def _updates_in_place(kernel: TritonKernel) -> bool:
-    """Whether some argument is both loaded from and stored to: running it again would change the result."""
-    loaded = {n for c in kernel.calls("load") for n in kernel.flow.variables(c.args[0].value)}
-    stored = {n for c in kernel.calls("store") for n in kernel.flow.variables(c.args[0].value)}
-    return bool({n for n in loaded & stored if n.lower().endswith(("ptr", "pointer"))})
+    """Whether some argument may be both loaded from and stored to: running it again would change the result."""
+    loaded = {name for call in kernel.calls("load") for name in addressed(kernel, call)}
+    stored = [addressed(kernel, call) for call in kernel.calls("store")]
+    return any(not names or names & loaded for names in stored)
 
 
 def _autotuned(
@@ -84,7 +85,8 @@ def _keys(kernel: TritonKernel, launch: Launch) -> list[str]:
 
 
 def _grid(kernel: TritonKernel, launch: Launch, name: str, size: int) -> list[Edit] | None:
-    """The edits that make the grid follow the chosen block size; none where it does already."""
+    """The edits that make the grid follow the chosen block size; none where it does already, or where each program
+    takes all blocks one after the other. None where other sizes would leave something out."""
     source, grid = kernel.source, kernel.grid_expression(launch)
     if isinstance(grid, cst.Lambda):
         numbers = [n for n in source.walk(grid.body, cst.Integer) if integer(n) == size]
@@ -93,7 +95,9 @@ def _grid(kernel: TritonKernel, launch: Launch, name: str, size: int) -> list[Ed
     if grid is not launch.grid or isinstance(grid, cst.Name):
         return None
     if not numbers:
-        return []
+        return [] if _counts_by(kernel, name) else None
+    if any(other != name and integer(value) == size for other, value in launch.arguments.items()):
+        return None  # the grid's number could stand for either
     written = source.code(grid)
     if not written.startswith("("):
         written = f"({written})" if isinstance(grid, cst.Tuple) else f"({written},)"
@@ -104,6 +108,13 @@ def _grid(kernel: TritonKernel, launch: Launch, name: str, size: int) -> list[Ed
         at, end = source.start(node) - shift, source.end(node) - shift
         code = code[:at] + f'meta["{name}"]'.encode() + code[end:]
     return [source.replace_with_parentheses(grid, f"lambda meta: {code.decode()}")]
+
+
+def _counts_by(kernel: TritonKernel, name: str) -> bool:
+    """Whether a loop of the kernel takes steps of this size."""
+    iterators = [loop.iter for loop in kernel.source.walk(kernel.function.body, cst.For)]
+    steps = [i.args[2].value for i in iterators if isinstance(i, cst.Call) and len(i.args) == 3]
+    return any(isinstance(step, cst.Name) and step.value == name for step in steps)
 
 
 def _without_keyword(kernel: TritonKernel, launch: Launch, keyword: cst.Arg) -> Edit:

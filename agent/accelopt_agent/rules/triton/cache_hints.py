@@ -8,6 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.launches import TritonKernel, open_triton
+from accelopt_agent.rules.pointers import addressed, sources
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 
@@ -34,40 +35,12 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
 
 def _tensor(kernel: TritonKernel, load: cst.Call) -> str | None:
     """The pointer argument that the address is made from, if it is one."""
-    found = _sources(kernel, load.args[0].value, set()) & set(kernel.parameters)
-    pointers = {name for name in found if _is_pointer(kernel, name)}
-    return pointers.pop() if len(pointers) == 1 else None
-
-
-def _is_pointer(kernel: TritonKernel, name: str) -> bool:
-    return name.lower().endswith(("ptr", "pointer")) or name in _addressed(kernel)
-
-
-def _addressed(kernel: TritonKernel) -> set[str]:
-    """Arguments that are the first term of an address."""
-    found = set()
-    for call in kernel.calls("load", "store"):
-        node = call.args[0].value
-        while isinstance(node, cst.BinaryOperation):
-            node = node.left
-        if isinstance(node, cst.Name):
-            found.add(node.value)
-    return found
-
-
-def _sources(kernel: TritonKernel, node: cst.CSTNode, seen: set[str]) -> set[str]:
-    """The names that ``node`` is computed from, through assignments."""
-    found = kernel.flow.variables(node)
-    for name in found - seen:
-        seen.add(name)
-        for statement in kernel.flow.simple():
-            if name in statement.writes and not kernel.is_call(statement.value, "load"):
-                found = found | _sources(kernel, statement.node, seen)
-    return found
+    found = addressed(kernel, load)
+    return found.pop() if len(found) == 1 else None
 
 
 def _depends_on_program(kernel: TritonKernel, load: cst.Call) -> bool:
-    for name in _sources(kernel, load.args[0].value, set()):
+    for name in sources(kernel, load.args[0].value):
         for statement in kernel.flow.simple():
             if name in statement.writes:
                 for call in kernel.source.walk(statement.node, cst.Call):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.launches import Launch, TritonKernel, open_triton
+from accelopt_agent.rules.loops import loop_variable
 from accelopt_agent.rules.specialising import divisions_as_flags
 from accelopt_agent.rules.subject import Rewrite, Subject
 
@@ -94,19 +95,11 @@ def _lanes(kernel: TritonKernel, node: cst.BaseExpression) -> str | None:
 
 
 def _counts_blocks(kernel: TritonKernel, start: cst.BaseExpression, size: str, block: str) -> bool:
-    """Whether ``start`` is the variable of ``for start in range(0, size, block)``."""
-    for loop in kernel.source.walk(kernel.function.body, cst.For):
-        if (
-            isinstance(loop.target, cst.Name)
-            and isinstance(start, cst.Name)
-            and loop.target.value == start.value
-        ):
-            args = (
-                [kernel.source.code(a.value) for a in loop.iter.args]
-                if isinstance(loop.iter, cst.Call)
-                else []
-            )
-            return args == ["0", size, block]
+    """Whether ``start`` is the variable of ``for start in range(0, size, block)`` around it."""
+    for loop in kernel.source.parents(start):
+        if isinstance(loop, cst.For) and isinstance(start, cst.Name) and loop_variable(loop) == start.value:
+            args = loop.iter.args if isinstance(loop.iter, cst.Call) else ()
+            return [kernel.source.code(a.value) for a in args] == ["0", size, block]
     return False
 
 

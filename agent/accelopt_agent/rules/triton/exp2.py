@@ -122,6 +122,9 @@ def _stays_logarithmic(
                 return True
             if not kernel.is_call(above, "max", "maximum", "where"):
                 return False
+        elif isinstance(above, cst.Comparison):
+            if not kernel.flow.variables(above) <= logarithmic:
+                return False  # a bound that is not scaled with it
         elif isinstance(above, cst.BinaryOperation):
             if not isinstance(above.operator, cst.Subtract):
                 # the scaling itself: s = product * scale

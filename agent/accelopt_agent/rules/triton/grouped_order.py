@@ -22,8 +22,12 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
     if swizzle is None or programs is None:
         return
     by_axis = {axis: s for s in kernel.flow.simple() if (axis := _axis(kernel, s)) is not None}
+    if len(kernel.calls("program_id")) != len(by_axis):
+        return  # one is read twice, or inside of something: both would have to be swizzled
     if set(by_axis) == {"0", "1"}:
-        yield _two_axes(kernel, by_axis["0"], by_axis["1"], swizzle, programs)
+        rewrite = _two_axes(kernel, by_axis["0"], by_axis["1"], swizzle, programs)
+        if rewrite is not None:
+            yield rewrite
     elif set(by_axis) == {"0"}:
         rewrite = _one_axis(kernel, by_axis["0"], swizzle)
         if rewrite is not None:
@@ -39,8 +43,10 @@ def _axis(kernel: TritonKernel, statement: Statement) -> str | None:
 
 def _two_axes(
     kernel: TritonKernel, first: Statement, second: Statement, swizzle: str, programs: str
-) -> Rewrite:
-    later = max(first, second, key=lambda s: kernel.source.start(s.node))
+) -> Rewrite | None:
+    earlier, later = sorted((first, second), key=lambda s: kernel.source.start(s.node))
+    if earlier.block is not later.block or _read_between(kernel, earlier, later):
+        return None
     names = f"{first.target_name}, {second.target_name}"
     line = f"{names} = {swizzle}({names}, {programs}(0), {programs}(1), {_GROUP})"
     return Rewrite((kernel.source.after(later.node, line),), f"Visit tiles in groups of {_GROUP} rows.")
@@ -61,9 +67,15 @@ def _one_axis(kernel: TritonKernel, program: Statement, swizzle: str) -> Rewrite
             columns = statement
     if rows is None or columns is None or name is None or rows.block is not columns.block:
         return None
-    if len(kernel.flow.occurrences(name)) != 3:
+    if len(kernel.flow.occurrences(name)) != 3 or _read_between(kernel, rows, columns):
         return None
     programs = kernel.spell("num_programs")
     names = f"{rows.target_name}, {columns.target_name}"
     line = f"{names} = {swizzle}({names}, {programs}(0) // {count}, {count}, {_GROUP})"
     return Rewrite((kernel.source.after(columns.node, line),), f"Visit tiles in groups of {_GROUP} rows.")
+
+
+def _read_between(kernel: TritonKernel, first: Statement, second: Statement) -> bool:
+    """Whether the name that ``first`` binds is used before ``second``: there it would be the one before swizzling."""
+    between = kernel.flow.between(first, second)
+    return any(first.target_name in s.reads | s.writes for s in between)

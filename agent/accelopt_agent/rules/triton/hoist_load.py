@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from accelopt_agent.rules.hoisting import departure
-from accelopt_agent.rules.launches import open_triton
+from accelopt_agent.rules.launches import TritonKernel, open_triton
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Functions that index arithmetic may call.
@@ -16,7 +18,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None:
         return
-    stores = kernel.calls("store", "atomic_add", "atomic_cas", "atomic_xchg", "atomic_max", "atomic_min")
+    stores = [c for c in kernel.source.walk(subject.function.body, cst.Call) if _may_store(kernel, c)]
     for statement in kernel.flow.simple():
         if not statement.loops or not kernel.is_call(statement.value, "load"):
             continue
@@ -25,3 +27,9 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
         if found is None or any(found.loops[-1] in kernel.source.parents(store) for store in stores):
             continue
         yield found.rewrite(kernel.flow, f"Load {statement.target_name}")
+
+
+def _may_store(kernel: TritonKernel, call: cst.Call) -> bool:
+    """Whether a call writes to memory, or is one of a function that may do so for all that is known."""
+    name = (kernel.names.path(call.func) or "").rpartition(".")[2]
+    return name.startswith(("store", "atomic_")) or kernel.names.foreign(call.func, ("triton", "math"))

@@ -112,21 +112,21 @@ def _merged(
     if any(s is not start and s.writes & (flow.variables(total.loop) - {total.target}) for s in between):
         return None
     block, name = source.code(maximum.value), f"new_{maximum.target}"
-    if flow.occurrences(name):
+    base = f"base_{maximum.target}"
+    if flow.occurrences(name) or flow.occurrences(base):
         return None
     axis = f", {maximum.axis}" if maximum.axis else ""
-    words = {w: kernel.spell(w) for w in ("maximum", "max", "exp", "sum")}
-    shifted = f"{words['exp']}({block} - {name})"
+    words = {w: kernel.spell(w) for w in ("maximum", "max", "exp", "sum", "where")}
+    shifted = f"{words['exp']}({block} - {base})"
     if where is not None:
         shifted = f"{source.code(where.func)}({source.code(where.args[0].value)}, {shifted}, 0.0)"
-    # Until the first finite element both maxima are minus infinity: their difference must not become NaN.
-    old = (
-        f"{kernel.spell('where')}({maximum.target} == {name}, 1.0, {words['exp']}({maximum.target} - {name}))"
-    )
     total_axis = f", {total.axis}" if total.axis else ""
+    before = f"{total.target} * {words['exp']}({maximum.target} - {base})"
     lines = [
         f"{name} = {words['maximum']}({maximum.target}, {words['max']}({block}{axis}))",
-        f"{total.target} = {total.target} * {old} + {words['sum']}({shifted}{total_axis})",
+        # Until the first finite element the maximum is minus infinity: a difference with it would be NaN.
+        f'{base} = {words["where"]}({name} == -float("inf"), 0.0, {name})',
+        f"{total.target} = {before} + {words['sum']}({shifted}{total_axis})",
         f"{maximum.target} = {name}",
     ]
     edits: list[Edit] = [
