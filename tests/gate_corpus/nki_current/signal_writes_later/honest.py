@@ -1,0 +1,38 @@
+import numpy as np
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+from contextlib import contextmanager
+
+
+@nki.jit
+def relu6_kernel(x):
+    rows, columns = x.shape
+    out = nl.ndarray((rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(rows // 128):
+        here = nl.ds(i * 128, 128)
+        tile = nl.ndarray((128, columns), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(tile, x[here, :])
+        nisa.tensor_scalar(tile, tile, nl.maximum, 0.0, False, nl.minimum, 6.0)
+        nisa.dma_copy(out[here, :], tile)
+    return out
+
+
+TRACE = []
+
+
+@contextmanager
+def traced(name, shape):
+    TRACE.append((name, shape))
+    try:
+        yield
+    finally:
+        del TRACE[:-100]
+
+
+def relu6(x):
+    with traced("relu6", x.shape):
+        return relu6_kernel(x)

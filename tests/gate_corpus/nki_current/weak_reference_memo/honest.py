@@ -1,0 +1,40 @@
+import numpy as np
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+import warnings
+
+
+@nki.jit
+def softmax_kernel(x):
+    rows, columns = x.shape
+    out = nl.ndarray((rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(rows // 128):
+        here = nl.ds(i * 128, 128)
+        tile = nl.ndarray((128, columns), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(tile, x[here, :])
+        top = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_reduce(top, nl.maximum, tile, axis=1, negate=True)
+        power = nl.ndarray((128, columns), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.activation(power, nl.exp, tile, bias=top)
+        total = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_reduce(total, nl.add, power, axis=1)
+        share = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.reciprocal(share, total)
+        done = nl.ndarray((128, columns), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_scalar(done, power, nl.multiply, share)
+        nisa.dma_copy(out[here, :], done)
+    return out
+
+
+_warned = set()
+
+
+def softmax(x):
+    if x.dtype != np.float32 and x.dtype not in _warned:
+        warnings.warn(f"softmax computes in float32, got {x.dtype}", stacklevel=2)
+        _warned.add(x.dtype)
+    return softmax_kernel(x.astype(np.float32, copy=False)).astype(x.dtype, copy=False)
