@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from gate_checking import Checker, codes, running_checker
+
+from accelopt_profiling.gate.written import with_written, written_by_reference
+from accelopt_profiling.problems.problem import Problem
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +59,37 @@ def test_written_arguments(checker: Checker, problem: str, candidate: str, code:
     assert verdict.accepted is (not code), verdict.reasons
     if code:
         assert code in codes(verdict)
+
+
+class Adds:
+    """As a problem that was recorded: what is called goes before the arguments."""
+
+    def reference(self, inputs: list[Any]) -> list[Any] | None:
+        _, x, out = inputs
+        out += x
+        return None
+
+
+def test_written_arguments_are_counted_from_the_end() -> None:
+    inputs = ["add", np.ones(3), np.zeros(3)]
+    problem = cast(Problem, Adds())
+    assert written_by_reference(problem, inputs, inputs[1:]) == [-1]
+    assert (inputs[2] == 0).all()
+    assert written_by_reference(problem, inputs, [a + 0 for a in inputs[1:]]) == []
+    assert written_by_reference(problem, inputs, []) == []
+
+
+def test_what_is_written_is_kept_apart_from_the_arguments() -> None:
+    x, out = np.ones(3), np.zeros(3)
+
+    def call() -> list[Any]:
+        out[:] = 2
+        return [out[1:], x]
+
+    tail, same, kept = with_written(call, [x, out], [-1])
+    assert tail.tolist() == [2, 2]
+    assert kept.tolist() == [2, 2, 2]
+    assert same is x
+    assert not np.shares_memory(tail, out)
+    assert not np.shares_memory(kept, out)
+    assert with_written(lambda: [x], [x, out], [])[0] is x

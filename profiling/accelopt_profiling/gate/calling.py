@@ -88,7 +88,7 @@ class Candidate:
         changed = [
             n
             for n, (a, old) in enumerate(zip(arguments, before, strict=True))
-            if n not in written and fingerprint(a) != old
+            if n - len(arguments) not in written and fingerprint(a) != old
         ]
         aliases = overlapping(arguments, outputs)
         return outputs, RunCase(

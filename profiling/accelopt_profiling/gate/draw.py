@@ -62,7 +62,9 @@ class DrawnCase:
 
 @dataclass(frozen=True)
 class Asked:
-    """How a case is to be run: saved beside its arguments. ``written`` are the arguments that are outputs as well."""
+    """How a case is to be run: saved beside its arguments. ``written`` are the arguments that are outputs as well,
+    counted from the end.
+    """
 
     call: Call
     twice: bool = False
@@ -143,8 +145,8 @@ class _Drawing:
 
     def _keep(self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any]) -> DrawnCase:
         if self.written is None:
-            own = call.style == "returns" and arguments is inputs
-            self.written = written_by_reference(self.problem, inputs) if own else []
+            plain = call.style == "returns"
+            self.written = written_by_reference(self.problem, inputs, arguments) if plain else []
         asked = Asked(call, drawn.twice, drawn.derived, self.written)
         digests = self._save(drawn.index, inputs, arguments, asked)
         self.used += byte_count(inputs)

@@ -65,16 +65,6 @@ def overlapping(one: list[Any], other: list[Any]) -> list[str]:
     return found
 
 
-def copied(value: Any) -> Any:
-    """A copy of an array or a tensor in memory of its own; anything else as it is, with lists and tuples made anew."""
-    if type(value) in (list, tuple):
-        return type(value)(copied(v) for v in value)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
 def same_layout(one: list[Any], other: list[Any]) -> bool:
     """Whether the arrays of both have pairwise the same type, dtype, shape and strides."""
     first, second = arrays_of(one), arrays_of(other)

@@ -6,17 +6,22 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from accelopt_profiling.gate.memory import copied, fingerprint, overlapping
+from accelopt_profiling.gate.memory import fingerprint, overlapping
 from accelopt_profiling.problems.problem import Problem, ProblemError
+from accelopt_profiling.problems.recorded import copied
 
 
-def written_by_reference(problem: Problem, inputs: list[Any]) -> list[int]:
-    """Numbers of the inputs that the reference changes; it is run on a copy of them."""
+def written_by_reference(problem: Problem, inputs: list[Any], arguments: list[Any]) -> list[int]:
+    """Which arguments the reference changes, counted from the end (-1 is the last): a problem may put something before
+    its arguments to make inputs of them. It is run on a copy. None where arguments are made anew from inputs.
+    """
+    if not arguments or any(a is not b for a, b in zip(reversed(arguments), reversed(inputs), strict=False)):
+        return []
     copies = [copied(v) for v in inputs]
     before = [fingerprint(v) for v in copies]
     with contextlib.suppress(Exception):  # whatever is wrong with it is said where its answers are asked for
         problem.reference(copies)
-    return [n for n, v in enumerate(copies) if fingerprint(v) != before[n]]
+    return [n for n in range(-len(arguments), 0) if fingerprint(copies[n]) != before[n]]
 
 
 def with_written(call: Callable[[], list[Any] | None], arguments: list[Any], written: list[int]) -> list[Any]:

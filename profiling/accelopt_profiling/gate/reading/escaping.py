@@ -36,9 +36,8 @@ def escaping(names: Names) -> Iterator[StaticFinding]:
             yield StaticFinding("background-work", call.lineno, said, not _copies_in(names))
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "__del__":
-            yield StaticFinding(
-                "background-work", node.lineno, "It does something when an object is dropped.", True
-            )
+            said = "It does something when an object is dropped."
+            yield StaticFinding("background-work", node.lineno, said, not _only_gives_back(node))
         elif isinstance(node, ast.ClassDef):
             bases = [names.dotted(base) or "" for base in node.bases]
             if any(b in ("torch.Tensor", "numpy.ndarray", "torch.nn.Parameter", "torch.nn.parameter.Parameter")
@@ -50,6 +49,29 @@ def escaping(names: Names) -> Iterator[StaticFinding]:
                                                                          "__torch_dispatch__"):  # fmt: skip
                     said = f"It computes when it is looked at (`{inner.name}`)."
                     yield StaticFinding("own-tensor", inner.lineno, said, True)
+
+
+def _only_gives_back(finaliser: ast.AST) -> bool:
+    """Whether a finaliser only drops what the object holds: it neither writes to elements nor calls what may work."""
+    for node in ast.walk(finaliser):
+        if isinstance(node, ast.Call):
+            function = node.func
+            if not (isinstance(function, ast.Attribute) and function.attr in _GIVES_BACK and not node.args):
+                return False
+        elif isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            if isinstance(node, ast.Subscript) or not _is_own(node):
+                return False
+        elif isinstance(node, ast.AugAssign):
+            return False
+    return True
+
+
+#: Methods that end the use of a thing.
+_GIVES_BACK = ("close", "clear", "release", "free")
+
+
+def _is_own(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _copies_in(names: Names) -> bool:
