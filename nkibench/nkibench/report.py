@@ -42,7 +42,7 @@ def report_object(results: Sequence[TaskResult], target: str) -> dict[str, Any]:
     listed = []
     for result in results:
         data: dict[str, Any] = to_plain(result)
-        data.pop("key")
+        del data["key"], data["gate"]
         data.update(percent_of_peak=result.percent, best_percent_of_peak=result.best_percent)
         if data["best"] is not None:
             data["best"].pop("text")

@@ -39,7 +39,8 @@ class TaskResult:
 
     ``error`` is the largest relative L2 error on the problem's own distribution, ``cases`` how many cases the gate ran.
     ``peak_us`` is the least time by the published formulas, None for operators without one. ``published_ms`` is what
-    AccelOpt measured for its own baseline, another kernel. ``key`` tells what it is a result of.
+    AccelOpt measured for its own baseline, another kernel. ``key`` tells what it is a result of and which code its cost
+    comes from, ``gate`` which code gave the verdict (``code.verdict_hash``).
     """
 
     task: str
@@ -62,6 +63,7 @@ class TaskResult:
     findings: list[str] = field(default_factory=list)
     best: Best | None = None
     key: str = ""
+    gate: str = ""
 
     @property
     def percent(self) -> float | None:

@@ -15,8 +15,9 @@ from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.problems.reading import Unreadable, read_text
+from accelopt_profiling.receipt import Receipt
 from nkibench import measuring
-from nkibench.code import toolchain_hash
+from nkibench.code import cost_hash, toolchain_hash, verdict_hash
 from nkibench.journal import Journal
 from nkibench.peaks import NoPeak, Peak, peak_of
 from nkibench.result import Status, TaskResult
@@ -96,10 +97,15 @@ async def _one(
         known = await examine(host, subject, plan, key)
         if journal is not None:
             journal.add(known)
+    elif known.gate != verdict_hash():
+        await told.put(Working(subject.name, "checking again, the gate has changed"))
+        known = await judge_again(host, subject, known)
+        if journal is not None:
+            journal.add(known)
     if plan.searching is None:
         await told.put(known)
         return
-    search_key = f"{key} {plan.searching.key}"
+    search_key = f"{key} {toolchain_hash()[:8]} {plan.searching.key}"
     finished = journal.get(search_key) if journal is not None else None
     if finished is None and known.status == "passed" and known.latency.us is not None:
         async for text, best in plan.searching.search(host, subject, known):
@@ -113,8 +119,8 @@ async def _one(
 
 
 def key_of(subject: Subject, plan: Plan) -> str:
-    """What a result depends on: the texts of kernel and reference, the target, and our emulator, gate and figures."""
-    digest = hashlib.sha256(toolchain_hash().encode())
+    """What a cost depends on: the texts of kernel and reference, the target, and our emulator and figures."""
+    digest = hashlib.sha256(cost_hash().encode())
     for path in (subject.kernel, subject.reference):
         try:
             digest.update(read_text(path).encode())
@@ -148,11 +154,31 @@ async def examine(host: Host, subject: Subject, plan: Plan, key: str = "") -> Ta
     except (Unreadable, measuring.NoKernel) as error:
         return dataclasses.replace(result, detail=f"{subject.kernel.name}: {error}")
     measured = cost.measurement
+    result = dataclasses.replace(
+        result, latency=measured.latency, bound=measured.bound, seconds=time.monotonic() - started,
+        findings=[f"line {f.line}: {f.code}: {f.message}" for f in cost.findings],
+    )  # fmt: skip
+    return _with_verdict(result, verdict, receipt)
+
+
+async def judge_again(host: Host, subject: Subject, known: TaskResult) -> TaskResult:
+    """The result with what today's gate says of the subject's own kernel; its cost stays.
+
+    Raises:
+        HostUnreachable: the host was lost.
+    """
+    try:
+        verdict, receipt = await measuring.judge(host, subject, known.target)
+    except (Unreadable, measuring.NoKernel) as error:
+        return dataclasses.replace(known, status="failed", detail=f"{subject.kernel.name}: {error}")
+    return _with_verdict(known, verdict, receipt)
+
+
+def _with_verdict(result: TaskResult, verdict: Verdict, receipt: Receipt) -> TaskResult:
     status, detail = _status(verdict)
     return dataclasses.replace(
         result, status=status, detail=detail, error=largest_error(verdict), cases=len(verdict.checks),
-        latency=measured.latency, bound=measured.bound, seconds=time.monotonic() - started, receipt=receipt.id,
-        findings=[f"line {f.line}: {f.code}: {f.message}" for f in cost.findings],
+        receipt=receipt.id, gate=verdict_hash(),
     )  # fmt: skip
 
 
