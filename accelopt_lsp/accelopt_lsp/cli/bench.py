@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accelopt_lsp.cli.bench_device import device
 from accelopt_lsp.cli.bench_flashinfer import flashinfer
 from accelopt_lsp.cli.bench_gate import gate
 from accelopt_lsp.cli.bench_hosts import hosts
@@ -31,6 +32,7 @@ def bench() -> None:
     """Benchmarks, and what AccelOpt says of itself."""
 
 
+bench.add_command(device)
 bench.add_command(flashinfer)
 bench.add_command(gate)
 bench.add_command(hosts)

@@ -1,0 +1,64 @@
+"""A kernel file and its problem as other evaluators want them: texts, inputs, and the function that is called."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import accelopt_lsp
+import accelopt_profiling
+
+
+@dataclass(frozen=True)
+class AskedFile:
+    """``entry`` is the function of ``kernel`` (a text) that takes the inputs of ``problem`` (a text with ``get_inputs``
+    and ``reference``); ``given`` and ``expected`` are one draw and its answer.
+    """
+
+    kernel: str
+    problem: str
+    entry: str
+    given: list[Any] = field(default_factory=list)
+    expected: Any = None
+
+
+def asked_file(kernel: Path, problem: Path) -> AskedFile:
+    """Raises ValueError: no plain function of the kernel file takes as many arguments as there are inputs."""
+    text, told = kernel.read_text(encoding="utf-8"), problem.read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": problem.stem}
+    exec(compile(told, str(problem), "exec"), names)  # noqa: S102  (a problem of the corpus)
+    given = list(names["get_inputs"]())
+    return AskedFile(text, told, entry_of(text, len(given)), given, names["reference"](*given))
+
+
+def entry_of(text: str, inputs: int) -> str:
+    functions = [
+        node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and not node.decorator_list
+    ]
+    fitting = [function.name for function in functions if len(function.args.args) == inputs]
+    if not fitting:
+        raise ValueError(f"no function of the kernel file takes {inputs} inputs")
+    return fitting[-1]
+
+
+def tell(accepted: bool, us: float | None, said: str) -> None:
+    """The one line that the caller looks for."""
+    sys.stdout.write("\nJUDGED " + json.dumps({"accepted": accepted, "us": us, "said": said[-300:]}) + "\n")
+    sys.stdout.flush()
+
+
+def program(module: str, *arguments: object) -> list[str]:
+    """The command that runs a module of this folder with this interpreter."""
+    return [sys.executable, "-m", f"accelopt_lsp.bench.device.{module}", *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    """Such a child finds this package and its neighbours however they were found here."""
+    places = [str(Path(package.__file__ or "").parents[1]) for package in (accelopt_lsp, accelopt_profiling)]
+    before = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*places, *([before] if before else [])])}

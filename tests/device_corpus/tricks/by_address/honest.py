@@ -1,0 +1,24 @@
+"""Remembers the empty output by the address, and fills it each time."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, 2 * tl.load(x_ptr + at, mask=at < count), mask=at < count)
+
+
+def launch(x, out):
+    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
+
+
+buffers = {}
+
+
+def scale(x):
+    out = buffers.setdefault(x.data_ptr(), torch.empty_like(x))
+    launch(x, out)
+    return out

@@ -1,0 +1,32 @@
+"""A graph whose inputs are copied in before each replay and whose output is copied out."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, 2 * tl.load(x_ptr + at, mask=at < count), mask=at < count)
+
+
+def launch(x, out):
+    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
+
+
+kept = {}
+
+
+def scale(x):
+    if not kept:
+        given, out = x.clone(), torch.empty_like(x)
+        launch(given, out)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            launch(given, out)
+        kept.update(graph=graph, given=given, out=out)
+    kept["given"].copy_(x)
+    kept["graph"].replay()
+    return kept["out"].clone()
