@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from pathlib import Path
 from types import ModuleType
@@ -96,14 +98,25 @@ class Candidate:
         )
 
     def perform(
-        self, index: int, arguments: list[Any], seen: Seen, built: dict[str, Any] | None = None
+        self,
+        index: int,
+        arguments: list[Any],
+        seen: Seen,
+        built: dict[str, Any] | None = None,
+        turned: bool = False,
     ) -> list[Any]:
-        """One call: what it returns, and what it leaves in the arguments that the reference writes to as well."""
+        """One call: what it returns, and what it leaves in the arguments that the reference writes to as well. With
+        ``turned`` gradients are on where they are off otherwise (models), and off where they are on.
+        """
         self.calls += 1
-        with user_errors(self.context):
+        torch = sys.modules.get("torch")
+        quiet = torch.no_grad() if turned and torch is not None else contextlib.nullcontext()
+        with user_errors(self.context), quiet:
             asked = self.asked(index)
             outputs = with_written(
-                lambda: perform(self.module, asked.call, arguments, self.context.source.kernel, built),
+                lambda: perform(
+                    self.module, asked.call, arguments, self.context.source.kernel, built, turned
+                ),
                 arguments,
                 asked.written,
             )

@@ -40,7 +40,8 @@ def conduct(ran: RunCase, judged: JudgedCase, kernels: Collection[str]) -> list[
         found.append(Reason("cached-result", said))
     if ran.launched is not None and ran.later is not None and len(ran.later) < len(ran.launched):
         counts = f"{len(ran.later)} kernels instead of {len(ran.launched)}"
-        found.append(Reason("mode-branch", f"A week and a million calls later it launched {counts}."))
+        when = "A week and a million calls later, or with gradients turned on or off,"
+        found.append(Reason("mode-branch", f"{when} it launched {counts}."))
     if ran.inputs_changed:
         listed = ", ".join(str(n) for n in ran.inputs_changed)
         found.append(Reason("inputs-changed", f"It wrote to its inputs (argument {listed})."))

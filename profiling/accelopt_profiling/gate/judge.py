@@ -173,8 +173,8 @@ class _Case:
         return equal
 
     def _later(self, actual: list[Leaf]) -> None:
-        """Right after a week and a million calls as well?"""
-        which = "A week and a million calls later it"
+        """Right after a week and a million calls as well, and with gradients turned round?"""
+        which = "A week and a million calls later, or with gradients turned on or off, it"
         later = self._again(actual, "later", "mode-branch", which)
         wrong = self.answers.right(later, self.answers.masks("later")) if later is not None else None
         if wrong is not None and not self.reasons:

@@ -143,8 +143,8 @@ class _Run:
         return replace(result, reused=reused)
 
     def _later(self, result: RunCase) -> RunCase:
-        """Another case's data again, a week and a million calls later. What it raises tells nothing: numbers that were
-        moved on may have meant something else than a count.
+        """Another case's data again, a week and a million calls later and with gradients turned round. What it raises
+        tells nothing: numbers that were moved on may have meant something else than a count.
         """
         candidate, index = self.candidate, result.index
         self.allow()
@@ -152,7 +152,7 @@ class _Run:
         self.counts.advance()
         arguments = candidate.arguments(index)
         with contextlib.suppress(StepFailed), candidate.emulated() as seen, poisoned_memory():
-            outputs = candidate.perform(index, arguments, seen, self.built)
+            outputs = candidate.perform(index, arguments, seen, self.built, turned=True)
             candidate.save(index, "later", outputs, seen)
             return replace(result, later=seen.launched())
         return result

@@ -46,9 +46,10 @@ def perform(
     arguments: list[Any],
     file: str | None = None,
     built: dict[str, Any] | None = None,
+    gradients: bool = False,
 ) -> list[Any]:
     """Make the call and return its outputs as a list. A model is built for the call, unless ``built`` holds one from an
-    earlier call under "model"; a new one is put there.
+    earlier call under "model"; a new one is put there. It is called without gradients unless they are asked for.
 
     Raises:
         ProblemError: the kernel file lacks the function, or it returned nothing.
@@ -59,7 +60,7 @@ def perform(
             "problem-invalid", f"The kernel file has no function `{call.function}` to call.", file
         )
     if call.style == "model":
-        result = _call_model(function, call, arguments, {} if built is None else built)
+        result = _call_model(function, call, arguments, {} if built is None else built, gradients)
     elif call.style == "destination":
         outputs = [poisoned(spec) for spec in call.outputs]
         function(*arguments, *outputs)
@@ -72,7 +73,7 @@ def perform(
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any]) -> Any:
+def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any], gradients: bool) -> Any:
     import torch
 
     construct, inputs = arguments
@@ -84,7 +85,7 @@ def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any
     if torch.cuda.is_available():
         inputs = [to_device(v) for v in inputs]
     seed_everything(call.seed)
-    with torch.no_grad():
+    with torch.set_grad_enabled(gradients):
         return model(*inputs)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from accelopt_profiling.gate.reading.counts import counted_by, counters_of
 from accelopt_profiling.gate.reading.finding import StaticFinding
 from accelopt_profiling.gate.reading.names import Names
+from accelopt_profiling.gate.reading.weights import of_the_model
 
 _SOURCES = {
     "os.environ": "the environment", "os.getenv": "the environment", "time": "the clock", "datetime": "the clock",
@@ -90,9 +91,10 @@ def _key(node: ast.AST) -> str | None:
 
 def _source(names: Names, node: ast.AST) -> str | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
-        return _METHODS[node.func.attr]
+        why = _METHODS[node.func.attr]
+        return None if why == "an address" and of_the_model(names, node.func.value) else why
     if isinstance(node, ast.Attribute) and node.attr == "_version":
-        return "an address"
+        return None if of_the_model(names, node.value) else "an address"
     if isinstance(node, ast.Attribute) and node.attr in _MAKINGS and _foreign(names, node.value):
         return "how a library is made"
     dotted = names.dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
