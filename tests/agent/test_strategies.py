@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
-from random import Random
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from toy_search import (
     FUSED,
     TEXT,
@@ -18,7 +15,6 @@ from toy_search import (
     ToyCost,
     ToyProposer,
     faster,
-    measurement,
     play,
     request,
     start,
@@ -27,14 +23,11 @@ from toy_search import (
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, Finished, ProgressText, SuggestionFound
-from accelopt_agent.node import Failure, Node
+from accelopt_agent.node import Node
 from accelopt_agent.proposer import ProposerFailed
 from accelopt_agent.request import Budget
-from accelopt_agent.strategies import STRATEGIES, strategy_named
-from accelopt_agent.strategy import Answered, Ask, Judge, Judged, Room, Step, Strategy, Tried, Try
-from accelopt_agent.trial import Trial
+from accelopt_agent.strategies import STRATEGIES
 from accelopt_memory.memory import Memory
-from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import FileMeasurement
 
 NAMES = sorted(STRATEGIES)
@@ -207,7 +200,7 @@ async def test_hybrid_goes_deep_before_wide() -> None:
     fastest = min(us_of(t) for t in cost.seen)
     assert max(len(e.suggestion.steps) for e in events if isinstance(e, SuggestionFound)) == 6
     assert [us_of(t) for t in cost.seen].index(fastest) + 1 == 6
-    assert len(cost.seen) == 6
+    assert len(cost.seen) == 6 + 12  # then its patience, with older versions
 
 
 async def test_hybrid_stops_asking_when_a_call_is_not_expected_to_pay() -> None:
@@ -224,154 +217,3 @@ async def test_hybrid_stops_asking_when_a_call_is_not_expected_to_pay() -> None:
     eager = Writer()
     await play([eager], asked=request(budget=Budget(candidates=6)))
     assert eager.asked == 6  # each call pays
-
-
-# By hand: the strategies as they decide, without a search around them
-
-
-def made(parent: Node | None, us: int, number: int, **known: object) -> Node:
-    text = TEXT.replace("time_us = 100", f"time_us = {us}").replace("fused", f"fused{number}")
-    kernel = next(k for k in find_kernels(text).kernels if k.name == "kernel")
-    candidate = Candidate("kernel", text, "rule:toy", f"{number}", steps=("rule:toy",)) if parent else None
-    node = Node(text, kernel, measurement(text), candidate, parent, ("rule:toy", str(number)), str(number))
-    for name, value in known.items():
-        setattr(node, name, value)
-    if parent is not None:
-        parent.children.append(node)
-    return node
-
-
-def answer(strategy: Strategy, ask: Ask, *nodes: Node) -> None:
-    """``ask`` is answered with rewrites that become ``nodes`` as soon as they are tried."""
-    trials = [Trial(n.candidate, ask.node, n.fingerprint) for n in nodes if n.candidate is not None]
-    strategy.observe(Answered(ask, trials))
-    becomes = dict(zip(map(id, trials), nodes, strict=True))
-    while isinstance(step := strategy.choose(Room(asks=False)), (Try, Judge)):
-        if isinstance(step, Judge):
-            step.node.proof = "accepted"
-            strategy.observe(Judged(step.node))
-        else:
-            strategy.observe(Tried(step.trial, becomes[id(step.trial)]))
-
-
-def asks(strategy: Strategy, most: int = 100) -> list[Ask]:
-    found: list[Ask] = []
-    while len(found) < most and isinstance(step := strategy.choose(Room()), Ask):
-        found.append(step)
-    return found
-
-
-def test_beam_asks_so_often_about_so_many_and_the_incumbent_competes() -> None:
-    root = made(None, 100, 0)
-    beam = strategy_named("beam", root, ["model"], target="trn1", depth=16, width=2, breadth=3, rounds=2)
-    first = asks(beam)
-    assert [a.node for a in first] == [root] * 3
-    good, slow = made(root, 50, 1, clearly_faster=True), made(root, 400, 2)
-    answer(beam, first[0], good, slow)
-    strategy_silent = [Answered(a, ()) for a in first[1:]]
-    for seen in strategy_silent:
-        beam.observe(seen)
-    step = beam.choose(Room())
-    while isinstance(step, Judge):
-        step.node.proof = "accepted"
-        beam.observe(Judged(step.node))
-        step = beam.choose(Room())
-    assert isinstance(step, Ask)
-    second = [step, *asks(beam)]
-    assert [a.node for a in second] == [good] * 3 + [root] * 3  # not the slow one
-    for ask in second:
-        beam.observe(Answered(ask, ()))
-    assert beam.choose(Room()) is None
-    assert beam.best() is good
-
-
-def test_tree_asks_about_the_root_only_so_often() -> None:
-    root = made(None, 100, 0)
-    tree = strategy_named("tree", root, ["model"], target="trn1", depth=16, epsilon=0.0, root_children=2)
-    for number in (1, 2):
-        ask = tree.choose(Room())
-        assert isinstance(ask, Ask)
-        assert ask.node is root
-        answer(tree, ask, made(root, 200, number))
-    ask = tree.choose(Room())
-    assert isinstance(ask, Ask)
-    assert ask.node is not root
-
-
-def test_tree_closes_a_branch_whose_children_all_failed_and_credits_near_misses() -> None:
-    root = made(None, 100, 0)
-    tree = STRATEGIES["tree"](root, ["model"], target="trn1", epsilon=0.0, root_children=1, dead_after=2)
-    ask = tree.choose(Room())
-    assert isinstance(ask, Ask)
-    good = made(root, 50, 1)
-    answer(tree, ask, good)
-    near, far = Failure("wrong-result", "row 3"), Failure("kernel-raised", "no")
-    about = []
-    for number in range(2, 6):
-        ask = tree.choose(Room())
-        assert isinstance(ask, Ask)
-        about.append(ask.node)
-        failed = made(ask.node, 10, number, failure=near if number == 2 else far, proof="refused")
-        failed.measurement = replace(failed.measurement)
-        answer(tree, ask, failed)
-    children = good.children
-    assert about[:3] == [good, good, good]
-    assert about[3] is children[0]  # the branch is closed: its near miss is repaired before anything else
-    score = tree.score  # type: ignore[attr-defined]
-    assert good.us < score(children[0]) < score(children[1]) < root.us
-
-
-def test_tree_draws_leaves() -> None:
-    root = made(None, 100, 0)
-    tree = strategy_named("tree", root, ["model"], target="trn1", depth=16, epsilon=1.0, seed=1)
-    ask = tree.choose(Room())
-    assert isinstance(ask, Ask)
-    leaves = [made(root, 100 + k, k) for k in range(1, 5)]
-    answer(tree, ask, *leaves)
-    about = [a.node for a in asks(tree, 4)]
-    assert set(about) == set(leaves)
-
-
-@settings(max_examples=40, deadline=None)
-@example("reflexion", 0, [1, 297, 1, 33, 1, 33, 1])  # a chain of repairs ended one version too deep
-@given(st.sampled_from(NAMES), st.integers(0, 2**32), st.lists(st.integers(1, 300), min_size=1, max_size=30))
-def test_no_strategy_stands_still_or_asks_about_what_is_unsound(
-    name: str, seed: int, times: list[int]
-) -> None:
-    root, random = made(None, 100, 0), Random(seed)
-    strategy = strategy_named(name, root, ["rules", "model"], target="trn1", depth=8, seed=seed)
-    begun: list[Step] = []
-    number = 0
-    for us in times * 3:
-        while len(begun) < 4 and (step := strategy.choose(Room())) is not None:
-            begun.append(step)
-        if not begun:
-            assert strategy.choose(Room()) is None
-            return
-        step = begun.pop(random.randrange(len(begun)))
-        if isinstance(step, Ask):
-            assert step.node.sound or step.node.failure is not None
-            assert step.node.depth <= 8
-            number += 1
-            origin = f"rule:r{number % 5}" if step.proposer == "rules" else "model:toy"
-            candidate = Candidate("kernel", f"{number}", origin, f"{number % 7}", steps=(origin,))
-            strategy.observe(Answered(step, [Trial(candidate, step.node, f"{number}")]))
-        elif isinstance(step, Try):
-            node = made(step.trial.parent, us, number)
-            node.candidate, node.step = step.trial.composed, step.trial.step
-            node.clearly_faster = us < 80
-            node.repair = step.trial.repairs
-            if us % 3 == 0:
-                node.failure, node.proof = Failure("wrong-result", "off"), "refused"
-            strategy.observe(Tried(step.trial, node))
-        else:
-            step.node.proof = "accepted" if us % 2 else "refused"
-            if step.node.proof == "refused":
-                step.node.failure = Failure("wrong-result", "off")
-            strategy.observe(Judged(step.node))
-    assert strategy.best().proof == "accepted" or strategy.best() is root
-
-
-def test_there_is_no_other_strategy() -> None:
-    with pytest.raises(KeyError):
-        strategy_named("guessing", made(None, 100, 0), [], target="trn1", depth=1)

@@ -9,10 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from accelopt_agent.candidate import Candidate
 from accelopt_agent.profiled import ProfiledCost
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.simulated.contenders import CONTENDERS, Contender
+from accelopt_agent.simulated.contenders import CONTENDERS
 from accelopt_agent.simulated.landscape import Explored, explored, pair_of, remembered
 from accelopt_agent.simulated.playing import MarkedTexts, Outcome, play
 from accelopt_agent.simulated.world import Subject, World
@@ -58,21 +57,21 @@ class Found:
 
 async def study(chosen_subjects: Sequence[Subject], plan: Plan, tell: Callable[[str], None]) -> list[Found]:
     """Every contender on every subject that leaves something to find, ``plan.seeds`` times. Costs are real and found
-    out once per text. What the memory says of a subject is made of the best versions of the others."""
+    out once per text. What the memory says of a subject is made of the best versions of the others: who remembers
+    searches a world that holds this too, for the same goal."""
     worlds: dict[str, World] = {}
+    known: dict[str, Explored] = {}
     pairs: dict[str, Pair | None] = {}
     found = []
     async with AsyncExitStack() as stack:
         for subject in chosen_subjects:
             world = worlds[subject.name] = await stack.enter_async_context(_world(subject, plan))
-            alone = await explored(world, plan.texts)
+            alone = known[subject.name] = await explored(world, plan.texts)
             pairs[subject.name] = await pair_of(world, alone)
             tell(f"{subject.name}: the costs of {len(alone.texts)} versions are known")
         for name, world in worlds.items():
             others = [pair for other, pair in pairs.items() if pair is not None and other != name]
-            memory = await remembered(world, others)
-            whole = await explored(world, plan.texts, memory)
-            found.append(await _one(world, plan, whole, memory))
+            found.append(await one_subject(world, plan, known[name], others))
             tell(f"{name}: {_told(found[-1])}")
     return found
 
@@ -114,43 +113,38 @@ async def _world(subject: Subject, plan: Plan) -> AsyncIterator[World]:
         await host.close()
 
 
-async def _one(world: World, plan: Plan, known: Explored, memory: Sequence[Candidate]) -> Found:
+async def one_subject(world: World, plan: Plan, alone: Explored, others: Sequence[Pair]) -> Found:
+    """All runs on one subject. ``alone`` is what rules make of it, ``others`` what was accepted on other kernels."""
     measured = (await world.baseline()).kernels[0]
     base = measured.latency.us or float("inf")
-    nothing = Found(world.subject.name, base, known.least_us, (), len(known.texts), known.steps)
+    nothing = Found(world.subject.name, base, alone.least_us, (), len(alone.texts), alone.steps)
     if not nothing.open:
         return nothing
-    world.close(known.texts)
+    memory = await remembered(world, others)
+    beyond = (await explored(world, plan.texts, memory)).texts if memory else frozenset[str]()
     texts = MarkedTexts(world.subject.text, world.subject.kernel.name)
     tokens = call_tokens(measured, world.subject.text, world.subject.target)
     kept = Outcomes(plan.cache / "outcomes" / f"{world.subject.file_name}.jsonl")
     outcomes = []
     for contender in CONTENDERS:
+        remembers = memory if contender.memory else []
+        open_to = alone.texts | beyond if contender.memory else alone.texts
+        world.close(open_to)
+        parts = (agent_hash(), contender, plan.candidates, world.subject.target, alone.least_us, sorted(open_to),
+                 [c.text for c in remembers])  # fmt: skip
         for seed in range(plan.seeds):
-            key = _key(contender, seed, plan, known, memory, world.subject)
+            key = hashlib.sha256(repr((parts, seed)).encode()).hexdigest()[
+                :24
+            ]  # all that an outcome depends on
             outcome = kept.get(key)
             if outcome is None:
                 outcome = await play(
-                    world, contender, seed, goal_us=known.least_us * NEAR, candidates=plan.candidates, tokens=tokens,
-                    texts=texts, memory=memory,
+                    world, contender, seed, goal_us=alone.least_us * NEAR, candidates=plan.candidates, tokens=tokens,
+                    texts=texts, memory=remembers,
                 )  # fmt: skip
                 kept.add(key, outcome)
             outcomes.append(outcome)
     return replace(nothing, outcomes=tuple(outcomes))
-
-
-def _key(
-    contender: Contender,
-    seed: int,
-    plan: Plan,
-    known: Explored,
-    memory: Sequence[Candidate],
-    subject: Subject,
-) -> str:
-    """What an outcome depends on."""
-    parts = (agent_hash(), contender, seed, plan.candidates, subject.target, known.least_us, sorted(known.texts),
-             [c.text for c in memory])  # fmt: skip
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
 
 class Outcomes:

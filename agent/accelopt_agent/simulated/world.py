@@ -102,17 +102,12 @@ class World:
             measured = self._known.get(_key(self.subject, text))
             known = measured if isinstance(measured, KernelMeasurement) else self._base
             found = tuple(proposals(text, kernel, known, self.subject.target)) if kernel else ()
-            if self._open_to is not None:
-                found = tuple(c for c in found if c.text in self._open_to)
             self._rewrites[text] = found
-        return found
+        return found if self._open_to is None else [c for c in found if c.text in self._open_to]
 
     def close(self, texts: Iterable[str]) -> None:
         """From now on only rewrites that lead to one of ``texts`` are told of, whatever else has a known cost."""
         self._open_to = frozenset(texts)
-        self._rewrites = {
-            text: tuple(c for c in found if c.text in self._open_to) for text, found in self._rewrites.items()
-        }
 
     async def _of(self, plain: str) -> KernelMeasurement:
         key = _key(self.subject, plain)

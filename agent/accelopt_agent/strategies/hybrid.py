@@ -25,12 +25,14 @@ class Hybrid(Frontier):
 
     A paid proposer is asked when nothing else promises anything, about the fastest version that it was not asked
     about too often (rewrites that changed no time share what they were made from in this), or about the repair of its
-    own last failure. It is asked again while the expected gain of a call,
-    as a share of the time, is above ``least_gain``. That expectation starts at ``first_gain`` and moves halfway to
-    what each call brought.
+    own last failure. What a model made faster than what it was shown may have its turn too, when the gate has accepted
+    it: where the fastest version leads nowhere, the way on begins at a slower one. It is asked again while the expected
+    gain of a call, as a share of the time, is above ``least_gain``: else the call does not pay. That expectation starts
+    at ``first_gain`` and moves halfway to what each call brought.
 
-    With ``patience``, what promises nothing is tried too, the least unpromising first, until so many tries in a row
-    have brought no faster version.
+    What promises nothing is tried too, the least unpromising first, before anybody is paid: until ``patience`` tries
+    of rules in a row have brought no faster version, and once more after each paid answer. It waits until nothing else
+    runs, so that no proof and no suggestion comes later for it.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class Hybrid(Frontier):
         first_gain: float = 0.06,
         least_gain: float = 0.02,
         repairs: int = 1,
-        patience: int = 0,
+        patience: int = 12,
         prove_last: bool = False,
     ) -> None:
         super().__init__(root, sources, target=target, depth=depth, random=random, prove_last=prove_last)
@@ -53,14 +55,17 @@ class Hybrid(Frontier):
         self.experience = Experience()
         self._expected = dict.fromkeys(PAID, first_gain)
         self._us_at_ask: dict[str, float] = {}
+        self._to_prove: Node | None = None
 
     def observe(self, seen: Seen) -> None:
         if isinstance(seen, Tried):
             gained = seen.node.may_be_built_upon and seen.node.us < self.fastest.us * (1 - WORTHWHILE)
-            self._fruitless_tries = 0 if gained else self._fruitless_tries + 1
+            self._fruitless_tries = 0 if gained else self._fruitless_tries + _by_rule(seen.trial)
         super().observe(seen)
         if isinstance(seen, Answered):
             self.experience.proposed(seen.trials)
+            if seen.ask.proposer in PAID:
+                self._fruitless_tries = min(self._fruitless_tries, max(0, self.patience - 1))
         elif isinstance(seen, Tried):
             self.experience.tried(seen.trial, seen.node)
 
@@ -118,24 +123,42 @@ class Hybrid(Frontier):
             del self._us_at_ask[name]
         if self._expected[name] <= self.least_gain or fastest.depth >= self.depth:
             return None
+        node = self._to_repair(name) or self._to_build_upon(name)
+        if node.sound and not node.may_be_built_upon:
+            self._to_prove = node
+            return None
         self._us_at_ask[name] = fastest.us
-        for child in reversed(fastest.children):
+        return node
+
+    def _to_repair(self, name: str) -> Node | None:
+        for child in reversed(self.fastest.children):
             if child.failure is not None and not _made_by_rule(child):
-                if child.asked.get(name, 0) < self.repairs:
-                    return child
-                break
-        nodes = [n for n in self.nodes if n.may_be_built_upon and n.depth < self.depth]
+                return child if child.asked.get(name, 0) < self.repairs else None
+        return None
+
+    def _to_build_upon(self, name: str) -> Node:
+        nodes = [
+            n for n in self.nodes if n.sound and n.depth < self.depth and (n.may_be_built_upon or n.gained)
+        ]
         asked: dict[Node, int] = {}
         for node in self.nodes:
             asked[_alike(node)] = asked.get(_alike(node), 0) + node.asked.get(name, 0)
         return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * asked[_alike(n)]))
 
     def wants_proof(self) -> Node | None:
-        """A model's version that is faster than what may be built upon, though not clearly."""
+        """A model's version that is faster than what may be built upon, though not clearly, or that is next to be
+        asked about."""
         at_the_gate = [step.node for step in self.begun if isinstance(step, Judge)]
-        fastest = self.fastest
+        fastest, asked_for = self.fastest, self._to_prove
         if self.has_begun(Ask) or self.has_begun(Try):
             return None
+        if (
+            asked_for is not None
+            and asked_for.proof is None
+            and asked_for.sound
+            and asked_for not in at_the_gate
+        ):
+            return asked_for
         nodes = [
             n for n in self.nodes
             if n.proof is None and n.sound and not n.may_be_built_upon and n.faster_than(fastest)
