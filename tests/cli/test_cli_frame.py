@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from command import Command
 
 from accelopt_lsp.cli.main import COMMANDS
-from accelopt_lsp.cli.terminal import printable
+from accelopt_lsp.cli.tables import print_measurement
+from accelopt_lsp.cli.terminal import out, printable
+from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 
 HEAVY = ["torch", "triton", "numpy", "libcst", "sqlite_utils", "pygls", "lsprotocol", "rich", "watchdog"]
 
@@ -131,3 +134,61 @@ def test_a_closed_pipe_is_no_error(home: Path) -> None:
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
+
+
+def test_a_mistake_of_ours_is_no_answer(home: Path) -> None:
+    code = (
+        "import sys, accelopt_memory.memory as m\n"
+        "from accelopt_lsp.cli import main\n"
+        "m.Memory.open = lambda *_, **__: 1 / 0\n"
+        "sys.argv = ['accelopt', 'memory', 'stats']\n"
+        "main.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 70
+    assert "ZeroDivisionError" in done.stderr
+    assert "report it" in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_interrupted_command_says_so_in_json_too(
+    accelopt: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("accelopt_memory.memory.Memory.open", interrupted)
+    ended = accelopt("memory", "stats", "--json")
+    assert ended.code == 130
+    assert ended.object["error"] == {"exit": 130, "message": "Interrupted."}
+    assert ended.err.strip() == "Interrupted."
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8:strict"])
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "JSON"])
+def test_what_an_encoding_lacks_is_escaped(home: Path, encoding: str, options: list[str]) -> None:
+    """The name of a file that is no text, and a kernel's that ASCII has no letters for."""
+    name = b"k\xff.py"
+    kernel = "from neuronxcc import nki\n@nki.jit\ndef gr\u00f6\u00dfe(x):\n    return x\n"
+    Path(os.fsdecode(bytes(home) + b"/" + name)).write_text(kernel, encoding="utf-8")
+    command = [sys.executable, "-m", "accelopt_lsp.cli.main", "profile", name, *options]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, capture_output=True, cwd=home, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.decode(encoding.partition(":")[0])
+    if options:
+        found = json.loads(said)
+        assert found["kernels"][0]["name"] == "gr\u00f6\u00dfe"
+        assert os.fsencode(found["file"]) == name
+    else:
+        assert "information no-problem" in said
+
+
+def test_a_table_that_no_terminal_shows_is_not_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name = "a_kernel_with_a_name_that_no_narrow_table_could_show_in_full_beside_its_other_columns"
+    measurement = FileMeasurement("k.py", [KernelMeasurement(name, 3, "nki", "trn1", bound="memory")])
+    print_measurement(out(), measurement)
+    assert f"{name}:3" in capsys.readouterr().out

@@ -12,7 +12,7 @@ import click
 from accelopt_lsp.cli.decide import suggestion_named
 from accelopt_lsp.cli.opening import open_memory, settings_for
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import out, print_json, printable, say
+from accelopt_lsp.cli.terminal import print_json, print_markdown, say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.settings import ModelSettings
@@ -42,9 +42,7 @@ def explain(suggestion_id: str, no_model: bool, as_json: bool) -> None:
             {"id": suggestion.id, "explanation": found.text, "model": found.model or None, "usage": usage}
         )
         return
-    from rich.markdown import Markdown
-
-    out().print(Markdown(printable(found.text), hyperlinks=False))
+    print_markdown(found.text)
 
 
 async def _last(

@@ -13,6 +13,7 @@ class Exit(IntEnum):
     NO = 1  # the answer is no: rejected, wrong, slower, nothing found
     WRONG_INPUT = 2  # wrong usage or input
     UNAVAILABLE = 3  # the host, the model or the database failed
+    MISTAKE = 70  # ours: nobody expected it (EX_SOFTWARE of sysexits)
     INTERRUPTED = 130  # Ctrl-C, as shells have it
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, as_object, expected_failure
-from accelopt_lsp.cli.terminal import print_json, say
+from accelopt_lsp.cli.terminal import print_json, say, show_whatever_comes
 
 #: Where each command is. A module is imported when its command is used or listed; what is heavy it imports
 #: itself.
@@ -70,7 +71,8 @@ def accelopt() -> None:
     """What Triton and NKI kernels cost, and faster versions of them that were proved right.
 
     Exit codes: 0 done, 1 the answer is no (rejected, wrong, nothing found), 2 wrong usage or input,
-    3 the host, the model or the database failed. Commands that report take --json.
+    3 the host, the model or the database failed, 70 a mistake of AccelOpt itself, 130 interrupted. Commands
+    that report take --json.
     """
 
 
@@ -90,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
         return _report(CommandFailed(Exit.WRONG_INPUT, error.format_message()), as_json)
     except (click.Abort, KeyboardInterrupt):
         say("Interrupted.")
-        return Exit.INTERRUPTED
+        return _report(CommandFailed(Exit.INTERRUPTED, "Interrupted."), as_json, shown=True)
     except (BrokenPipeError, SystemExit):  # click exits on its own only when the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return Exit.DONE
@@ -110,8 +112,16 @@ def _report(failure: CommandFailed, as_json: bool, shown: bool = False) -> int:
 
 
 def main() -> NoReturn:
-    """The console script ``accelopt``."""
-    sys.exit(run(sys.argv[1:]))
+    """The console script ``accelopt``. A mistake of ours shows its trace, and is no answer that a script could take
+    for one."""
+    show_whatever_comes()
+    try:
+        code = run(sys.argv[1:])
+    except Exception:
+        traceback.print_exc()
+        say("This is a mistake of AccelOpt. Please report it with the lines above.")
+        code = Exit.MISTAKE
+    sys.exit(code)
 
 
 def lsp_main() -> NoReturn:

@@ -10,7 +10,7 @@ import click
 from accelopt_lsp.cli.failures import CommandFailed, Exit
 from accelopt_lsp.cli.opening import open_memory
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import out, print_json, printable
+from accelopt_lsp.cli.terminal import print_json, print_markdown, printable
 
 if TYPE_CHECKING:
     from accelopt_agent.history import PastRun
@@ -31,13 +31,11 @@ def runs(what: str | None, limit: int, as_json: bool) -> int:
     if as_json:
         print_json({"runs": [_object(past) for past in found]})
         return Exit.DONE if found else Exit.NO
-    from rich.markdown import Markdown
-
     from accelopt_lsp.features.past_runs import headline, past_runs_page
 
     one = len(found) == 1 and found[0].run.id == what
     if one:
-        out().print(Markdown(printable(past_runs_page(Path(found[0].run.file).name, found))))
+        print_markdown(past_runs_page(Path(found[0].run.file).name, found))
     for past in [] if one else found:
         click.echo(printable(f"{past.run.id}  {headline(past)}  {past.run.file}"))
     if not found:

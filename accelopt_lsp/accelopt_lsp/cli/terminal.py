@@ -3,7 +3,9 @@ error."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -16,25 +18,53 @@ if TYPE_CHECKING:
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
+#: Columns of a table that no terminal shows, and of prose.
+_UNREAD_WIDTH, _PROSE_WIDTH = 1000, 100
+
+
 def printable(text: str) -> str:
     """``text`` as a terminal may show it: what would move the cursor or turn the text is shown as "�"."""
     return _CONTROL.sub("\ufffd", text)
 
 
 def print_json(data: Any) -> None:
-    """The command's one JSON object. Dataclasses become objects, NaN and infinities null."""
+    """The command's one JSON object. Dataclasses become objects, NaN and infinities null. What standard output cannot
+    encode, such as the bytes of a file name that is no text, is escaped."""
     from accelopt_profiling.plain import to_plain
 
-    sys.stdout.write(json.dumps(to_plain(data), ensure_ascii=False, indent=2) + "\n")
+    plain = to_plain(data)
+    text = json.dumps(plain, ensure_ascii=False, indent=2)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(plain, indent=2)
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def show_whatever_comes() -> None:
+    """Let standard output show what its encoding lacks as an escape, as standard error does, instead of failing."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def out() -> Console:
     """The console for answers. Text given to it is shown as it is: markup in kernels or memory is no
-    markup."""
+    markup. Where no terminal reads, tables are as wide as they have to be."""
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, soft_wrap=True)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _UNREAD_WIDTH
+    return console
+
+
+def print_markdown(text: str) -> None:
+    """Prose for people, at the terminal's width."""
+    from rich.markdown import Markdown
+
+    console = out()
+    console.print(Markdown(printable(text), hyperlinks=False), width=min(console.width, _PROSE_WIDTH))
 
 
 def err() -> Console:
