@@ -97,7 +97,7 @@ class _Drawing:
         self.doubled = False
 
     def case(self, index: int) -> DrawnCase | None:
-        """Draw and save one case; None when the problem has no such shape."""
+        """Draw and save one case; None when the problem has no such shape, or no sums to lose anything in."""
         case = self.params.cases[index]
         if case.derived is not None:
             return self._derived(index, case) if case.derived < len(self.derived) else None
@@ -117,6 +117,8 @@ class _Drawing:
         notes: list[str] = []
         if case.distribution in LONG_SUMS:
             inputs, changed = long_sums(case.distribution, inputs)
+            if not changed:
+                return None
         elif case.distribution not in ("original", *ALTERED):
             inputs, changed = change(case.distribution, inputs, case.seed ^ 0x5DEECE66D)
             self.integers = inputs if changed and case.distribution == "integers" else self.integers
