@@ -9,6 +9,7 @@ from accelopt_profiling.jobs import Source
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.imports import project_imports
 from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.worker.packages import climbed
 
 
 @dataclass(frozen=True)
@@ -30,19 +31,18 @@ def source_for(path: Path, text: str, found: FoundProblem, *, ship_imports: bool
 
     With ``ship_imports`` the project's own modules that the files import travel too (a host elsewhere);
     without, the job gets the folders on this machine to import them from: the file's own, the project's root
-    and its ``src``.
+    and its ``src``. Relative imports find what they name among the job's files only, so those always travel.
     """
     path = path.resolve()
     root = (found.root or path.parent).resolve()
     kernel = path.relative_to(root).as_posix()
     files = {kernel: text, **found.files}
     folders = _import_folders(path, root)
-    if not ship_imports:
-        return Source(kernel, files, [str(f) for f in folders], str(path))
-    texts = {root / name: content for name, content in files.items()}
-    imported = project_imports(texts, folders, root)
-    files |= {p.relative_to(root).as_posix(): content for p, content in imported.items()}
-    return Source(kernel, files, [], str(path))
+    if ship_imports or climbed(files):
+        texts = {root / name: content for name, content in files.items()}
+        imported = project_imports(texts, folders, root)
+        files |= {p.relative_to(root).as_posix(): content for p, content in imported.items()}
+    return Source(kernel, files, [] if ship_imports else [str(f) for f in folders], str(path))
 
 
 def _import_folders(path: Path, root: Path) -> list[Path]:

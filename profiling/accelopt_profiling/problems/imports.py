@@ -69,8 +69,9 @@ def _resolve(name: str, level: int, importer: Path, roots: list[Path]) -> list[P
         for _ in range(level - 1):
             base = base.parent
         starts = [base]
+        own = [base / "__init__.py"] if (base / "__init__.py").is_file() else []
     else:
-        starts = roots
+        starts, own = roots, []
     parts = [p for p in name.split(".") if p]
     for start in starts:
         files: list[Path] = []
@@ -88,5 +89,5 @@ def _resolve(name: str, level: int, importer: Path, roots: list[Path]) -> list[P
             else:
                 break
         if files:
-            return files
-    return []
+            return [*own, *files]
+    return own

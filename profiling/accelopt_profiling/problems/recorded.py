@@ -14,6 +14,7 @@ from accelopt_profiling.problems.call import Call, perform
 from accelopt_profiling.problems.problem import ProblemError, Tolerance
 from accelopt_profiling.problems.seeding import seed_everything
 from accelopt_profiling.problems.selfrun import run_as_main, run_functions
+from accelopt_profiling.worker.packages import package_for
 from accelopt_profiling.worker.step import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
@@ -77,7 +78,8 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> list[list[
     text = context.source.files[context.source.kernel]
     functions = [str(n) for n in options.get("functions", [])]
     tree = instrument(text, names)
-    run_functions(run_as_main(path, tree, {_HOOK: recorder.wrap}), functions)
+    package = package_for(context.source.kernel, context.source.files, context.folder / "src")
+    run_functions(run_as_main(path, tree, {_HOOK: recorder.wrap}, package), functions)
     if not recorder.calls:
         listed = ", ".join(f"`{n}`" for n in names) or "a function that takes the tensors"
         message = (

@@ -19,6 +19,7 @@ from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.problems.seeding import seed_everything
 from accelopt_profiling.problems.selfruns import own_runs
+from accelopt_profiling.worker.packages import package_for
 from accelopt_profiling.worker.step import StepContext
 
 _WITH_A_VALUE = (
@@ -47,7 +48,11 @@ class SelfrunProblem:
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
         """Run the ``__main__`` block and the tests; the module's own statements ran when it was imported."""
         if self._main:
-            run_as_main(self._path, ast.parse(Path(self._path).read_text(encoding="utf-8")))
+            run_as_main(
+                self._path,
+                ast.parse(Path(self._path).read_text(encoding="utf-8")),
+                package=module.__package__,
+            )
         run_functions(module, self._functions)
         return []
 
@@ -61,17 +66,20 @@ class SelfrunProblem:
 def run_own_launches(context: StepContext) -> None:
     """Run the kernel file as the main program, then its tests and benchmarks: every launch it makes by itself."""
     text = context.source.files[context.source.kernel]
-    module = run_as_main(str(context.kernel_path), ast.parse(text))
+    package = package_for(context.source.kernel, context.source.files, context.folder / "src")
+    module = run_as_main(str(context.kernel_path), ast.parse(text), package=package)
     run_functions(module, own_runs(text).functions)
 
 
-def run_as_main(path: str, tree: ast.Module, names: Mapping[str, Any] | None = None) -> ModuleType:
+def run_as_main(
+    path: str, tree: ast.Module, names: Mapping[str, Any] | None = None, package: str | None = None
+) -> ModuleType:
     """Run a file's tree as the main program with an empty command line; an exit without an error is no error.
 
-    ``names`` are bound in the module before it runs.
+    ``names`` are bound in the module before it runs; ``package`` is the one that its relative imports start from.
     """
     module = ModuleType("__main__")
-    module.__file__ = path
+    module.__file__, module.__package__ = path, package
     module.__dict__.update(names or {})
     previous, argv = sys.modules.get("__main__"), sys.argv
     sys.modules["__main__"], sys.argv = module, [path]

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.worker.packages import package_for
 from accelopt_profiling.worker.step import StepContext, StepFailed
 
 #: Names under which user files were imported in this process.
@@ -34,14 +35,23 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
     """
     relative = path or context.source.kernel
     full = context.folder / "src" / relative
-    module_name = name or _module_name(context, Path(relative).stem)
     with user_errors(context):
+        package = package_for(relative, context.source.files, context.folder / "src")
+        module_name = name or _module_name(context, Path(relative).stem)
+        plain = module_name
+        if package is not None:
+            module_name = f"{package}.{module_name}"
+            if (loaded := sys.modules.get(module_name)) is not None:
+                sys.modules.setdefault(plain, loaded)
+                return loaded  # its package imports it
         spec = importlib.util.spec_from_file_location(module_name, full)
         if spec is None or spec.loader is None:
             raise StepFailed(StepError("unsupported", f"{relative} is not a Python file.", relative))
         module = importlib.util.module_from_spec(spec)
         sys.modules[module_name] = module
         _loaded.add(module_name)
+        sys.modules.setdefault(plain, module)  # for files that import it by its own name
+        _loaded.add(plain)
         spec.loader.exec_module(module)
         return module
 

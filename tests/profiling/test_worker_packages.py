@@ -1,0 +1,126 @@
+"""Kernel files that import their neighbours relatively, from the editor's side to the process that loads them."""
+
+import contextlib
+import sys
+
+import pytest
+
+from accelopt_profiling.gate.reach import with_imports
+from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.problems.found import FoundProblem, source_for
+from accelopt_profiling.problems.selfrun import run_own_launches
+from accelopt_profiling.worker.packages import PACKAGE, climbed
+from accelopt_profiling.worker.sources import write_sources
+from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.usercode import enter_sources, load_module
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Load the kernel of a job with these files, as its child process would."""
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def loaded(kernel, files):
+        write_sources(tmp_path / "src", files)
+        context = StepContext(tmp_path, Source(kernel, files), print)
+        enter_sources(context)
+        return load_module(context)
+
+    yield loaded
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+CASES = {
+    "a neighbour": ("k.py", {"k.py": "from .tiles import N", "tiles.py": "N = 3"}),
+    "the neighbour as a module": ("k.py", {"k.py": "from . import tiles\nN = tiles.N", "tiles.py": "N = 3"}),
+    "in folders": ("a/b/k.py", {"a/b/k.py": "from .tiles import N", "a/b/tiles.py": "N = 3"}),
+    "two up": ("a/b/k.py", {"a/b/k.py": "from ..sizes import N", "a/sizes.py": "N = 3"}),
+    "a neighbour that climbs": (
+        "a/b/k.py", {"a/b/k.py": "from .t import N", "a/b/t.py": "from ..sizes import N", "a/sizes.py": "N = 3"},
+    ),
+    "the package's own name": ("a/k.py", {"a/k.py": "from . import N", "a/__init__.py": "N = 3"}),
+    "a package that imports the kernel": (
+        "a/k.py", {"a/k.py": "from .t import N", "a/__init__.py": "from .k import N", "a/t.py": "N = 3"},
+    ),
+    "below itself": ("k.py", {"k.py": "from .parts.t import N", "parts/t.py": "N = 3"}),
+    "odd spaces": ("k.py", {"k.py": "from   .t import (\n    N,\n)", "t.py": "N = 3"}),
+    "none": ("k.py", {"k.py": "from t import N", "t.py": "N = 3"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_relative_imports_find_the_jobs_files(load, name):
+    kernel, files = CASES[name]
+    module = load(kernel, files)
+    assert module.N == 3
+    assert sys.modules["k"] is module, "a problem file imports the kernel by its own name"
+
+
+def test_a_file_without_relative_imports_is_in_no_package(load):
+    load("k.py", {"k.py": "N = 1"})
+    assert PACKAGE not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("from .gone import N", "missing-package", "gone"),
+        ("from ..above import N", "user-error", "beyond top-level package"),
+        ("from .broken import N", "user-error", "ZeroDivisionError"),
+    ],
+)
+def test_what_goes_wrong_is_said_of_the_users_file(load, text, code, said):
+    with pytest.raises(StepFailed) as failed:
+        load("k.py", {"k.py": text, "broken.py": "N = 1\nN / 0\n"})
+    assert failed.value.error.code == code
+    assert said in failed.value.error.message
+    assert failed.value.error.file in ("k.py", "broken.py")
+
+
+def test_a_file_that_runs_itself_finds_its_neighbours(load, tmp_path):
+    files = {
+        "k.py": "from .tiles import N\nif __name__ == '__main__':\n    assert N == 3",
+        "tiles.py": "N = 3",
+    }
+    load("k.py", files)
+    run_own_launches(StepContext(tmp_path, Source("k.py", files), print))
+
+
+def test_how_far_imports_climb():
+    assert climbed({"k.py": "import a", "t.py": "x = 'from .y import z'"}) == 0
+    assert (
+        climbed({"k.py": "from .a import b", "t.py": "from ...c import d", "no.txt": "from ....e import f"})
+        == 3
+    )
+    assert climbed({"k.py": "from . import ("}) == 0
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_neighbours_travel_with_the_job_and_not_the_whole_folder(tmp_path, far):
+    (tmp_path / "tiles.py").write_text("from .sizes import N\n")
+    (tmp_path / "sizes.py").write_text("N = 3\n")
+    (tmp_path / "secret.py").write_text("KEY = 1\n")
+    path = tmp_path / "k.py"
+    source = source_for(path, "from .tiles import N\n", FoundProblem(None), ship_imports=far)
+    assert set(source.files) == {"k.py", "tiles.py", "sizes.py"}
+    assert set(with_imports(source).files) == {"k.py", "tiles.py", "sizes.py"}
+    plain = source_for(path, "import tiles\n", FoundProblem(None), ship_imports=False)
+    assert set(plain.files) == {"k.py"}
+
+
+async def test_a_worker_loads_a_kernel_of_a_package(tmp_path):
+    package = tmp_path / "kernels"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "tiles.py").write_text("TILE = 128\n")
+    source = source_for(package / "k.py", "from .tiles import TILE\n", FoundProblem(None), ship_imports=False)
+    host = LocalHost()
+    try:
+        async with contextlib.aclosing(host.run(Job(source, [Step("load", "numpy")]))) as messages:
+            names = [message.value["names"] async for message in messages]
+        assert names == [["TILE"]]
+    finally:
+        await host.close()
