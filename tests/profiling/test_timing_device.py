@@ -36,11 +36,11 @@ class FakeTorch:
 
     int8 = "int8"
 
-    def __init__(self, hip=None, uuid="5c2e"):
+    def __init__(self, hip=None, uuid="5c2e", pci=None):
         self.version = SimpleNamespace(hip=hip)
         properties = [
             SimpleNamespace(name="first", uuid="0000", L2_cache_size=1),
-            SimpleNamespace(name="second", uuid=uuid, L2_cache_size=50 << 20),
+            SimpleNamespace(name="second", uuid=uuid, L2_cache_size=50 << 20, **(pci or {})),
         ]
         self.cuda = SimpleNamespace(
             Event=FakeEvent, synchronize=lambda: None, is_current_stream_capturing=lambda: False,
@@ -60,6 +60,11 @@ class FakeTorch:
         (FakeTorch(uuid="MIG-5c2e"), "MIG-5c2e", 100 << 20),
         (FakeTorch(uuid=""), None, 100 << 20),
         (FakeTorch(hip="6.2"), None, 512 << 20),
+        (
+            FakeTorch(hip="6.2", pci={"pci_domain_id": 0, "pci_bus_id": 193, "pci_device_id": 0}),
+            "0000:c1:00.0",
+            512 << 20,
+        ),
     ],
 )
 def test_the_current_device_is_meant_and_its_caches_overwritten(fake, identifier, scratch):

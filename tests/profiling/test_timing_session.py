@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 import random
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -258,6 +259,23 @@ ROCM = (
     '{"card0": {"Temperature (Sensor edge) (C)": "45.0", "sclk clock speed:": "(2100Mhz)",'
     ' "mclk clock speed:": "(1300Mhz)", "Average Graphics Package Power (W)": "212.0"}}'
 )
+
+
+EIGHT = json.dumps({
+    "system": {"Driver version": "6.7"},
+    **{
+        f"card{n}": {"PCI Bus": f"0000:{0xC1 + n:02X}:00.0", "sclk clock speed:": f"({2000 + n}Mhz)"} for n in range(8)
+    },
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("address", "core"),
+    [("0000:c3:00.0", 2002.0), ("0000:c8:00.0", 2007.0), ("0000:ff:00.0", None), (None, None), ("", None)],
+)
+def test_of_several_cards_the_one_that_is_meant_is_read(address, core):
+    found = parse_rocm(EIGHT, address)
+    assert (found.core_mhz if found else None) == core
 
 
 @given(st.text())

@@ -36,15 +36,15 @@ class Conditions:
 def read_conditions(identifier: str | None = None) -> Conditions | None:
     """The conditions of a device now; None without ``nvidia-smi`` and ``rocm-smi``, or when they fail.
 
-    ``identifier`` is what the tool knows it by (``device.TorchDevice``); without one, the first device is read.
+    ``identifier`` is what the tool knows it by (``device.TorchDevice``). Without one, ``nvidia-smi`` is asked for the
+    first device; of several of AMD's none is taken for the one that is meant.
     """
-    which = identifier or "0"
     if shutil.which("nvidia-smi"):
         for reasons in _REASONS:
             fields = ",".join((*_NVIDIA, reasons))
             command = [
                 "nvidia-smi",
-                f"--id={which}",
+                f"--id={identifier or '0'}",
                 f"--query-gpu={fields}",
                 "--format=csv,noheader,nounits",
             ]
@@ -52,8 +52,8 @@ def read_conditions(identifier: str | None = None) -> Conditions | None:
                 return parse_nvidia(said)
         return None
     if shutil.which("rocm-smi"):
-        said = _said(["rocm-smi", "-d", which, "--showclocks", "--showtemp", "--showpower", "--json"])
-        return parse_rocm(said) if said is not None else None
+        said = _said(["rocm-smi", "--showbus", "--showclocks", "--showtemp", "--showpower", "--json"])
+        return parse_rocm(said, identifier) if said is not None else None
     return None
 
 
@@ -79,19 +79,38 @@ def parse_nvidia(text: str) -> Conditions | None:
     )
 
 
-def parse_rocm(text: str) -> Conditions | None:
-    """``rocm-smi --json``: one object per card, its keys worded differently from release to release."""
+def parse_rocm(text: str, address: str | None = None) -> Conditions | None:
+    """``rocm-smi --json``: one object per card, its keys worded differently from release to release.
+
+    ``address`` is the PCI address of the card that is meant ("0000:c1:00.0"). None when no card has it, and without one
+    when there are several.
+    """
     try:
-        cards = json.loads(text)
-        card = next(
-            value for name, value in cards.items() if name.startswith("card") and isinstance(value, dict)
-        )
-    except (ValueError, AttributeError, StopIteration):
+        cards = [
+            card
+            for name, card in json.loads(text).items()
+            if name.startswith("card") and isinstance(card, dict)
+        ]
+    except (ValueError, AttributeError):
         return None
+    if len(cards) > 1:
+        wanted = [_address(str(address or ""))]
+        cards = [card for card in cards if _address(_text(card, "pci bus")) in wanted and wanted != [""]]
+    if len(cards) != 1:
+        return None
+    card = cards[0]
     return Conditions(
         _field(card, "sclk clock speed"), _field(card, "mclk clock speed"),
         _field(card, "temperature", "edge") or _field(card, "temperature", "junction"), _field(card, "power (w)"),
     )  # fmt: skip
+
+
+def _address(text: str) -> str:
+    return text.strip().lower()
+
+
+def _text(card: dict[str, Any], *words: str) -> str:
+    return next((str(v) for key, v in card.items() if all(word in key.lower() for word in words)), "")
 
 
 def _field(card: dict[str, Any], *words: str) -> float | None:

@@ -59,7 +59,7 @@ class TorchDevice:
         properties = torch.cuda.get_device_properties(torch.cuda.current_device())
         self.name = str(properties.name)
         on_amd = torch.version.hip is not None
-        self.identifier = None if on_amd else identifier_of(properties)
+        self.identifier = pci_address_of(properties) if on_amd else identifier_of(properties)
         cache = int(getattr(properties, "L2_cache_size", 0) or 64 << 20)
         scratch = torch.empty(_SCRATCH_ON_AMD if on_amd else 2 * cache, dtype=torch.int8, device="cuda")
         self._overwrite = scratch.zero_
@@ -106,6 +106,14 @@ def identifier_of(properties: Any) -> str | None:
     if not uuid:
         return None
     return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+
+
+def pci_address_of(properties: Any) -> str | None:
+    """The PCI address of a device as ``rocm-smi --showbus`` tells it; None where torch does not."""
+    parts = [getattr(properties, f"pci_{name}_id", None) for name in ("domain", "bus", "device")]
+    if not all(isinstance(part, int) for part in parts):
+        return None
+    return "{:04x}:{:02x}:{:02x}.0".format(*parts)
 
 
 def _persisting_reset() -> Any:
