@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelopt_profiling.worker import devices
 from accelopt_profiling.worker.devices import gpus, neuron_cores, parse_neuron, parse_nvidia, parse_rocm
 from accelopt_profiling.worker.hello import PROTOCOL, hello
 from accelopt_profiling.worker.isolation import Isolation
@@ -53,6 +54,20 @@ def test_nvidia(tools):
         "9.0",
     )
     assert (second["uuid"], second["memory.free"]) == ("GPU-2", "12")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_cudas_device_file_is_made_ahead_of_steps_that_cannot(tools, tmp_path, monkeypatch, there):
+    file = tmp_path / "nvidia-uvm"
+    monkeypatch.setattr(devices, "UNIFIED_MEMORY", file)
+    tools("nvidia-smi", NVIDIA)
+    (tmp_path / "nvidia-modprobe").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
+    (tmp_path / "nvidia-modprobe").chmod(0o755)
+    if there:
+        file.touch()
+    assert len(gpus()) == 2
+    asked = tmp_path / "asked"
+    assert (asked.read_text() if asked.exists() else "") == ("" if there else "-u -c=0\n")
 
 
 def test_amd(tools):

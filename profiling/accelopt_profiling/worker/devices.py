@@ -6,8 +6,10 @@ import json
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+UNIFIED_MEMORY = Path("/dev/nvidia-uvm")
 _NVIDIA_FIELDS = ("index", "name", "uuid", "driver_version", "memory.total", "memory.free", "compute_cap")
 
 
@@ -15,10 +17,19 @@ def gpus() -> list[dict[str, Any]]:
     """One object per GPU with "name" and what else is known; NVIDIA's fields are named as ``nvidia-smi`` names them,
     AMD's are "index", "name", "driver_version", "memory.total" and "memory.free" too. Memory is in MiB.
     """
+    _make_cuda_ready()
     fields = ",".join(_NVIDIA_FIELDS)
     nvidia = parse_nvidia(_said("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"))
     rocm = ("--showproductname", "--showdriverversion", "--showmeminfo", "vram", "--json")
     return nvidia or parse_rocm(_said("rocm-smi", *rocm))
+
+
+def _make_cuda_ready() -> None:
+    """Let NVIDIA's helper make the device file that CUDA's first program after a boot makes: a step, which has no
+    privileges, cannot.
+    """
+    if not UNIFIED_MEMORY.exists():
+        _said("nvidia-modprobe", "-u", "-c=0")
 
 
 def neuron_cores() -> int:
