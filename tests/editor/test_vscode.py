@@ -15,6 +15,34 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from workbench import NODE, Workbench  # noqa: E402
 
+#: A kernel that adds zero three times, which no rule knows of.
+DOUBLE = '''\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def double(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    rows, columns = nl.arange(128)[:, None], nl.arange(8192)[None, :]
+    tile = nl.load(x[rows, columns])
+    once = nl.add(tile, tile)
+    first = nl.add(once, 0.0)
+    twice = nl.add(first, 0.0)
+    result = nl.add(twice, 0.0)
+    nl.store(out[rows, columns], value=result)
+    return out
+
+
+def get_inputs():
+    return [np.random.default_rng(np.random.randint(1 << 31)).standard_normal((128, 8192), dtype=np.float32)]
+
+
+def reference(x):
+    return x + x
+'''
+
 pytestmark = pytest.mark.editor
 
 OUT = Path(__file__).parent / "out"
@@ -38,6 +66,9 @@ def test_save_profile_optimize_accept(tmp_path):
     assert "est." in seen["lens"]
     assert "trn1" in seen["lens"]
     assert "proved faster" in seen["offer"]
+    assert "tried" in seen["progress"]
+    assert len(seen["versions"]) == 2
+    assert "silu: " in seen["title"]
     assert "The gate accepted it" in seen["explanation"]
     assert "executed" in seen["explanation"]
     after = (workspace / "nki_silu.py").read_text()
@@ -75,13 +106,13 @@ def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
 
 
 def test_a_model_that_the_editor_lends(tmp_path):
-    """Another extension's language model: agreed to, then asked. (For this one VS Code asks nothing of its own.)"""
+    """Another extension's language model: chosen, agreed to, then asked; what it wrote is proved, offered, explained.
+    (For this one VS Code asks nothing of its own.)"""
     workspace = tmp_path / "work"
     workspace.mkdir()
-    text = (ROOT / "examples/nki_silu.py").read_text()
-    (workspace / "small_silu.py").write_text(text.replace("m=4096, n=7168", "m=256, n=1024"))
+    (workspace / "double.py").write_text(DOUBLE)
     consents = tmp_path / "consents.json"
-    settings = {"model": {"base_url": "editor", "model": "toy/parrot"}, "search": {"candidates": 6}}
+    settings = {"search": {"candidates": 20}}
     workbench = Workbench(
         tmp_path / "data", workspace, machine={"accelopt.settings": settings},
         environment={"ACCELOPT_DB": str(tmp_path / "memory.db"), "ACCELOPT_CONSENTS": str(consents)},
@@ -94,9 +125,12 @@ def test_a_model_that_the_editor_lends(tmp_path):
     finally:
         workbench.stop()
     assert "the whole file" in seen["question"]
+    assert "model call" in seen["end"]
+    assert any("written by the model toy/tidy" in version for version in seen["versions"]), seen["versions"]
     assert "the models of the editor" in consents.read_text()
     assert "It issues fewer instructions." in seen["explanation"]
     assert "1 model call" in seen["explanation"]
+    assert "-    result = nl.add(twice, 0.0)" in seen["explanation"]
 
 
 def packed(extension: Path, vsix: Path) -> Path:

@@ -63,11 +63,14 @@ class Editor(LanguageClient):
     def __init__(self) -> None:
         super().__init__(converter_factory=_converter)
         register_lsp_features(self)
+        self.registers_nothing = False
         self.registrations: list[t.Registration] = []
         self.statuses: list[Any] = []
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
         self.answers: list[str] = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
         self.questions: list[t.ShowMessageRequestParams] = []
         self.patience = PATIENCE
         self.refreshed = {"lens": 0, "hint": 0}
@@ -75,7 +78,9 @@ class Editor(LanguageClient):
         self.newer: list[str] = []
 
         @self.feature(t.CLIENT_REGISTER_CAPABILITY)
-        def register(params: t.RegistrationParams) -> None:
+        async def register(params: t.RegistrationParams) -> None:
+            if self.registers_nothing:
+                raise asyncio.CancelledError  # the one error that does not end the test's client
             self.registrations += params.registrations
 
         @self.feature(t.WORKSPACE_APPLY_EDIT)
@@ -91,8 +96,9 @@ class Editor(LanguageClient):
             self.refreshed["hint"] += 1
 
         @self.feature(t.WINDOW_SHOW_MESSAGE_REQUEST)
-        def ask(params: t.ShowMessageRequestParams) -> t.MessageActionItem | None:
+        async def ask(params: t.ShowMessageRequestParams) -> t.MessageActionItem | None:
             self.questions.append(params)
+            await self.may_answer.wait()
             return t.MessageActionItem(self.answers.pop(0)) if self.answers else None
 
         @self.feature("accelopt/show")
@@ -156,6 +162,16 @@ class Editor(LanguageClient):
     def close(self, uri: str) -> None:
         del self.texts[uri]
         self.text_document_did_close(t.DidCloseTextDocumentParams(t.TextDocumentIdentifier(uri)))
+
+    def hold_answers(self) -> asyncio.Event:
+        """Answer no question until the event is set."""
+        self.may_answer.clear()
+        return self.may_answer
+
+    async def text_document_content(self, uri: str) -> str:
+        """A document of the server's own."""
+        found = await self.workspace_text_document_content_async(t.TextDocumentContentParams(uri))
+        return found.text
 
     def apply(self, edit: t.WorkspaceEdit) -> bool:
         """Apply an edit to the open documents, or nothing of it where a version is wrong."""

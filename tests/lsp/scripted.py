@@ -3,7 +3,8 @@
 ``COST = 900`` in a kernel is its time in microseconds; ``WRONG = 1`` makes its result wrong. At the top level of the
 file ``HOLD = 1`` lets a profile or search stop in the middle until it is cancelled (a search also until it was paused
 and goes on), ``INTERRUPTED = 1`` says that a search was, ``ASK = 1`` asks the editor's model, ``DOWN = 1`` makes the
-host unreachable, ``REFUSE = 1`` the backend refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost.
+host unreachable, ``REFUSE = 1`` the backend refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost; with
+``SEVERAL = 1`` another one before it takes a tenth off.
 What is accepted or rejected is appended to the file that ``SCRIPTED_LOG`` names.
 """
 
@@ -93,9 +94,10 @@ class Scripted:
         yield Tried("halving the cost", 1, 0.5)
         found = next(k for k in file.found.kernels if k.name == kernel)
         cost = _cost(file.text, found)
-        suggestion = _suggest(file, found, cost)
-        self._suggestions[suggestion.id] = suggestion
-        yield suggestion
+        for factor in (0.9, 0.5) if _says(file.text, "SEVERAL") else (0.5,):
+            suggestion = _suggest(file, found, cost, factor)
+            self._suggestions[suggestion.id] = suggestion
+            yield suggestion
         if _says(file.text, "HOLD"):
             await going.wait()
         if _says(file.text, "ASK"):
@@ -195,10 +197,10 @@ def _measure(file: FileText, kernel: Kernel) -> KernelMeasurement:
     )
 
 
-def _suggest(file: FileText, kernel: Kernel, cost: float) -> Suggestion:
+def _suggest(file: FileText, kernel: Kernel, cost: float, factor: float) -> Suggestion:
     lines = re.split(r"(?<=\n)", file.text)
     for index in range(kernel.first_line - 1, kernel.end_line):
-        lines[index] = lines[index].replace(f"COST = {cost:.0f}", f"COST = {cost / 2:.0f}")
+        lines[index] = lines[index].replace(f"COST = {cost:.0f}", f"COST = {cost * factor:.0f}")
     text = "".join(lines)
     diff = difflib.unified_diff(file.text.splitlines(True), text.splitlines(True), "before", "after")
     origin = "model:scripted" if _says(file.text, "MODEL") else "rule:halve"
@@ -213,10 +215,10 @@ def _suggest(file: FileText, kernel: Kernel, cost: float) -> Suggestion:
         text=text,
         diff="".join(diff),
         origin=origin,
-        summary="Halve the cost.",
-        speedup=Speedup(2.0, 1.8, 2.2, Known.ESTIMATED),
+        summary="Halve the cost." if factor == 0.5 else "Take a tenth off.",
+        speedup=Speedup(1 / factor, 0.9 / factor, 1.1 / factor, Known.ESTIMATED),
         slow=_latency(cost),
-        fast=_latency(cost / 2),
+        fast=_latency(cost * factor),
         gate=Verdict(True),
         target=file.settings.target_for(kernel.dialect),
         host="local",

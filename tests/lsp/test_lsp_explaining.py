@@ -24,28 +24,24 @@ async def explain(editor: Editor, uri: str) -> None:
     assert answer["job"]
 
 
-async def content(editor: Editor, uri: str) -> str:
-    found = await editor.workspace_text_document_content_async(t.TextDocumentContentParams(uri))
-    return found.text
-
-
 async def test_a_client_with_pages_sees_it_grow(editor: Editor, tmp_path: Path) -> None:
     uri = await optimized(editor, "vscode", tmp_path / "k.py", pages=True)
     await explain(editor, uri)
 
     async def answered() -> bool:
-        return bool(editor.shown) and "has answered" in await content(editor, editor.shown[0])
+        return bool(editor.shown) and "has answered" in await editor.text_document_content(editor.shown[0])
 
     await editor.until(answered, "the page with the model's words")
     page = editor.shown[0]
     assert page.startswith("accelopt-page:/silu-")
-    assert editor.newer == [page]  # the first text was shown, the second told of
-    text = await content(editor, page)
+    assert editor.shown == [page]  # shown once: the second text does not bring it to the front again
+    assert editor.newer == [page]
+    text = await editor.text_document_content(page)
     assert text.startswith("# silu: 2.00x est. (1.80-2.20) faster on trn1")
     assert "| time | 810-990 us | 405-495 us | -50 % | estimated |" in text
     assert "+    COST = 450" in text
     with pytest.raises(JsonRpcException, match="not kept any more"):
-        await content(editor, "accelopt-page:/other.md")
+        await editor.text_document_content("accelopt-page:/other.md")
 
 
 async def test_a_client_that_opens_files_gets_one(editor: Editor, tmp_path: Path) -> None:

@@ -148,6 +148,34 @@ async def test_the_person_is_asked_once_before_anything_is_sent(
     assert not Path(environment["ACCELOPT_CONSENTS"]).exists()
 
 
+async def test_one_question_is_open_and_a_late_answer_counts(
+    editor: Editor, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """The search that asked is cancelled, another one waits for the same answer; who closes the question is asked
+    again."""
+    lend(editor, lambda params: {"text": "wide"})
+    uri = await opened(editor, tmp_path / "k.py", settings=CONFIGURED)
+    await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
+    await editor.message("The model:")
+    editor.messages.clear()
+    await over(editor, uri)
+    answer = editor.hold_answers()
+    editor.answers = ["Send it from now on"]
+    await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
+
+    async def asked_again() -> bool:
+        return len(editor.questions) == 2
+
+    await editor.until(asked_again, "a second question")
+    await editor.execute("cancel", {"uri": uri})
+    await over(editor, uri)
+    await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
+    answer.set()
+    await editor.message("The model:")
+    assert len(editor.questions) == 2
+    assert '"the models of the editor"' in Path(environment["ACCELOPT_CONSENTS"]).read_text()
+
+
 async def test_what_was_agreed_is_kept(editor: Editor, tmp_path: Path, environment: dict[str, str]) -> None:
     lend(editor, lambda params: {"text": "wide"})
     uri = await opened(editor, tmp_path / "k.py", settings=CONFIGURED)

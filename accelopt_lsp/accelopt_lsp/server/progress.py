@@ -29,7 +29,7 @@ class Progress:
         self._server, self._supported, self._title, self._cancel = server, supported, title, cancel
         self._delay = delay
         self._token: str | None = None
-        self._latest: tuple[str, int | None] | None = None
+        self._latest: tuple[str, int] | None = None
         self._begin: asyncio.Task[None] | None = None
         self._asked = False
         self._ended: str | None = None
@@ -50,8 +50,12 @@ class Progress:
             self._begin.cancel()
 
     def report(self, message: str, share: float | None = None) -> None:
-        """Say what is being done, and how much of it (0..1) is."""
-        self._latest = (message, None if share is None else round(100 * min(max(share, 0.0), 1.0)))
+        """Say what is being done, and how much of it (0..1) is; as much as before where that is not told.
+
+        A progress that begins with a percentage goes on with one: VS Code drops reports that have none.
+        """
+        before = self._latest[1] if self._latest is not None else 0
+        self._latest = (message, before if share is None else round(100 * min(max(share, 0.0), 1.0)))
         if self._token is not None:
             self._send()
 

@@ -46,13 +46,15 @@ class Told:
 
             counted = "candidates are tried" in event.reason  # the reason is that the budget is spent
             ended = "" if counted else f"; {self._tried} candidates tried"
-            said = [f"{self._kernel}: {event.reason}{ended}."]
+            best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
+            said = [f"{self._kernel}: {event.reason}{ended}{best}."]
             said += [part for part in (ledger_line(event.calls), self._remark) if part]
             return [Ended(self._tried, " ".join(said))]
         return []
 
     def _going_on(self, message: str) -> Tried:
-        """``7 of 40 tried, best 1.80x est. (1.60-2.10): SUMMARY (slower)``: an editor shows no more than the line."""
-        best = f", best {speedup(self._best)}" if self._best is not None else ""
-        told = f"{self._tried} of {self._budget} tried{best}: {textwrap.shorten(message, WIDTH, placeholder='...')}"
+        """``7 of 40 tried, best 1.80x est.: SUMMARY (slower)``: an editor shows no more than the line, or less."""
+        best = f", best {speedup(self._best).partition(' (')[0]}" if self._best is not None else ""
+        going_on = textwrap.shorten(message.removeprefix(f"{self._kernel}: "), WIDTH, placeholder="...")
+        told = f"{self._tried} of {self._budget} tried{best}: {going_on}"
         return Tried(told, self._tried, min(self._tried / self._budget, 1.0))

@@ -5,7 +5,7 @@ import { drive, textOf } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command, until, preview }) => {
+await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, choose, toast, until, preview }) => {
   await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=nki_silu.py', { timeout: 60_000 });
   mark('workbench');
 
@@ -25,14 +25,26 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
 
   await page.locator('.view-line', { hasText: /def\s/ }).filter({ hasText: 'silu' }).first().click();
   await command('AccelOpt: Optimize the Kernel at the Cursor');
+  const progress = page.locator('.statusbar-item', { hasText: /Optimizing silu: \d+ of \d+ tried/ });
+  await progress.waitFor({ timeout: 120_000 });
+  seen.progress = await progress.innerText();
+  mark('tried');
   await lens(/proved faster/).waitFor({ timeout: 120_000 });
   mark('suggestion');
+  await shot('3-searching');
   await lens(/cancel/).waitFor({ state: 'detached', timeout: 120_000 });
   seen.offer = await textOf(lens(/proved faster/));
   mark('search ended');
+  await settled(toast(/silu: \d suggestions/));
   await shot('3-suggestion');
 
-  await until(() => lens(/proved faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
+  await until(() => lens(/^all versions$/).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row');
+  await page.locator('.quick-input-list .monaco-list-row', { hasText: 'est.' }).nth(1).waitFor();
+  seen.versions = await page.locator('.quick-input-list .monaco-list-row').allInnerTexts();
+  await shot('3-versions');
+  await page.keyboard.press('Escape');
+  await toast(/silu: \d suggestions/).locator('.monaco-button', { hasText: 'Show the Best' }).click();
+  await page.waitForSelector('.monaco-diff-editor');
   await page.waitForFunction(() => document.querySelectorAll('.monaco-diff-editor .view-line').length > 10);
   await page.waitForTimeout(800);
   seen.title = await textOf(page.locator('.tabs-container .tab.active').first());
@@ -44,7 +56,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   seen.explanation = (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
   mark('explanation');
   await shot('5-explanation');
-  await page.locator('.tabs-container .tab', { hasText: /proved faster/ }).click();
+  await page.locator('.tabs-container .tab', { hasText: /silu: .*x est\./ }).click();
   await page.waitForSelector('.monaco-diff-editor');
 
   await page.click('.editor-actions a[aria-label^="Accept This Version"]');

@@ -1,39 +1,60 @@
-// A model that another extension lends: asked after a click, with the person's consent, and labelled in the explanation;
-// and a search that is paused on the way.
+// A model that another extension lends: chosen from the editor's, asked after a click with the person's consent, its
+// version proved, offered and explained; on the way the search is paused, and at the end every version is listed.
 // usage: node lent.mjs URL SCREENSHOTS
-import { drive } from './page.mjs';
+import { drive, textOf } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command, until, preview }) => {
-  await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=small_silu.py', { timeout: 60_000 });
-  await openFile('small_silu.py');
+await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, choose, toast, until, preview, status }) => {
+  await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=double.py', { timeout: 60_000 });
+  await openFile('double.py');
   await lens(/est\./).waitFor({ timeout: 180_000 });
   mark('lens');
 
-  await page.locator('.view-line', { hasText: /def\s/ }).filter({ hasText: 'silu' }).first().click();
-  await command('AccelOpt: Optimize the Kernel at the Cursor');
-  const question = page.locator('.notification-toast', { hasText: /be sent to toy\/parrot of this editor/ });
-  await question.waitFor({ timeout: 60_000 });
+  await command('AccelOpt: Choose One of the Editor\'s Models...');
+  await page.locator('.quick-input-list .monaco-list-row', { hasText: 'toy/parrot' }).waitFor();
+  await shot('9-models');
+  await choose('Tidy');
+
+  await page.locator('.view-line', { hasText: /def\s/ }).filter({ hasText: 'double' }).first().click();
+  await command('AccelOpt: Optimize with Instructions...');
+  await page.locator('.quick-input-widget', { hasText: 'What the model should try' }).waitFor();
+  await page.keyboard.type('leave out what adds zero');
+  await page.keyboard.press('Enter');
+  const question = toast(/be sent to toy\/tidy of this editor/);
+  await settled(question);
   seen.question = await question.innerText();
+  await page.locator('.statusbar-item', { hasText: 'waiting for your answer' }).waitFor();
   mark('asked for consent');
-  await shot('9-consent');
+  await shot('10-consent');
   await question.locator('.monaco-button', { hasText: 'Send it from now on' }).click();
 
   await until(() => lens(/^pause$/).click({ timeout: 4000 }), '.codelens-decoration a >> text=paused (resume)');
   mark('paused');
-  await shot('10-paused');
-  await lens(/paused \(resume\)/).click();
+  await status(/paused/).click();
+  await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Resume: Optimizing double' }).waitFor();
+  await shot('11-paused');
+  await choose('Resume: Optimizing double');
   await lens(/paused/).waitFor({ state: 'detached', timeout: 60_000 });
 
-  await lens(/proved faster/).waitFor({ timeout: 240_000 });
-  await lens(/cancel/).waitFor({ state: 'detached', timeout: 240_000 });
+  const end = toast(/candidates/);
+  await end.waitFor({ timeout: 240_000 });
+  await settled(end);
+  seen.end = await end.innerText();
+  seen.lens = await textOf(lens(/proved faster/));
   mark('search ended');
-  await until(() => lens(/proved faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
+  await shot('12-ended');
+
+  await command('AccelOpt: Show the Faster Versions of the Kernel');
+  await page.locator('.quick-input-list .monaco-list-row', { hasText: 'est.' }).first().waitFor();
+  seen.versions = await page.locator('.quick-input-list .monaco-list-row').allInnerTexts();
+  await shot('13-versions');
+  await choose('toy/tidy');
+  await page.waitForSelector('.monaco-diff-editor');
 
   await page.click('.editor-actions a[aria-label^="Explain This Version"]');
-  await preview.locator('strong', { hasText: 'Written by the model toy/parrot' }).waitFor({ timeout: 60_000 });
+  await preview.locator('strong', { hasText: 'Written by the model toy/tidy' }).waitFor({ timeout: 60_000 });
   seen.explanation = (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
   mark('explanation');
-  await shot('11-lent-explanation');
+  await shot('14-lent-explanation');
 });

@@ -43,11 +43,32 @@ export async function drive(url, shots, steps) {
   process.exit(failure ? 1 : 0);
 }
 
+/** Wait until an element stands where it is: what slides into view is there long before it can be read or clicked. */
+async function settled(locator) {
+  await locator.waitFor({ timeout: 60_000 });
+  const element = await locator.elementHandle();
+  await element.waitForElementState('stable');
+}
+
 export const textOf = async (locator) => (await locator.textContent())?.replaceAll('\u00a0', ' ') ?? '';
 
 function hands(page) {
   return {
     preview: page.frameLocator('iframe.webview').frameLocator('iframe#active-frame'),
+
+    settled,
+
+    status: (text) => page.locator('.statusbar-item', { hasText: 'AccelOpt' }).filter({ hasText: text }).first(),
+
+    toast: (text) => page.locator('.notification-toast', { hasText: text }).first(),
+
+    /** Choose the entry of a list of the editor's that holds `text`. By keys: a hover may cover it. */
+    async choose(text) {
+      await page.keyboard.type(text, { delay: 5 });
+      await page.locator('.quick-input-list .monaco-list-row.focused', { hasText: text }).waitFor();
+      await page.keyboard.press('Enter');
+      await page.waitForSelector('.quick-input-widget', { state: 'hidden' });
+    },
 
     lens: (text) => page.locator('.codelens-decoration a, .codelens-decoration span', { hasText: text }).first(),
 
