@@ -22,7 +22,7 @@ from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.problems.reading import Unreadable
+from accelopt_profiling.problems.reading import Unreadable, read_text
 from nkibench import measuring
 from nkibench.subject import Subject
 from nkibench.task import Task, tasks
@@ -75,7 +75,10 @@ class NKIKernel:
 
     async def _examine(self, host: Host, save_fields: list[str]) -> None:
         metadata = self.res.metadata
+        at = self.base_numpy_path
         try:
+            read_text(Path(at))
+            at = self.program_path
             subject = _subject(Path(self.program_path), Path(self.base_numpy_path))
             cost = await measuring.cost(host, subject, self.target)
             if cost.measurement is None:
@@ -87,7 +90,7 @@ class NKIKernel:
             self.res.compiled = self.res.runnable = True
             verdict, _ = await measuring.judge(host, subject, self.target, tolerance=self._tolerance(subject))
         except (Unreadable, measuring.NoKernel) as error:
-            metadata["compilation_error"] = f"{self.program_path}: {error}"
+            metadata["compilation_error"] = f"{at}: {error}"
             metadata["compilation_traceback"] = ""
             return
         self._decide(verdict)

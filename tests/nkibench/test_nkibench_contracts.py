@@ -67,8 +67,19 @@ def test_wrong_and_broken_kernels_say_so_where_accelopt_looks(tmp_path):
     assert isinstance(broken.metadata["compilation_traceback"], str)
     no_python = profiled("def kernel(:\n")
     assert "compilation_error" in no_python.metadata
-    gone = NKIKernel(str(tmp_path / "gone.py"), str(task)).profile()
-    assert "does not exist" in gone.metadata["compilation_error"]
+
+
+@pytest.mark.parametrize("missing", ["program", "reference"])
+def test_a_file_that_is_not_there_is_named(tmp_path, missing):
+    folder = write_checkout(tmp_path, ("scale",))
+    paths = {
+        "program": folder / "kernels/scale_M256_N512_0.py",
+        "reference": folder / "reference/scale_M256_N512_numpy_2.py",
+        missing: tmp_path / "gone.py",
+    }
+    res = NKIKernel(str(paths["program"]), str(paths["reference"])).profile()
+    assert res.metadata["compilation_error"] == f"{tmp_path / 'gone.py'}: does not exist"
+    assert not res.compiled
 
 
 class DeviceHost:

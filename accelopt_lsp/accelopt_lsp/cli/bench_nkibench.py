@@ -101,7 +101,9 @@ def nkibench(
             write_report(folder if whole else folder / name.replace(" ", "-"), subjects, found[name], target)
         speaker.keep()
     except OSError as error:
-        raise wrong_input(f"{folder} cannot be written: {error.strerror or error}.") from None
+        raise wrong_input(
+            f"{error.filename or folder} cannot be written: {error.strerror or error}."
+        ) from None
     rows = (
         metrics([of_nkibench(r, name) for name, results in found.items() for r in results])
         if searched
