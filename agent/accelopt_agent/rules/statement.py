@@ -59,3 +59,13 @@ def root_name(node: cst.BaseExpression) -> str | None:
     while isinstance(node, cst.Subscript):
         node = node.value
     return node.value if isinstance(node, cst.Name) else None
+
+
+def is_string(node: cst.CSTNode) -> bool:
+    """Whether a statement is a string and nothing else: documentation."""
+    if not isinstance(node, cst.SimpleStatementLine):
+        return False
+    return all(
+        isinstance(s, cst.Expr) and isinstance(s.value, (cst.SimpleString, cst.ConcatenatedString))
+        for s in node.body
+    )

@@ -9,7 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.hoisting import needed
 from accelopt_agent.rules.instructions import INDEXING, NL, NkiKernel, open_nki
-from accelopt_agent.rules.statement import Statement
+from accelopt_agent.rules.statement import Statement, is_string
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 
@@ -27,15 +27,9 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
 
 def _only_loop(outer: cst.For) -> cst.For | None:
     """The loop that is all of ``outer``'s body, but for strings and comments."""
-    body = [s for s in outer.body.body if not _is_string(s)]
+    body = [s for s in outer.body.body if not is_string(s)]
     only = body[0] if len(body) == 1 else None
     return only if isinstance(only, cst.For) else None
-
-
-def _is_string(node: cst.CSTNode) -> bool:
-    if not isinstance(node, cst.SimpleStatementLine):
-        return False
-    return all(isinstance(s, cst.Expr) and isinstance(s.value, cst.SimpleString) for s in node.body)
 
 
 def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite | None:

@@ -9,6 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.edit import Edit
 from accelopt_agent.rules.instructions import NL, NkiKernel, open_nki
 from accelopt_agent.rules.numbers import factor, number, number_of_text
+from accelopt_agent.rules.statement import is_string
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Elements per partition above which wider tiles gain nothing more.
@@ -135,12 +136,4 @@ def _chosen_by_size(kernel: NkiKernel, name: str, width: int, sizes: list[str]) 
 
 def _first_statement(kernel: NkiKernel) -> cst.CSTNode:
     body = kernel.subject.function.body.body
-    for node in body:
-        is_docstring = (
-            isinstance(node, cst.SimpleStatementLine)
-            and isinstance(node.body[0], cst.Expr)
-            and isinstance(node.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
-        )
-        if not is_docstring:
-            return node
-    return body[-1]
+    return next((node for node in body if not is_string(node)), body[-1])

@@ -12,6 +12,7 @@ from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
 from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel, open_nki
 from accelopt_agent.rules.loops import loop_variable, trip_count, unwrapped
 from accelopt_agent.rules.numbers import number
+from accelopt_agent.rules.statement import is_string
 from accelopt_agent.rules.subject import Rewrite, Subject
 
 #: Elements per partition above which wider tiles gain nothing more (16 KiB of float32).
@@ -52,7 +53,7 @@ def _merged(kernel: NkiKernel, loop: cst.For, count: int, factor: int) -> Rewrit
     source, variable = kernel.source, loop_variable(loop)
     widening = _Widening(factor, factor == count)
     body = [i for i in kernel.instructions if i.statement is not None and i.statement.block is loop.body]
-    strings = [s for s in loop.body.body if _is_string(s)]
+    strings = [s for s in loop.body.body if is_string(s)]
     if variable is None or not body or len(body) + len(strings) != len(loop.body.body):
         return None
     if not all(_is_elementwise(kernel, i) for i in body):
@@ -73,12 +74,6 @@ def _merged(kernel: NkiKernel, loop: cst.For, count: int, factor: int) -> Rewrit
         edits = [*edits, source.replace(loop.iter.args[0].value, str(count // factor))]
     merged = "one tile" if widening.whole else f"tiles {factor} times as wide"
     return Rewrite(tuple(edits), f"Do the {count} iterations over {variable} on {merged}.")
-
-
-def _is_string(node: cst.CSTNode) -> bool:
-    if not isinstance(node, cst.SimpleStatementLine):
-        return False
-    return all(isinstance(s, cst.Expr) and isinstance(s.value, cst.SimpleString) for s in node.body)
 
 
 def _is_elementwise(kernel: NkiKernel, instruction: Instruction) -> bool:
