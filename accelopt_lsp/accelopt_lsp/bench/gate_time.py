@@ -1,0 +1,64 @@
+"""How long the gate takes over a kernel of about a millisecond, everything on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from accelopt_lsp.bench.gate import processor_seconds
+from accelopt_lsp.bench.gate_corpus import TARGETS
+from accelopt_lsp.bench.row import Row, not_measured
+from accelopt_lsp.cli.checking import Asked, gate_requests
+from accelopt_profiling.gate.gate import check
+from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.jobs import Limits
+
+#: Example kernels and their estimated times: 0.49, 2.2 ms on a NeuronCore, 0.05 ms on an H100.
+KERNELS = ("nki_rmsnorm.py", "nki_silu.py", "triton_softmax.py")
+SECONDS = 2.0
+_REWRITTEN = (
+    "\n\n# A candidate: the same kernel, so that it is compared with an original besides the reference.\n"
+)
+
+
+async def gate_time(examples: Path, rounds: int, kernels: Sequence[str] = KERNELS) -> list[Row]:
+    """For each kernel the median of ``rounds`` whole checks, one at a time, on a warm worker."""
+    host = LocalHost()
+    try:
+        return [row for name in kernels for row in await _rows(host, examples / name, rounds)]
+    finally:
+        await host.close()
+
+
+async def _rows(host: Host, path: Path, rounds: int) -> list[Row]:
+    await _once(host, path)
+    walls, busy = [], []
+    for _ in range(rounds):
+        wall, processor, refused = await _once(host, path)
+        if refused:
+            return [not_measured(f"gate time, {path.name}", f"<= {SECONDS:g} s", f"refused: {refused}")]
+        walls.append(wall)
+        busy.append(processor)
+    found = median(walls)
+    how = f"wall, besides the reference; {min(walls):.2f} to {max(walls):.2f} s in {rounds}; processor time with it "
+    how += f"{median(busy):.2f} s; load {os.getloadavg()[0]:.1f}"
+    return [Row(f"gate time, {path.name}", f"<= {SECONDS:g} s", found, "s", found <= SECONDS, how)]
+
+
+async def _once(host: Host, path: Path) -> tuple[float, float, str]:
+    """Seconds of a check less those of the reference, processor seconds of all of it, and why it was refused."""
+    text = await asyncio.to_thread(path.read_text, encoding="utf-8")
+    beside = path.with_name(f"{path.stem}_problem.py")
+    problem = beside if beside.exists() else path
+    asked = Asked(path, text + _REWRITTEN, text, problem, path.parent, TARGETS, Limits(seconds=60))
+    (request,) = gate_requests(asked, ship_imports=False)
+    began, before = time.perf_counter(), processor_seconds()
+    verdict, receipt = await check(host, request)
+    seconds, busy = time.perf_counter() - began, processor_seconds() - before
+    refused = "" if verdict.accepted else "; ".join(reason.message for reason in verdict.reasons)
+    return seconds - float(receipt.body["steps"].get("gate.reference", 0.0)), busy, refused

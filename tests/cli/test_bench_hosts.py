@@ -1,0 +1,63 @@
+"""``accelopt bench hosts``: its parts, with the measurements standing in."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from accelopt_lsp.bench import gate_time, hosts
+from accelopt_lsp.bench.row import Row
+from accelopt_lsp.cli import bench_hosts
+from accelopt_profiling.gate.verdict import Reason, Verdict
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """What was measured, in order; the killed workers miss their goal."""
+    done = []
+
+    def standing_in(name, met):
+        async def measure(*_):
+            done.append(name)
+            return [Row(name, "<= 1", 0.5, "s", met)]
+
+        return measure
+
+    monkeypatch.setattr(hosts, "overhead", standing_in("overhead", True))
+    monkeypatch.setattr(hosts, "killed_workers", standing_in("killed", False))
+    monkeypatch.setattr(gate_time, "gate_time", standing_in("gate", True))
+    return done
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts", "code"),
+    [
+        ([], ["overhead", "killed", "gate"], 1),
+        (["--part", "gate", "--part", "overhead"], ["overhead", "gate"], 0),
+        (["--part", "killed"], ["killed"], 1),
+    ],
+)
+def test_parts_are_measured_alone_or_together(measured, arguments, parts, code):
+    found = CliRunner().invoke(bench_hosts.hosts, [*arguments, "--json"], standalone_mode=False)
+    assert (measured, found.return_value) == (parts, code)
+    assert [row["what"] for row in json.loads(found.stdout)["rows"]] == parts
+
+
+@pytest.mark.parametrize(("accepted", "value"), [(True, 3.0), (False, None)])
+async def test_the_gates_time_is_without_the_reference(monkeypatch, tmp_path, accepted, value):
+    asked = []
+    clock = iter(range(0, 1000, 4))
+
+    async def check(host, request):
+        asked.append(request)
+        reasons = [] if accepted else [Reason("wrong-result", "It is wrong.")]
+        return Verdict(accepted, reasons, [], "r"), SimpleNamespace(body={"steps": {"gate.reference": 1.0}})
+
+    monkeypatch.setattr(gate_time, "check", check)
+    monkeypatch.setattr(gate_time.time, "perf_counter", lambda: float(next(clock)))
+    rows = await gate_time.gate_time(bench_hosts.EXAMPLES, 2, ["nki_silu.py"])
+    assert [(row.what, row.value) for row in rows] == [("gate time, nki_silu.py", value)]
+    for request in asked:
+        texts = (request.candidate.files["nki_silu.py"], request.original.files["nki_silu.py"])
+        assert texts[0] != texts[1], "the original is run as well"
