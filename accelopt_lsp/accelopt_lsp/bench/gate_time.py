@@ -30,7 +30,7 @@ async def gate_time(examples: Path, rounds: int, kernels: Sequence[str] = KERNEL
     """For each kernel the median of ``rounds`` whole checks, one at a time, on a warm worker."""
     host = LocalHost()
     try:
-        return [row for name in kernels for row in await _rows(host, examples / name, rounds)]
+        return [row for name in kernels for row in await _rows(host, examples.resolve() / name, rounds)]
     finally:
         await host.close()
 

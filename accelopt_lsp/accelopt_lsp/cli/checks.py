@@ -77,9 +77,9 @@ def triton() -> Check:
             "triton", "absent", check.found, "For Triton kernels: `pip install 'accelopt-lsp[triton]'`."
         )
     major, minor = (int(part) for part in check.found.split(".")[:2])
-    if (3, 7) <= (major, minor) < (3, 10):
+    if (3, 6) <= (major, minor) < (3, 10):
         return check
-    return Check("triton", "broken", f"{check.found}, not tried with", "Install `triton>=3.7,<3.10`.")
+    return Check("triton", "broken", f"{check.found}, not tried with", "Install `triton>=3.6,<3.10`.")
 
 
 def ptxas() -> Check:
@@ -138,15 +138,23 @@ def neuron_tools() -> Check:
 
 
 def nvidia() -> Check:
+    from accelopt_profiling.timing import NOT_YET_RUN
+
     smi = shutil.which("nvidia-smi")
     if smi is None:
-        return Check("NVIDIA GPU", "absent", "no nvidia-smi: times on GPUs are estimated, not measured")
+        return Check(
+            "NVIDIA GPU",
+            "absent",
+            f"no nvidia-smi: times on GPUs are estimated (timing there: {NOT_YET_RUN})",
+        )
     query = [smi, "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         return Check("NVIDIA GPU", "absent", f"nvidia-smi does not answer: {error}", "Check the driver.")
-    return Check("NVIDIA GPU", "ok", "; ".join(done.stdout.split("\n")).strip("; "))
+    named = "; ".join(done.stdout.split("\n")).strip("; ")
+    said = f"{named}; timing on GPUs: {NOT_YET_RUN}"
+    return Check("NVIDIA GPU", "ok", said, "Try it out: `accelopt bench device` (docs/gpu.md).")
 
 
 def isolation() -> Check:
