@@ -13,10 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from workbench import NODE, Workbench  # noqa: E402
+from workbench import NODE, VSIX, Workbench  # noqa: E402
 
 #: A kernel that adds zero three times, which no rule knows of.
-DOUBLE = '''\
+DOUBLE = """\
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
@@ -41,12 +41,21 @@ def get_inputs():
 
 def reference(x):
     return x + x
-'''
+"""
 
 pytestmark = pytest.mark.editor
 
 OUT = Path(__file__).parent / "out"
 BROKEN = "import neuronxcc.nki as nki\n\n\n@nki.jit\ndef kernel(x:\n    return x\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def packed_extension():
+    """What is tested is what stands in the sources."""
+    sources = [*(ROOT / "vscode-extension/src").iterdir(), ROOT / "vscode-extension/package.json"]
+    newest = max(file.stat().st_mtime for file in sources)
+    assert VSIX.is_file(), "run `make vsix`"
+    assert VSIX.stat().st_mtime >= newest, "the extension was edited since it was packed: run `make vsix`"
 
 
 def test_save_profile_optimize_accept(tmp_path):

@@ -102,6 +102,8 @@ export async function chooseModel(): Promise<void> {
   const holds = vscode.workspace.getConfiguration('accelopt').get<Settings>('settings', {}).model;
   if ((holds?.base_url === EDITOR ? holds.model : undefined) !== chosen.model) {
     void vscode.window.showWarningMessage(vscode.l10n.t('The settings of this workspace name another model; change accelopt.settings there.'));
+  } else if (chosen.model) {
+    void vscode.window.setStatusBarMessage(vscode.l10n.t('AccelOpt asks {0} when you optimize or explain.', chosen.model), 8000);
   }
 }
 

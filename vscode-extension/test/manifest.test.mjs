@@ -3,6 +3,7 @@ import assert from 'node:assert';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { settingsSchema } from '../settings.mjs';
 
 const root = path.dirname(path.dirname(new URL(import.meta.url).pathname));
 const read = (name) => fs.readFileSync(path.join(root, name), 'utf8');
@@ -52,6 +53,11 @@ test('every setting is read, has a description, and is in the README', () => {
     assert.ok(readme.includes(name), `${name} in README.md`);
     if (name !== 'accelopt.trace.server') assert.ok(source.includes(`'${name.replace('accelopt.', '')}'`), name);
   }
+});
+
+test('the editor knows the server\'s settings: `node settings.mjs` writes them', () => {
+  const { properties, additionalProperties } = configuration.properties['accelopt.settings'];
+  assert.deepEqual({ properties, additionalProperties }, settingsSchema());
 });
 
 test('settings that name a program, a host or a model are restricted in an untrusted workspace', () => {
