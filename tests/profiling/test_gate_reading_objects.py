@@ -1,5 +1,7 @@
 """Reading of classes: what a model keeps of its own weights is no address of data, and a finaliser may give back."""
 
+# ruff: noqa: E501 - sources, one a line
+
 from __future__ import annotations
 
 import pytest
@@ -65,3 +67,41 @@ FINALISERS = {
 def test_finalisers(line: str) -> None:
     text = f"class Held:\n    def __del__(self):\n        {line}\n"
     assert any(f.certain and f.code == "background-work" for f in read(text)) is FINALISERS[line]
+
+
+ALONE = """
+import os
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def k(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+def run(x, mode=None):
+    out = torch.empty_like(x)
+    if x.dim() == 1:
+        k[(1,)](x, out, x.numel(), BLOCK=64)
+    return out
+
+HERE
+"""
+BESIDE = {
+    "x = torch.randn(8)": "",
+    "def demo():\n    x = torch.randn(8)\n    return run(x)": "",
+    "def pick(mode=os.environ.get('MODE')):\n    if mode:\n        return run(torch.zeros(3))\n    return None": "mode-branch",
+    "MODE = os.environ.get('MODE')\ndef pick(x):\n    if MODE:\n        return run(x)\n    return None": "mode-branch",
+    "FAST = os.environ.get('FAST')\ndef configs():\n    if FAST:\n        return [triton.Config({'BLOCK': 64}, num_warps=4)]\n    return []": "",
+    "import importlib\ndef version(name):\n    return importlib.import_module(name).__version__\nNEW = version('torch')": "",
+    "import importlib\ndef version(name):\n    return importlib.import_module(name).__version__\nNEW = version('ctypes')": "obfuscated",
+    "import importlib\ndef version(name):\n    return importlib.import_module(name).__version__\nNEW = version('cty' 'pes'.strip())": "obfuscated",
+    "import importlib\ndef version(name):\n    return importlib.import_module(name).__version__\nsay = version\nversion('torch')": "obfuscated",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+def test_what_lies_beside_a_kernel(beside: str) -> None:
+    found = {f.code for f in read(ALONE.replace("HERE", beside)) if f.certain}
+    assert found == ({BESIDE[beside]} if BESIDE[beside] else set())

@@ -9,8 +9,8 @@ from accelopt_profiling.gate.decode import Leaf
 
 
 def right_without_kernels(answers: Answers, actual: list[Leaf]) -> float | None:
-    """The share of elements that were right although nothing was left of what kernels wrote. Zeros and elements of an
-    input that stayed need no kernel; None where no others are left, or nobody tried.
+    """The share of elements that were right although nothing was left of what kernels wrote. Zeros, NaN and elements of
+    an input that stayed need no kernel; None where no others are left, or nobody tried.
     """
     idle = answers.read("idle") if answers.has("idle") else ""
     if isinstance(idle, str) or len(idle) != len(actual):
@@ -25,6 +25,8 @@ def right_without_kernels(answers: Answers, actual: list[Leaf]) -> float | None:
         else:
             close = mine.values == full.values
         matters = (full.values != 0) | (mine.values != full.values)
+        if full.values.dtype.kind == "f":
+            matters = matters & ~np.isnan(full.values)  # without kernels everything is NaN
         for leaf in answers.inputs:
             if leaf.shape == full.shape and leaf.library != "number":
                 matters = matters & (full.values != leaf.values)

@@ -116,8 +116,9 @@ def emulation(
             if watched is not None:
                 from accelopt_profiling.gate.races import Races
 
-                session.coverage = Races()
-                session.driver.record = watched.around(session.driver.record)
+                races = Races()
+                session.coverage = races
+                session.driver.record = watched.around(session.driver.record, lambda: not races.sampled)
             yield _TritonSeen(session, watched)
     else:
         yield Seen()

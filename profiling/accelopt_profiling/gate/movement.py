@@ -40,8 +40,10 @@ class Movement:
         self._launches += 1
         self._computed = self._computed or not _among(np.asarray(array), self._given)
 
-    def around(self, record: Callable[..., None]) -> Callable[..., None]:
-        """A Triton launch: ``record(fn, source, metadata, grid, args)`` runs it on the tensors among ``args``."""
+    def around(self, record: Callable[..., None], whole: Callable[[], bool]) -> Callable[..., None]:
+        """A Triton launch: ``record(fn, source, metadata, grid, args)`` runs it on the tensors among ``args``. Of a
+        launch that was not run ``whole`` nothing can be said.
+        """
 
         def launch(fn: Any, source: Any, metadata: Any, grid: Any, args: Any) -> None:
             tensors = [a for a in args if hasattr(a, "untyped_storage") and a.is_floating_point()]
@@ -52,6 +54,7 @@ class Movement:
             before = [_numbers(t) for t in tensors]
             record(fn, source, metadata, grid, args)
             self._launches += 1
+            self._computed = self._computed or not whole()
             after = [_numbers(t) for t in tensors]
             changed = [
                 new[new.view(np.int64) != old.view(np.int64)] for old, new in zip(before, after, strict=True)

@@ -48,7 +48,7 @@ def branching(names: Names) -> Iterator[StaticFinding]:
     counters = dict(counters_of(names))
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not names.in_kernel(node):
-            why = _depends(names, node.test, tainted) or counted_by(node.test, counters)
+            why = _depends(names, node.test, tainted) or counted_by(names, node.test, counters)
             if why and names.function_of(node) is not None and _decides(names, node, why):
                 said = f"What it does depends on {why}."
                 sure = why not in ("files", "the host") or _steers(names, node)
@@ -58,7 +58,7 @@ def branching(names: Names) -> Iterator[StaticFinding]:
 
 def _depends(names: Names, test: ast.AST, tainted: dict[str, str]) -> str | None:
     for node in ast.walk(test):
-        held = None if _is_called(names, node) or _is_searched(names, node) else _key(node)
+        held = None if _is_called(names, node) or _is_searched(names, node) else _key(names, node)
         if held is not None and held in tainted:
             return tainted[held]
         source = _source(names, node)
@@ -79,14 +79,16 @@ def _is_called(names: Names, node: ast.AST) -> bool:
     return isinstance(parent, ast.Call) and parent.func is node
 
 
-def _key(node: ast.AST) -> str | None:
-    """What holds a value: a name, or an attribute of whatever object; a call holds what its function returns."""
+def _key(names: Names, node: ast.AST) -> str | None:
+    """What holds a value: a name where it is bound, or an attribute of whatever object; a call holds what its function
+    returns.
+    """
     if isinstance(node, ast.Call):
-        held = _key(node.func)
+        held = _key(names, node.func)
         return f"{held}()" if held else None
     if isinstance(node, ast.Attribute):
         return f".{node.attr}"
-    return node.id if isinstance(node, ast.Name) else None
+    return names.scoped(node, node.id) if isinstance(node, ast.Name) else None
 
 
 def _source(names: Names, node: ast.AST) -> str | None:
@@ -145,23 +147,30 @@ def _bindings(names: Names) -> Iterator[tuple[str, ast.expr]]:
                 continue
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
-                    held = _key(part.value if isinstance(part, ast.Subscript) else part)
+                    held = _key(names, part.value if isinstance(part, ast.Subscript) else part)
                     if held is not None:
                         yield held, node.value
                         if isinstance(node.value, ast.Lambda):
                             yield f"{held}()", node.value.body
                         if isinstance(names.parents.get(node), ast.ClassDef):
-                            yield f".{held}", node.value
+                            yield f".{part.id if isinstance(part, ast.Name) else held}", node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names.defined:
             for keyword in node.keywords:
                 if keyword.arg and node.func.id[:1].isupper():
                     yield f".{keyword.arg}", keyword.value
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            ordered = [*node.args.posonlyargs, *node.args.args]
+            given = zip(ordered[len(ordered) - len(node.args.defaults) :], node.args.defaults, strict=True)
+            named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            for argument, default in [*given, *named]:
+                if default is not None:
+                    yield f"{argument.arg}@{node.lineno}", default
         elif isinstance(node, ast.Return) and node.value is not None:
             function = names.function_of(node)
             if function is not None and function.name not in names.kernels:
                 method = isinstance(names.parents.get(function), ast.ClassDef)
                 is_property = any("property" in ast.dump(d) for d in function.decorator_list)
-                name = f".{function.name}" if method else function.name
+                name = f".{function.name}" if method else names.scoped(function, function.name)
                 yield name if is_property else f"{name}()", node.value
 
 
@@ -210,13 +219,15 @@ def _steers(names: Names, node: ast.If | ast.While | ast.IfExp) -> bool:
 
 
 def _is_choice(value: ast.expr) -> bool:
-    """A constant, a name in capitals, or a collection of such: a parameter, not a result."""
+    """A constant, a name in capitals, a configuration made of such, or a collection: a parameter, not a result."""
     if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
         return all(_is_choice(v) for v in value.elts)
     if isinstance(value, ast.Dict):
         return all(_is_choice(v) for v in value.values)
     if isinstance(value, ast.Name):
         return value.id.isupper()
+    if isinstance(value, ast.Call) and getattr(value.func, "attr", getattr(value.func, "id", "")) == "Config":
+        return all(_is_choice(v) for v in [*value.args, *(k.value for k in value.keywords)])
     return isinstance(value, ast.Constant)
 
 
@@ -231,7 +242,7 @@ def _address_keys(names: Names, node: ast.AST, tainted: dict[str, str]) -> Itera
         keys = list(node.args[:1]) if node.func.attr in ("get", "setdefault", "pop") else []
     for key in keys:
         for inner in ast.walk(key):
-            named = isinstance(inner, ast.Name) and tainted.get(inner.id) == "an address"
+            named = isinstance(inner, ast.Name) and tainted.get(_key(names, inner) or "") == "an address"
             if named or (_source(names, inner) == "an address" and not _alignment(names, inner)):
                 yield StaticFinding(
                     "cached-result", getattr(node, "lineno", 1), "It looks something up by an address.", True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from accelopt_profiling.gate.reading.names import Function, Names
+from accelopt_profiling.gate.reading.names import Names, local_names
 
 
 def counters_of(names: Names) -> Iterator[tuple[str, str]]:
@@ -25,32 +25,32 @@ def counters_of(names: Names) -> Iterator[tuple[str, str]]:
         for node in ast.walk(function):
             if (target := _advanced(node)) is not None:
                 if isinstance(target, ast.Name) and target.id in shared:
-                    yield target.id, "how often it was called"
+                    yield names.scoped(target, target.id), "how often it was called"
                 elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                     yield f"{target.value.id}.{target.attr}", "how often it was called"
                 elif (
                     isinstance(target, ast.Subscript)
                     and isinstance(target.value, ast.Name)
-                    and target.value.id not in _locals(function)
+                    and target.value.id not in local_names(function)
                 ):
-                    yield f"{target.value.id}[]", "how often it was called"
+                    yield f"{names.scoped(target, target.value.id)}[]", "how often it was called"
             elif (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "append"
             ):
                 base = node.func.value
-                if isinstance(base, ast.Name) and base.id not in _locals(function):
-                    yield f"len({base.id})", "how often it was called"
+                if isinstance(base, ast.Name) and base.id not in local_names(function):
+                    yield f"len({names.scoped(base, base.id)})", "how often it was called"
             elif (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
                 and node.func.id == "next"
                 and node.args
                 and isinstance(node.args[0], ast.Name)
-                and node.args[0].id not in _locals(function)
+                and node.args[0].id not in local_names(function)
             ):
-                yield f"next({node.args[0].id})", "how often it was called"
+                yield f"next({names.scoped(node, node.args[0].id)})", "how often it was called"
 
 
 def _advanced(node: ast.AST) -> ast.expr | None:
@@ -66,29 +66,23 @@ def _advanced(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _locals(function: Function) -> set[str]:
-    return {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | {
-        a.arg for a in function.args.args
-    }
-
-
-def counted_by(test: ast.AST, counters: dict[str, str]) -> str | None:
+def counted_by(names: Names, test: ast.AST, counters: dict[str, str]) -> str | None:
     """Why ``test`` depends on one of the ``counters``; None where it does not."""
     for node in ast.walk(test):
         key = None
         if isinstance(node, ast.Name):
-            key = node.id
+            key = names.scoped(node, node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             key = f"{node.value.id}.{node.attr}"
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            key = f"{node.value.id}[]"
+            key = f"{names.scoped(node, node.value.id)}[]"
         elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
             and node.args
             and isinstance(node.args[0], ast.Name)
         ):
-            key = f"{node.func.id}({node.args[0].id})"
+            key = f"{node.func.id}({names.scoped(node, node.args[0].id)})"
         if key in counters:
             return counters[key]
     return None

@@ -21,6 +21,7 @@ class Names:
         self.defined: set[str] = set()
         self.kernels = {k.name.split(".")[-1].split("#")[0] for k in find_kernels(text).kernels}
         self.parents: dict[ast.AST, ast.AST] = {}
+        self._locals: dict[Function, set[str]] = {}
         for node in ast.walk(tree):
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
@@ -74,6 +75,17 @@ class Names:
             place = self.parents.get(place)
         return place
 
+    def scoped(self, node: ast.AST, name: str) -> str:
+        """``name`` as it is meant at ``node``: as it is where it is a global, otherwise with the function's line."""
+        function = self.function_of(node)
+        while function is not None:
+            if function not in self._locals:
+                self._locals[function] = local_names(function)
+            if name in self._locals[function]:
+                return f"{name}@{function.lineno}"
+            function = self.function_of(function)
+        return name
+
     def in_kernel(self, node: ast.AST) -> bool:
         """Whether ``node`` belongs to a kernel's own body."""
         place: ast.AST | None = node
@@ -95,6 +107,26 @@ class Names:
                 if isinstance(target, ast.Name) and target.id in self.kernels:
                     return True
         return False
+
+
+def local_names(function: Function) -> set[str]:
+    """Parameters of a function and what it binds, without what it declares global or nonlocal."""
+    arguments = function.args
+    found = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+    found |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
+    elsewhere: set[str] = set()
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            elsewhere.update(node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return found - elsewhere
 
 
 def _aliases(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from accelopt_profiling.gate.reading.finding import StaticFinding
 from accelopt_profiling.gate.reading.names import Names
+from accelopt_profiling.gate.reading.reach import rule_for
 
 _LONG_LITERAL = 200  # characters without a space, and dense: longer than any honest constant of a kernel file
 
@@ -19,7 +20,9 @@ def obfuscation(names: Names) -> Iterator[StaticFinding]:
         if called in ("exec", "eval", "compile"):
             yield StaticFinding("obfuscated", call.lineno, f"It runs text as code ({called}).", True)
         elif called in ("__import__", "importlib.import_module"):
-            plain = bool(call.args) and isinstance(call.args[0], ast.Constant)
+            plain = bool(call.args) and (
+                isinstance(call.args[0], ast.Constant) or _always_named(names, call.args[0])
+            )
             said = "It imports a module by name" + ("." if plain else " put together at run time.")
             yield StaticFinding("obfuscated", call.lineno, said, not plain or called == "__import__")
         elif called in ("importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader"):
@@ -47,6 +50,33 @@ def obfuscation(names: Names) -> Iterator[StaticFinding]:
         ):
             said = "It looks a name up in a module's __dict__."
             yield StaticFinding("obfuscated", node.lineno, said, True)
+
+
+def _always_named(names: Names, node: ast.expr) -> bool:
+    """A parameter for which every call in the file gives the plain name of a harmless module: ``version("torch")``."""
+    function = names.function_of(node)
+    if function is None or not isinstance(node, ast.Name):
+        return False
+    ordered = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
+    if node.id not in ordered or any(_uses_otherwise(names, n, function.name) for n in ast.walk(names.tree)):
+        return False
+    place = ordered.index(node.id)
+    given: list[ast.expr | None] = [
+        call.args[place] if place < len(call.args) else None
+        for call in ast.walk(names.tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function.name
+    ]
+    return bool(given) and all(
+        isinstance(v, ast.Constant) and isinstance(v.value, str) and rule_for(v.value) is None for v in given
+    )
+
+
+def _uses_otherwise(names: Names, node: ast.AST, function: str) -> bool:
+    """Whether ``node`` names the function without calling it."""
+    if not isinstance(node, ast.Name) or node.id != function:
+        return False
+    parent = names.parents.get(node)
+    return not (isinstance(parent, ast.Call) and parent.func is node)
 
 
 def _asks_for_one(names: Names, node: ast.expr) -> bool:
