@@ -18,13 +18,11 @@ from accelopt_lsp.cli.bench_kernelbench import kernelbench
 from accelopt_lsp.cli.bench_nkibench import nkibench
 from accelopt_lsp.cli.bench_search import search
 from accelopt_lsp.cli.failures import Exit, wrong_input
-from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.options import EXAMPLES, json_option
 from accelopt_lsp.cli.terminal import out, print_json, printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.bench.row import Row
-
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 
 @click.group()

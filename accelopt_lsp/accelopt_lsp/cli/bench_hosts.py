@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_lsp.cli.failures import Exit, wrong_input
-from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.options import EXAMPLES, json_option
 from accelopt_lsp.cli.terminal import out, print_json, printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.bench.row import Row
 
 PARTS = ("overhead", "killed", "gate")
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 
 @click.command()

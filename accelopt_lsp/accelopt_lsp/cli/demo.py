@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from accelopt_lsp.cli.failures import wrong_input
-
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+from accelopt_lsp.cli.options import EXAMPLES
 
 
 @click.command()
