@@ -13,7 +13,10 @@ export PYTHONPATH="accelopt_lsp:agent:memory_db:profiling:nkibench${PYTHONPATH:+
 site() { # wheels of the evaluators that lie in .device/, in a folder of their own
     ls $carried/wheels/*.whl >/dev/null 2>&1 || return 0
     "$python" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \
-        --target /tmp/accelopt-evaluators $carried/wheels/*.whl
+        --target /tmp/accelopt-evaluators $carried/wheels/*.whl || {
+        echo "The wheels do not fit this Python: evaluators that need them are left out." >&2
+        return 0
+    }
     export PYTHONPATH="$PYTHONPATH:/tmp/accelopt-evaluators"
 }
 

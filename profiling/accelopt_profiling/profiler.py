@@ -157,7 +157,8 @@ class _State:
         self._kernels: dict[str, KernelMeasurement] = {}
         self._findings = list(subject.findings)
         self._receipts: list[Receipt] = []
-        self._timed: dict[str, dict[str, Any]] = {}
+        self._timed: dict[str, Any] = {}
+        self._evidence: dict[str, dict[str, Any]] = {}
         self._hashes = {k.name: k.content_hash for k in subject.kernels}
 
     def take(self, step: str, value: Any) -> bool:
@@ -175,21 +176,26 @@ class _State:
                     measured, content_hash=self._hashes[measured.name], host=self._host.name
                 )
                 changed = True
-        for name, data in value.get("timings", {}).items():
-            if name in self._kernels:
-                latency, device = from_plain(Latency, data), str(value.get("device", ""))
-                self._kernels[name] = _timed(self._kernels[name], latency, device)
-                self._timed[name] = value
-                changed = True
-        if step == "time.check":
-            for name in self._timed:
-                self._kernels[name] = _checked(self._kernels[name], from_plain(CheckedRuns, value))
-                changed = True
+        if step == "time":
+            self._timed = value  # a time counts once the outputs of its runs were looked at
+        elif step == "time.check":
+            changed = self._time(self._timed, from_plain(CheckedRuns, value)) or changed
+        else:
+            changed = self._time(value) or changed
         for name, data in value.get("counters", {}).items():
             if name in self._kernels:
                 self._kernels[name] = _counted(self._kernels[name], data)
                 changed = True
         return changed
+
+    def _time(self, timed: dict[str, Any], checked: CheckedRuns | None = None) -> bool:
+        known = {name: data for name, data in timed.get("timings", {}).items() if name in self._kernels}
+        for name, data in known.items():
+            latency, device = from_plain(Latency, data), str(timed.get("device", ""))
+            measured = _timed(self._kernels[name], latency, device)
+            self._kernels[name] = measured if checked is None else _checked(measured, checked)
+            self._evidence[name] = {**timed, "checked": to_plain(checked)}
+        return bool(known)
 
     def fail(self, error: StepError, kernels: list[Kernel]) -> None:
         """Turn a failed step into one finding; what was known before stays."""
@@ -216,7 +222,7 @@ class _State:
                 {
                     "source": to_plain(source),
                     "measurement": to_plain(dataclasses.replace(measured, timeline=None)),
-                    **({"timing": self._timed[name]} if name in self._timed else {}),
+                    **({"timing": self._evidence[name]} if name in self._evidence else {}),
                 },
             )
             self._receipts.append(receipt)

@@ -46,8 +46,19 @@ def test_what_is_absent_comes_with_its_repair(monkeypatch: pytest.MonkeyPatch) -
     assert checks.nvidia().state == "absent"
 
 
+def test_a_gpu_is_named_with_what_was_never_run_on_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'NVIDIA H200, 580.159.03'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = checks.nvidia()
+    assert found.state == "ok"
+    assert found.found == "NVIDIA H200, 580.159.03; timing on GPUs: not yet run on a GPU"
+    assert "accelopt bench device" in found.fix
+
+
 @pytest.mark.parametrize(
-    ("version", "state"), [("3.7.1", "ok"), ("3.9.0+git1", "ok"), ("3.6.0", "broken"), ("3.10.0", "broken")]
+    ("version", "state"), [("3.7.1", "ok"), ("3.9.0+git1", "ok"), ("3.5.1", "broken"), ("3.10.0", "broken")]
 )
 def test_tritons_version_counts(monkeypatch: pytest.MonkeyPatch, version: str, state: str) -> None:
     monkeypatch.setattr(checks.importlib.metadata, "version", lambda name: version)

@@ -5,8 +5,11 @@ from clockwork_device import FakeDevice
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
+from accelopt_profiling.jobs import StepError
 from accelopt_profiling.measurement import KernelMeasurement, Latency
-from accelopt_profiling.profiler import _checked, _timed
+from accelopt_profiling.plain import to_plain
+from accelopt_profiling.profiler import ProfileRequest, _checked, _timed, profile
 from accelopt_profiling.quantity import Known, estimated
 from accelopt_profiling.targets import load_target
 from accelopt_profiling.timing.checking import CheckedRuns
@@ -76,3 +79,52 @@ def test_wrong_outputs_of_timed_runs_fail_the_kernel():
     found = _checked(measurement(), CheckedRuns(2, "Run 3 of the timing: The output differs."))
     assert found.correctness.status == "failed"
     assert [(f.code, f.severity) for f in found.findings] == [("wrong-result", "error")]
+
+
+class Steps:
+    """A host with a device, on which the steps answer as they are told to; the last one may fail."""
+
+    name, remote = "local", False
+
+    def __init__(self, checked):
+        self.checked, self.asked = checked, []
+
+    async def facts(self):
+        return HostFacts("local", devices=[{"name": FakeDevice.name}])
+
+    async def run(self, job):
+        self.asked = [step.name for step in job.steps]
+        timed = {"device": FakeDevice.name, "timings": {"k": to_plain(latency([500.0]))}, "notes": ["n"]}
+        yield Progress("profile", {"kernels": [to_plain(measurement())]}, True)
+        yield Progress("time", timed, True)
+        if self.checked is None:
+            raise JobFailed("time.check", StepError("internal", "Outputs cannot be read."))
+        yield Progress("time.check", to_plain(self.checked), True)
+
+
+KERNEL = "import triton\n\n@triton.jit\ndef k(x):\n    pass\n\ndef run(x):\n    k[(1,)](x)\n"
+PROBLEM = "def get_inputs():\n    return [1]\n\ndef reference(x):\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("checked", "known", "status"),
+    [
+        (CheckedRuns(4), Known.MEASURED, "not checked"),
+        (CheckedRuns(4, "Run 3 of the timing: The output differs."), Known.MEASURED, "failed"),
+        (None, Known.ESTIMATED, "not checked"),
+    ],
+)
+async def test_a_time_counts_once_the_outputs_of_its_runs_were_looked_at(tmp_path, checked, known, status):
+    (tmp_path / "f_problem.py").write_text(PROBLEM)
+    host, seen = Steps(checked), []
+    async for found in profile(
+        host, ProfileRequest(tmp_path / "f.py", KERNEL, {"triton": "h100", "nki": "trn1"})
+    ):
+        seen.append(found.kernels[0])
+    assert host.asked == ["profile", "time", "time.check"]
+    assert [k.latency.known for k in seen[:-1] if k.stage != "timed"] == [Known.ESTIMATED]
+    last = seen[-1]
+    assert (last.latency.known, last.correctness.status) == (known, status)
+    evidence = [r.body.get("timing") for r in found.receipts]
+    assert [e and e["notes"] for e in evidence] == ([["n"]] if checked else [None])
+    assert [f.code for f in found.findings] == ([] if checked else ["internal"])

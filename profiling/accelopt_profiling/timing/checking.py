@@ -53,7 +53,7 @@ def check_timed(context: StepContext, params: CheckTimedParams) -> CheckedRuns:
             outputs = load_values(folder)
         except ValueError as error:
             raise StepFailed(
-                StepError("tampered", f"Outputs of a timed run cannot be read: {error}.")
+                StepError("internal", f"Outputs of a timed run cannot be read: {error}.")
             ) from None
         if values not in expected:
             expected[values] = _expected(context, problem, params.seed + values)
