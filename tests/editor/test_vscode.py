@@ -139,6 +139,8 @@ def test_a_model_that_the_editor_lends(tmp_path):
     assert "the models of the editor" in consents.read_text()
     assert "It issues fewer instructions." in seen["explanation"]
     assert "1 model call" in seen["explanation"]
+    assert "tried" in seen["interrupted"]
+    assert seen["searches"].count("double on trn1") == 2, "the run that was interrupted, and the one that went on"
     assert "-    result = nl.add(twice, 0.0)" in seen["explanation"]
 
 

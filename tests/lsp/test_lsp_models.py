@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lsprotocol.types as t
 import pytest
 from editor import Editor
 from test_lsp_saving import KERNELS
@@ -144,6 +145,14 @@ async def test_the_person_is_asked_once_before_anything_is_sent(
     (question,) = editor.questions
     assert "be sent to acme/large of this editor" in question.message
     assert "the whole file" in question.message
+    reports = [
+        report
+        for told in editor.progress_reports.values()
+        for report in told
+        if isinstance(report, t.WorkDoneProgressReport)
+    ]
+    assert any("waiting for your answer" in (report.message or "") for report in reports)
+    assert all(report.percentage is not None for report in reports), "VS Code shows no report without one"
     assert [item.title for item in question.actions or []] == ["Send it from now on", "Not now"]
     assert not Path(environment["ACCELOPT_CONSENTS"]).exists()
 

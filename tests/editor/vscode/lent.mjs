@@ -1,5 +1,5 @@
 // A model that another extension lends: chosen from the editor's, asked after a click with the person's consent, its
-// version proved, offered and explained; on the way the search is paused, and at the end every version is listed.
+// version proved, offered and explained; on the way the search is paused and interrupted by a restart, and goes on.
 // usage: node lent.mjs URL SCREENSHOTS
 import { drive, textOf } from './page.mjs';
 
@@ -34,8 +34,15 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await status(/paused/).click();
   await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Resume: Optimizing double' }).waitFor();
   await shot('11-paused');
-  await choose('Resume: Optimizing double');
-  await lens(/paused/).waitFor({ state: 'detached', timeout: 60_000 });
+  await page.keyboard.press('Escape');
+
+  await command('AccelOpt: Restart the Server');
+  await lens(/resume the search/).waitFor({ timeout: 120_000 });
+  seen.interrupted = await textOf(lens(/resume the search/));
+  mark('interrupted');
+  await shot('11-interrupted');
+  await until(() => lens(/resume the search/).click({ timeout: 4000 }), '.statusbar-item >> text=Optimizing double');
+  mark('goes on');
 
   const end = toast(/candidates/);
   await end.waitFor({ timeout: 240_000 });
@@ -57,4 +64,10 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   seen.explanation = (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
   mark('explanation');
   await shot('14-lent-explanation');
+
+  await page.locator('.tabs-container .tab', { hasText: 'double.py' }).click();
+  await command('AccelOpt: Show the Searches in This File');
+  await preview.locator('h1', { hasText: 'double.py' }).waitFor({ timeout: 60_000 });
+  seen.searches = (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
+  await shot('15-searches');
 });

@@ -1,0 +1,46 @@
+"""What an editor's one line says while a search runs, and what is said at its end."""
+
+from __future__ import annotations
+
+from accelopt_agent.events import Finished, ProgressText, SuggestionFound, Usage
+from accelopt_agent.suggestion import Speedup, Suggestion
+from accelopt_lsp.server.backend import Ended, Tried
+from accelopt_lsp.server.telling import Told
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.quantity import Known
+
+
+def suggestion(value: float) -> Suggestion:
+    latency = Latency(1.0, 0.9, 1.1, Known.ESTIMATED)
+    return Suggestion(
+        id="1", run="r", file="k.py", kernel="silu", dialect="nki", base_hash="", base_text="", text="", diff="",
+        origin="rule:widen", summary="Widen.", speedup=Speedup(value, 0.9 * value, 1.1 * value, Known.ESTIMATED),
+        slow=latency, fast=latency, gate=Verdict(True), target="trn1", host="local",
+    )  # fmt: skip
+
+
+def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
+    told = Told("silu", 40)
+    first = told.of(ProgressText("silu: proving that it is right: Widen."))
+    assert first == [Tried("0 of 40 tried: proving that it is right: Widen.", 0, 0.0)]
+    told.of(SuggestionFound(suggestion(2.0)))
+    told.of(SuggestionFound(suggestion(1.5)))
+    (later,) = told.of(ProgressText("silu: " + "very " * 40 + "long"))
+    assert isinstance(later, Tried)
+    assert later.message.startswith("0 of 40 tried, best 2.00x est.: very very")
+    assert later.message.endswith("...")
+    assert len(later.message) < 120
+
+
+def test_the_end_says_what_the_best_is_worth() -> None:
+    told = Told("silu", 6, remark="Nobody agreed that a model is asked.")
+    none = told.of(Finished("r", "nothing faster found: all 6 candidates are tried", Usage()))
+    said = "silu: nothing faster found: all 6 candidates are tried. Nobody agreed that a model is asked."
+    assert none == [Ended(0, said)]
+    told.of(SuggestionFound(suggestion(2.0)))
+    (end,) = Told.of(told, Finished("r", "1 suggestion", Usage()))
+    assert isinstance(end, Ended)
+    assert end.message.startswith(
+        "silu: 1 suggestion; 0 candidates tried; the best is 2.00x est. (1.80-2.20)."
+    )
