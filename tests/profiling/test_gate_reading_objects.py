@@ -90,6 +90,8 @@ HERE
 """
 BESIDE = {
     "x = torch.randn(8)": "",
+    "def dtype(x):\n    return getattr(tl, str(x.dtype).split('.')[-1])": "",
+    "def dtype(x):\n    return getattr(torch, str(x.dtype).split('.')[-1])": "obfuscated",
     "def demo():\n    x = torch.randn(8)\n    return run(x)": "",
     "def pick(mode=os.environ.get('MODE')):\n    if mode:\n        return run(torch.zeros(3))\n    return None": "mode-branch",
     "MODE = os.environ.get('MODE')\ndef pick(x):\n    if MODE:\n        return run(x)\n    return None": "mode-branch",

@@ -30,7 +30,8 @@ def obfuscation(names: Names) -> Iterator[StaticFinding]:
         elif called == "getattr" and len(call.args) > 1 and not _plain(call.args[1]):
             if names.dotted(call.args[0]) is not None:
                 said = "It looks up an attribute of a module by a name put together at run time."
-                yield StaticFinding("obfuscated", call.lineno, said, _assembled(call.args[1]))
+                sure = _assembled(call.args[1]) and not _is_dtype_of_a_language(names, call)
+                yield StaticFinding("obfuscated", call.lineno, said, sure)
         elif called in ("globals", "vars", "locals") and isinstance(names.parents.get(call), ast.Subscript):
             said = f"It looks a name up in {called}()."
             yield StaticFinding("obfuscated", call.lineno, said)
@@ -101,6 +102,14 @@ def _assembled(node: ast.expr) -> bool:
     if isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Subscript)):
         return any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in ast.walk(node))
     return isinstance(node, ast.Call)
+
+
+def _is_dtype_of_a_language(names: Names, call: ast.Call) -> bool:
+    """``getattr(tl, str(x.dtype).split(".")[-1])``: the language's name of a tensor's dtype."""
+    of_language = (names.dotted(call.args[0]) or "").endswith("language")
+    return of_language and any(
+        isinstance(n, ast.Attribute) and n.attr == "dtype" for n in ast.walk(call.args[1])
+    )
 
 
 def _packed(value: str | bytes) -> bool:
