@@ -9,6 +9,7 @@ from typing import Literal
 from accelopt_agent.candidate import Candidate
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.timing.comparing import Comparison
 
 #: Relative difference between two latencies that may come from adding the same numbers in another order.
 ROUNDING = 1e-6
@@ -37,7 +38,7 @@ class Node:
     ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``fingerprint`` names what
     became of the original on the way. ``proof`` is what the gate said, None when it was not asked; ``failure`` why
     it could not be run or was refused; ``repair`` tells that it repairs a parent that had failed. ``asked`` counts
-    how often each proposer was asked about this node.
+    how often each proposer was asked about this node. ``comparison`` is with the original, in one session on a device.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Node:
     clearly_faster: bool = False
     proof: Literal["accepted", "refused"] | None = None
     failure: Failure | None = None
+    comparison: Comparison | None = None
     repair: bool = False
     asked: dict[str, int] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)

@@ -11,11 +11,14 @@ from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.tools import CostUnknown, ToolLost
 from accelopt_profiling.gate.gate import GateRequest, check
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.hosts.host import Host, HostUnreachable
+from accelopt_profiling.hosts.host import Host, HostUnreachable, JobFailed
+from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
 from accelopt_profiling.problems.found import source_for
 from accelopt_profiling.profiler import ProfileRequest, examine, profile
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.timing.asking import time_on
+from accelopt_profiling.timing.comparing import Comparison
 
 #: Findings that are the candidate's own fault and will be the same next time.
 _LASTING = frozenset(
@@ -106,6 +109,32 @@ class HostGate:
             return await check(self._host, await asyncio.to_thread(self._gate_request, text, kernel))
         except HostUnreachable as error:
             raise ToolLost(str(error)) from error
+
+    async def compare(self, text: str, kernel: str) -> Comparison | None:
+        """Candidate and original in turns of random order, in one session of a process that has run nothing else; None
+        where no device times them."""
+        try:
+            if not (await self._host.facts()).devices:
+                return None
+            asked = await asyncio.to_thread(self._gate_request, text, kernel)
+            if asked.dialect != "triton" or asked.problem.kind == "selfrun":
+                return None
+            found = [k for k in find_kernels(text).kernels if k.name == kernel]
+            before = asked.original.files[asked.original.kernel]
+            session = await time_on(
+                self._host, asked.candidate, found, asked.problem, before, limits=asked.limits
+            )
+        except HostUnreachable as error:
+            raise ToolLost(str(error)) from error
+        except JobFailed as failed:
+            raise CostUnknown(failed.error.code, failed.error.message, lasting=False) from failed
+        except ValueError as error:
+            raise CostUnknown(
+                "bad-answer", f"The host's answer cannot be read: {error}.", lasting=False
+            ) from error
+        if session.checked is not None and session.checked.wrong:
+            raise CostUnknown("wrong-result", f"On the device: {session.checked.wrong}", lasting=True)
+        return session.comparison
 
     def _gate_request(self, text: str, kernel: str) -> GateRequest:
         request = self._request

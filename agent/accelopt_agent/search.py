@@ -27,13 +27,14 @@ from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.resume import ANSWERED, JUDGED, JUDGED_KEY, TRIED, Remembered, answer_key
 from accelopt_agent.strategy import PAID, Answered, Ask, Judge, Judged, Room, Step, Strategy, Tried, Try
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestion import Speedup, Suggestion
 from accelopt_agent.texts import Texts
-from accelopt_agent.tools import CostModel, CostUnknown, Gate
+from accelopt_agent.tools import CostModel, CostUnknown, Gate, SideBySide
 from accelopt_agent.trial import Trial, unified_diff
 from accelopt_memory.records import Rejection, Trap, content_id
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known
 
 #: More candidates than this are taken in by a thread: each takes a few milliseconds.
 FEW = 4
@@ -306,7 +307,16 @@ class KernelSearch:
     # Proofs
 
     async def _verdict(self, node: Node) -> Verdict:
-        """What the gate says about ``node``; its evidence is in the memory before anything is told."""
+        """What the gate says about ``node``; of one that is accepted and faster also what both versions take in one
+        session, where a device times them.
+        """
+        verdict = await self._checked(node)
+        if verdict.accepted and node.clearly_faster and isinstance(self._gate, SideBySide):
+            node.comparison = await self._gate.compare(node.text, node.kernel.name)
+        return verdict
+
+    async def _checked(self, node: Node) -> Verdict:
+        """What the gate says; its evidence is in the memory before anything is told."""
         if (known := self._remembered.verdicts.get(node.fingerprint)) is not None:
             return known
         verdict, receipt = await self._gate.check(node.text, node.kernel.name)
@@ -336,6 +346,12 @@ class KernelSearch:
                 self._refuse_step(node.step, node.failure)
         self.strategy.observe(Judged(node))
         told: list[Event] = [CandidateJudged(candidate, verdict)]
+        if (side := node.comparison) is not None and side.answer != "faster":
+            node.clearly_faster = False
+            span = f"{side.low:.3f} to {side.high:.3f} times as fast in {side.pairs} rounds"
+            text = f"A candidate is {side.answer} beside the original in one session ({span}); it is not offered."
+            await self._recorder.event("side by side", {"candidate": candidate.id, "comparison": side})
+            told.append(ProgressText(text))
         if verdict.accepted and node.clearly_faster:
             suggestion = await asyncio.to_thread(self._suggestion, node, candidate, verdict)
             await self._recorder.suggestion(suggestion)
@@ -354,6 +370,8 @@ class KernelSearch:
         base, target = self.root, self.request.target
         slow, fast = base.measurement.latency, node.measurement.latency
         ratio = speedup(slow, fast, target)
+        if (side := node.comparison) is not None:
+            ratio = Speedup(side.ratio, side.low, side.high, Known.MEASURED)
         assert ratio is not None  # clearly faster
         return Suggestion(
             id=content_id(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.timing.comparing import Comparison
 
 
 class CostUnknown(Exception):
@@ -34,3 +35,11 @@ class CostModel(Protocol):
 class Gate(Protocol):
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
         """Whether ``kernel`` in ``text`` is correct, complete and honest. Raises CostUnknown or ToolLost."""
+
+
+@runtime_checkable
+class SideBySide(Protocol):
+    """A gate that can also time a version and the original in one session on a device, in turns of random order."""
+
+    async def compare(self, text: str, kernel: str) -> Comparison | None:
+        """The final word on whether it is faster; None where no device times it. Raises CostUnknown or ToolLost."""
