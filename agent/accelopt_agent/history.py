@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelopt_agent.events import ModelCall
-from accelopt_agent.resume import ANSWERED, BASELINE, JUDGED, TRIED, chain, interrupted_run
+from accelopt_agent.resume import ANSWERED, BASELINE, JUDGED, SAID, TRIED, chain, interrupted_run
 from accelopt_agent.unfinished import Interrupted
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Run, RunEvent
@@ -100,6 +100,8 @@ def _step(event: RunEvent) -> PastStep | None:
         if event.kind == ANSWERED:
             count = len(data["candidates"])
             return PastStep(number, at, "asked the model", f"{count} rewrite{'' if count == 1 else 's'}")
+        if event.kind == SAID:
+            return PastStep(number, at, f"heard the {data['turn']['role']}")
         if event.kind == "suggestion":
             return PastStep(number, at, "offered it", suggestion=str(data["id"]))
         return PastStep(number, at, event.kind, str(data.get("why", "")))

@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.recorder import Recorder
+from accelopt_agent.said import Turn
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Run, RunEvent
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
 
-#: The kinds of events that hold what was paid for, and the start of the second one's keys.
-TRIED, JUDGED, ANSWERED = "candidate tried", "candidate judged", "answered"
+#: The kinds of events that hold what was paid for, and the start of the second one's keys. ``SAID`` is one turn of an
+#: answer that takes several calls.
+TRIED, JUDGED, ANSWERED, SAID = "candidate tried", "candidate judged", "answered", "said"
 JUDGED_KEY = "judged "
 
 #: The kind of event that holds what was known of the original.
@@ -31,11 +33,13 @@ def answer_key(fingerprint: str, proposer: str, count: int) -> str:
 @dataclass
 class Remembered:
     """Costs and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``), what was answered
-    to paid questions by ``answer_key``. ``run`` is the interrupted run that they are of."""
+    to paid questions by ``answer_key``, and the turns of answers, whole ones or not. ``run`` is the interrupted run
+    that they are of."""
 
     costs: dict[str, KernelMeasurement] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     answers: dict[str, list[Candidate]] = field(default_factory=dict)
+    said: dict[str, list[Turn]] = field(default_factory=dict)
     run: str | None = None
 
 
@@ -54,6 +58,9 @@ async def remembered(recorder: Recorder, kernel_hash: str, target: str, host: st
                 found.verdicts[event.key.removeprefix(JUDGED_KEY)] = verdict
             elif event.kind == ANSWERED and event.key:
                 found.answers[event.key] = [from_plain(Candidate, c) for c in event.data["candidates"]]
+            elif event.kind == SAID:
+                turn = from_plain(Turn, event.data["turn"])
+                found.said.setdefault(str(event.data["answer"]), []).append(turn)
         except (KeyError, TypeError, ValueError):
             continue  # written by another version: found out again
     return found

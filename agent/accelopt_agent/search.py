@@ -25,7 +25,8 @@ from accelopt_agent.pausing import Pause
 from accelopt_agent.proposer import Proposer, ProposerFailed
 from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.resume import ANSWERED, JUDGED, JUDGED_KEY, TRIED, Remembered, answer_key
+from accelopt_agent.resume import ANSWERED, JUDGED, JUDGED_KEY, SAID, TRIED, Remembered, answer_key
+from accelopt_agent.said import Said, Talks, Turn
 from accelopt_agent.strategy import PAID, Answered, Ask, Judge, Judged, Room, Step, Strategy, Tried, Try
 from accelopt_agent.suggestion import Speedup, Suggestion
 from accelopt_agent.texts import Texts
@@ -174,7 +175,11 @@ class KernelSearch:
         key = answer_key(node.fingerprint, proposer.name, count)
         candidates = self._remembered.answers.get(key)
         if candidates is None:
-            candidates = await proposer.propose(node)
+            if isinstance(proposer, Talks):
+                said = Said(self._remembered.said.get(key, ()), lambda turn: self._said(key, turn))
+                candidates = await proposer.talked_over(node, said)
+            else:
+                candidates = await proposer.propose(node)
             if proposer.name in PAID:
                 await self._recorder.event(ANSWERED, {"candidates": candidates}, key=key)
         if len(candidates) > FEW:
@@ -183,6 +188,9 @@ class KernelSearch:
             trials = self._trials(candidates, node)
         self._meter.skipped += len(candidates) - len(trials)
         return trials
+
+    async def _said(self, key: str, turn: Turn) -> None:
+        await self._recorder.event(SAID, {"answer": key, "turn": turn})
 
     async def _answered(self, step: Ask, task: asyncio.Task[list[Trial]]) -> list[Event]:
         try:

@@ -81,14 +81,15 @@ def error(status: int, message: str = "no", **headers: str) -> Reply:
 
 @dataclass
 class PlayedModel:
-    """``asked`` holds the requests that came, ``headers`` theirs. ``left`` is set when a reader of an endless or
-    silent stream went away."""
+    """``asked`` holds the requests that came, ``headers`` theirs; each releases ``each``. ``left`` is set when a reader
+    of an endless or silent stream went away."""
 
     url: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
     came: threading.Event = field(default_factory=threading.Event)
+    each: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
 
 @contextmanager
@@ -111,6 +112,7 @@ def playing(replies: Sequence[Reply], models: Sequence[str] = ()) -> Iterator[Pl
             played.asked.append(asked)
             played.headers.append({k.lower(): v for k, v in self.headers.items()})
             played.came.set()
+            played.each.release()
             reply = left.pop(0) if len(left) > 1 else left[0]
             if reply.events and asked.get("stream"):
                 self._stream(reply)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_agent.model.anchors import Anchor, anchored, anchors_of, carried_out, numbered, window
+from accelopt_agent.model.anchors import Anchor, anchored, anchors_of, carried_out, numbered
 from accelopt_agent.model.edits import BadAnswer
+from accelopt_agent.model.shown import window
 
 FILE = """\
 import nki
@@ -113,6 +114,21 @@ def test_what_is_shown_has_the_lines_and_the_names_they_use() -> None:
     assert "def k(x):" in shown
     assert "return 1" not in shown
     assert numbered(FILE, 6, 7) == "6     scale = 2\n7     rows = 128"
+
+
+def test_of_long_lines_fewer_are_shown_around_and_of_imports_those_that_the_kernel_uses() -> None:
+    long = FILE.replace(
+        "        a = load(x, i)\n", "        a = load(x, i)\n" + f"        c = {'a + ' * 70}1\n" * 3
+    )
+    long = "import os\nimport numpy as np\nimport lib as load\n" + long
+    anchor = Anchor(16, 16)
+    assert "b = a * scale" in long.split("\n")[15]
+    shown = "\n".join(anchored(long, (anchor,), *r) for r in window(long, "k", (anchor,)))
+    assert shown.count("c = a + ") == 1
+    assert "store(b)" in shown
+    assert "import lib as load" in shown
+    assert "import os" not in shown
+    assert "numpy" not in shown
 
 
 @given(st.text(alphabet="<>CHANGE 12\n\t#abc`=", max_size=200))

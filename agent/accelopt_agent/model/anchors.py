@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from accelopt_agent.lines import split_lines
 from accelopt_agent.model.edits import BadAnswer, apply_edits, bare, read_edits
-from accelopt_agent.scopes import scopes_of
-from accelopt_profiling.parsing import parse_python
 
 #: More anchors than this is no plan but a rewrite.
 MOST_ANCHORS = 6
@@ -162,33 +160,3 @@ def _inside(before: str, after: str, anchors: Sequence[Anchor]) -> None:
     left = [k + 1 for k in range(len(anchors)) if k not in touched]
     if left:
         raise BadAnswer(f"change {left[0]} is left as it was: the plan is not carried out")
-
-
-def window(text: str, kernel: str, anchors: Sequence[Anchor], around: int = 4) -> list[tuple[int, int]]:
-    """The ranges of lines that show the anchors: ``around`` lines on each side, the kernel's head, the imports, and
-    for each name used in the anchors the last line before them that binds it. Short gaps are filled."""
-    lines = split_lines(text).texts
-    wanted: set[int] = set()
-    names: set[str] = set()
-    for anchor in anchors:
-        wanted.update(range(max(1, anchor.first - around), min(len(lines), anchor.last + around) + 1))
-        for line in lines[anchor.first - 1 : anchor.last]:
-            names.update(re.findall(r"[A-Za-z_]\w*", line))
-    scope = next((s for s in scopes_of(parse_python(text)) if s.name == kernel), None)
-    if scope is not None:
-        wanted.update(range(scope.node.lineno, scope.node.body[0].lineno))
-    nearest: dict[str, int] = {}
-    for number, line in enumerate(lines[: max(a.first for a in anchors) - 1], 1):
-        bound = re.match(r"\s*(?:for\s+)?([A-Za-z_]\w*)\s*(?:=[^=]|in\b)", line)
-        if bound and bound[1] in names:
-            nearest[bound[1]] = number
-        elif re.match(r"(?:import|from)\s", line):
-            wanted.add(number)
-    wanted.update(nearest.values())
-    ranges: list[tuple[int, int]] = []
-    for number in sorted(wanted):
-        if ranges and number - ranges[-1][1] <= 2:
-            ranges[-1] = (ranges[-1][0], number)
-        else:
-            ranges.append((number, number))
-    return ranges

@@ -26,7 +26,13 @@ def digest(measurement: KernelMeasurement) -> str:
         if same:
             said.append(f"- {known}: {', '.join(same)}")
     costly = sorted((c for c in measurement.lines if c.share), key=lambda c: -(c.share or 0.0))[:LINES_TOLD]
-    said += [f"- line {c.line}: {c.text or f'{100 * (c.share or 0.0):.0f}%'}" for c in costly]
+    alike: dict[str, list[int]] = {}
+    for c in costly:
+        alike.setdefault(c.text or f"{100 * (c.share or 0.0):.0f}%", []).append(c.line)
+    for text, lines in alike.items():
+        said.append(
+            f"- line {lines[0]}: {text}" if len(lines) == 1 else f"- lines {_listed(lines)}, each: {text}"
+        )
     said += [f"- line {f.line}: {_cut(f.message)}" for f in measurement.findings[:FINDINGS_TOLD]]
     return "\n".join(said)
 
@@ -37,6 +43,10 @@ def number(quantity: Quantity) -> str:
         return "not measured"
     interval = "" if quantity.low is None else f", {quantity.low:.4g} to {quantity.high:.4g}"
     return f"{quantity.value:.6g} {quantity.unit} ({quantity.known}{interval})".replace("  ", " ")
+
+
+def _listed(lines: list[int]) -> str:
+    return ", ".join(str(line) for line in sorted(lines))
 
 
 def _cut(text: str) -> str:

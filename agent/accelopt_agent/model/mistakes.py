@@ -11,7 +11,7 @@ from importlib import resources
 from accelopt_profiling.measurement import Dialect
 
 #: How many are told at most.
-MOST_TOLD = 3
+MOST_TOLD = 2
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,13 @@ def mistakes() -> tuple[Mistake, ...]:
 
 
 def near_mistakes(dialect: Dialect, *texts: str) -> list[Mistake]:
-    """Those that ``texts`` (a plan, the planned lines, an error) come near to most often, at most ``MOST_TOLD``."""
-    everything = "\n".join(texts)
+    """Those that ``texts`` (the planned lines, a plan, an error) come near to, at most ``MOST_TOLD``: before others
+    what the last text comes near to, since that says what is about to be done, then what all do most often."""
     counts = [
-        (len(re.findall(m.near, everything, re.IGNORECASE)), m) for m in mistakes() if m.dialect == dialect
-    ]
-    near = sorted((c for c in counts if c[0]), key=lambda c: -c[0])
+        ([len(re.findall(m.near, text, re.IGNORECASE)) for text in texts], m)
+        for m in mistakes() if m.dialect == dialect
+    ]  # fmt: skip
+    near = sorted((c for c in counts if any(c[0])), key=lambda c: (-c[0][-1], -sum(c[0])))
     return [m for _, m in near[:MOST_TOLD]]
 
 

@@ -8,7 +8,7 @@ from accelopt_agent.budget import Meter
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.fingerprint import file_fingerprint
 from accelopt_agent.lines import split_lines
-from accelopt_agent.model.anchors import Anchor, anchored, anchors_of, carried_out, numbered, window
+from accelopt_agent.model.anchors import Anchor, anchored, anchors_of, carried_out, numbered
 from accelopt_agent.model.client import Ask, ModelFault, ask
 from accelopt_agent.model.digest import digest
 from accelopt_agent.model.edits import BadAnswer, apply_edits, read_edits
@@ -16,11 +16,13 @@ from accelopt_agent.model.ledger import entry
 from accelopt_agent.model.mistakes import near_mistakes, told
 from accelopt_agent.model.prompt import fenced, render
 from accelopt_agent.model.settings import ModelSettings, Share
+from accelopt_agent.model.shown import window
 from accelopt_agent.model.team import Role, Team, same_for_all
 from accelopt_agent.model.territory import outside_changes
 from accelopt_agent.model.windows import coder_window, debugger_window, planner_window, shown_change
 from accelopt_agent.node import Node
 from accelopt_agent.proposer import ProposerFailed
+from accelopt_agent.said import Said
 
 #: How much of a plan becomes the candidate's summary.
 SUMMARY_CHARACTERS = 160
@@ -48,17 +50,21 @@ class ModelProposer:
 
     async def propose(self, node: Node) -> list[Candidate]:
         """The rewrites of one plan, or the repair of a version that failed. None with the reason: the run goes on."""
+        return await self.talked_over(node, Said())
+
+    async def talked_over(self, node: Node, said: Said) -> list[Candidate]:
+        """``propose``, without asking for what was ``said`` already."""
         try:
             if node.failure is not None:
-                return [await self._repair(node)]
-            return await self._carried_out(node)
+                return [await self._repair(node, said)]
+            return await self._carried_out(node, said)
         except ModelFault as fault:
             raise ProposerFailed(str(fault), final=fault.final) from fault
         except BadAnswer as bad:
             raise ProposerFailed(f"The answer of {self._team.coder.model} is left out: {bad}.") from bad
 
-    async def _carried_out(self, node: Node) -> list[Candidate]:
-        plan = await self._ask("planner", node, planner_user(node, self._team.planner, self._wishes))
+    async def _carried_out(self, node: Node, said: Said) -> list[Candidate]:
+        plan = await self._ask("planner", node, planner_user(node, self._team.planner, self._wishes), said)
         anchors = anchors_of(plan, node.text)
         share = self._team.coder.share
         _inside_what_is_shown(node, anchors, self._team.planner)
@@ -66,9 +72,9 @@ class ModelProposer:
         bad: BadAnswer | None = None
         for _ in range(self._team.samples):
             user = coder_user(node, plan, anchors, share)
-            answer = await self._ask("coder", node, user)
+            answer = await self._ask("coder", node, user, said)
             try:
-                text = await self._caught(node, plan, anchors, answer)
+                text = await self._caught(node, plan, anchors, answer, said)
             except BadAnswer as error:
                 bad = error
                 continue
@@ -77,7 +83,9 @@ class ModelProposer:
             raise bad
         return found
 
-    async def _caught(self, node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str) -> str:
+    async def _caught(
+        self, node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, said: Said
+    ) -> str:
         """The file after ``answer``, which the debugger puts right when the machine catches a fault in it."""
         for left in range(self._team.repairs, -1, -1):
             try:
@@ -87,16 +95,18 @@ class ModelProposer:
                     raise
                 error = str(bad)
             user = debugger_answer_user(node, plan, anchors, answer, error, self._team.debugger.share)
-            answer = await self._ask("debugger", node, user)
+            answer = await self._ask("debugger", node, user, said)
         raise AssertionError("unreachable")
 
-    async def _repair(self, node: Node) -> Candidate:
-        answer = await self._ask("debugger", node, debugger_user(node, self._team.debugger))
+    async def _repair(self, node: Node, said: Said) -> Candidate:
+        answer = await self._ask("debugger", node, debugger_user(node, self._team.debugger), said)
         text = checked(node, apply_edits(node.text, read_edits(answer)))
-        said = node.failure.message if node.failure else ""
-        return self._candidate(node, text, f"Repair: {said}")
+        error = node.failure.message if node.failure else ""
+        return self._candidate(node, text, f"Repair: {error}")
 
-    async def _ask(self, role: Role, node: Node, user: str) -> str:
+    async def _ask(self, role: Role, node: Node, user: str, said: Said) -> str:
+        if (before := said.recalled(role, node)) is not None:
+            return before
         settings = self._team.of(role)
         if spent := self._meter.model_spent():
             raise ModelFault(f"The model is not asked any more: {spent}.", final=True)
@@ -108,6 +118,7 @@ class ModelProposer:
             self._meter.book(entry(role, settings, fault, time.monotonic() - started))
             raise
         self._meter.book(entry(role, settings, answer, time.monotonic() - started))
+        await said.add(role, node, answer.text)
         return answer.text
 
     def _candidate(self, node: Node, text: str, plan: str) -> Candidate:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import io
+import re
+import tokenize
 from collections.abc import Iterator
 from functools import cache, cached_property, lru_cache
 from typing import TypeVar
@@ -188,14 +191,12 @@ class Source:
         return f"{written}  {comment}" if comment else written
 
     def without(self, statement: cst.CSTNode) -> Edit:
-        """Remove a statement with its line. Comments above it stay, one behind it takes its place, and a block left
-        empty gets ``pass``."""
-        start, end = self.start(statement), self.end(statement)
-        if self._is_alone(statement):
-            return Edit(start, end, "pass")
-        if comment := self.comment(statement):
-            return Edit(start, self.line_end(end), f"{comment}\n")
-        return Edit(self.line_start(start), self.line_end(end), "")
+        """Remove a statement with its lines. Comments above it stay, those behind it and in it take its place, and a
+        block left empty gets ``pass``."""
+        start, end = self.start(statement), self.block_end(statement)
+        comments = [comment for at, comment in self._comments if start <= at < end]
+        kept = [*comments, *(["pass"] if self._is_alone(statement) else [])]
+        return Edit(self.line_start(start), end, self._indented("\n".join(kept), self.indent(statement)))
 
     def moved(self, statement: cst.CSTNode) -> Edit:
         """Remove a statement whose ``with_comment`` stands elsewhere from now on. A block left empty gets ``pass``."""
@@ -203,6 +204,18 @@ class Source:
         return (
             Edit(start, end, "pass\n") if self._is_alone(statement) else Edit(self.line_start(start), end, "")
         )
+
+    @cached_property
+    def _comments(self) -> list[tuple[int, str]]:
+        """All comments with their offsets."""
+        starts = [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
+        tokens = tokenize.tokenize(io.BytesIO(self.data).readline)
+        comments = (
+            (token, token.line[: token.start[1]]) for token in tokens if token.type == tokenize.COMMENT
+        )
+        return [
+            (starts[token.start[0] - 1] + len(before.encode()), token.string) for token, before in comments
+        ]
 
     def _is_alone(self, statement: cst.CSTNode) -> bool:
         block = self.parent(statement)
