@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import textwrap
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ import neuronxcc.nki.language as nl
 @nki.jit
 def kernel({arguments}):
 """
+#: The file that the text seems to come from: whoever asks for its lines gets them.
+FILE = "kernel_under_test.py"
 FIRST_LINE = HEAD.count("\n") + 1
 
 
@@ -42,9 +45,10 @@ def run(
     text = (
         head.format(arguments=arguments) + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
     )
+    linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
     with emulated(mode, limits=limits) as emulation:
         space: dict[str, Any] = {}
-        exec(compile(text, "kernel_under_test.py", "exec"), space)  # noqa: S102
+        exec(compile(text, FILE, "exec"), space)  # noqa: S102
         fault, result = None, None
         try:
             result = space["kernel"](*inputs)

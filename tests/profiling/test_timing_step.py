@@ -134,6 +134,23 @@ def test_outputs_of_timed_runs_are_compared_with_the_reference(tmp_path, monkeyp
     assert ("of the timing: The output differs" in found.checked.wrong) == (name in CHEATS)
 
 
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize(("answer", "wrong"), [("2 * x", False), ("0 * x", True)])
+def test_a_candidate_does_not_bring_its_own_reference(tmp_path, monkeypatch, answer, wrong):
+    """The problem is written into the kernel file; the candidate's says that what it does is right."""
+    honest = f"{source(40.0).files['k.py']}\n{PROBLEM}"
+    mine = honest.replace("return 2 * x\n", f"return {answer}\n")
+    assert (mine == honest) != wrong
+    job = timing_job(
+        Source("k.py", {"k.py": mine}, name="k.py"),
+        kernels(),
+        ProblemRef("module", "k.py", "run"),
+        honest,
+        SHORT,
+    )
+    assert bool(run_job(job, tmp_path, monkeypatch).checked.wrong) == wrong
+
+
 LAZY = """
 class Lazy(torch.Tensor):
     pass

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accelopt_profiling.nki.counter import Counter, Slopes, only_now, stays_inside
 from accelopt_profiling.nki.index import Affine
 from accelopt_profiling.nki.instruction import Memory
 from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.trail import Trail
 
 if TYPE_CHECKING:
     from accelopt_profiling.nki.chip import Chip
@@ -26,15 +28,16 @@ class BlockArray:
         "machine",
         "memory",
         "name",
+        "noted",
         "prefix",
+        "root",
         "shape",
         "tile_shape",
     )
 
     def __init__(
         self, machine: Chip, shape: tuple[int, ...], rank: int, dtype: np.dtype[Any], memory: Memory,
-        name: str, line: int, fill: Any, prefix: tuple[int, ...] = (),
-        blocks: dict[tuple[int, ...], Tile] | None = None,
+        name: str, line: int, fill: Any, prefix: tuple[int, ...] = (), root: BlockArray | None = None,
     ) -> None:  # fmt: skip
         self.machine, self.shape, self.dtype, self.memory, self.name, self.line = (
             machine,
@@ -46,7 +49,41 @@ class BlockArray:
         )
         self.tile_shape = shape[rank:]
         self._fill, self.prefix = fill, prefix
-        self.blocks = {} if blocks is None else blocks
+        self.root = self if root is None else root
+        self.blocks: dict[tuple[int, ...], Tile] = {} if root is None else root.blocks
+        self.noted = False  # made in an iteration that is noted
+        if root is not None:
+            self.noted = root.noted
+        elif machine.noted.loops:
+            self.noted = True
+            machine.noted.events.append(self)
+
+    def another(self) -> BlockArray:
+        """A new array like this one, for another iteration."""
+        rank = len(self.shape) - len(self.tile_shape)
+        return BlockArray(
+            self.machine, self.shape, rank, self.dtype, self.memory, self.name, self.line, self._fill
+        )
+
+    def at(self, position: tuple[int, ...]) -> Tile:
+        """The tile at a position in all block dimensions; made if it is not there yet."""
+        tile = self.blocks.get(position)
+        if tile is None:
+            noted = self.machine.noted
+            loops, noted.loops = noted.loops, []  # made once, whichever iteration is the first
+            tile = self.blocks[position] = self.machine.allocate(
+                self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
+            )
+            noted.loops = loops
+        return tile
+
+    def find(self, position: tuple[int, ...], slopes: tuple[Slopes, ...], line: int) -> Tile:
+        """The tile at a position, for an iteration that is noted."""
+        found = self.machine.noted.found(self, position, slopes, line)
+        tile = self.at(position)
+        view = tile.strided(tile.offset, tile.dims)
+        view.trail = Trail((), found)
+        return view
 
     @property
     def ndim(self) -> int:
@@ -65,8 +102,9 @@ class BlockArray:
         if entries and entries[0] is Ellipsis and missing == 1 and self.shape[0] == 1:
             entries = (0, *entries)
         leading: list[int] = []
+        growing: list[Slopes] = []
         for axis, entry in enumerate(entries[:missing]):
-            position = entry if type(entry) is int else _block_position(entry)
+            position, slopes = (entry, ()) if type(entry) is int else _block_position(entry)
             if position is None:
                 self.machine.fault(
                     "unsupported",
@@ -77,26 +115,29 @@ class BlockArray:
                     "out-of-bounds",
                     f"Index {position} is outside block dimension {axis} of size {self.shape[axis]}.",
                 )
-            else:
-                leading.append(position)
+            leading.append(position)
+            growing.append(slopes)
+            if slopes:
+                stays_inside(position, position, self.shape[axis], slopes)
         where = (*self.prefix, *leading)
         if len(leading) < missing:
+            for slopes in growing:
+                only_now(slopes)
             rank = missing - len(leading)
             rest = BlockArray(
                 self.machine, self.shape[len(leading) :], rank, self.dtype, self.memory, self.name, self.line,
-                self._fill, where, self.blocks,
+                self._fill, where, self.root,
             )  # fmt: skip
             return rest, ()
-        tile = self.blocks.get(where)
-        if tile is None:
-            tile = self.machine.allocate(
-                self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
-            )
-            self.blocks[where] = tile
-        return tile, entries[missing:]
+        if self.noted or any(growing):
+            slopes_of = (*(((),) * len(self.prefix)), *growing)
+            return self.root.find(where, slopes_of, self.machine.line()), entries[missing:]
+        return self.at(where), entries[missing:]
 
     def _known(self, leading: tuple[Any, ...]) -> Tile | None:
         """The tile that was made for these plain integers before."""
+        if self.noted:
+            return None
         for entry in leading:
             if type(entry) is not int:
                 return None
@@ -113,16 +154,16 @@ class BlockArray:
         target[rest if rest else Ellipsis] = value
 
 
-def _block_position(entry: Any) -> int | None:
+def _block_position(entry: Any) -> tuple[int | None, Slopes]:
+    """A position in a block dimension, and how it grows with loops."""
+    if isinstance(entry, Counter):
+        return entry.value, entry.slopes
     if isinstance(entry, Affine):
-        return entry.offset if all(num == 1 for num, _ in entry.dims) else None
+        return (entry.offset, entry.slopes) if all(num == 1 for num, _ in entry.dims) else (None, ())
     if isinstance(entry, slice):
-        return (
-            as_int(entry.start or 0)
-            if entry.stop is not None and entry.stop - (entry.start or 0) == 1
-            else None
-        )
+        start = entry.start or 0
+        return (as_int(start), ()) if entry.stop is not None and entry.stop - start == 1 else (None, ())
     try:
-        return as_int(entry)
+        return as_int(entry), ()
     except TypeError:
-        return None
+        return None, ()

@@ -15,10 +15,12 @@ from accelopt_profiling.measurement import Finding
 from accelopt_profiling.nki import rules
 from accelopt_profiling.nki.block import Array, Block
 from accelopt_profiling.nki.block_array import BlockArray
+from accelopt_profiling.nki.coverage import WRITTEN
 from accelopt_profiling.nki.dtypes import is_float
 from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.instruction import VECTOR, Instruction, Memory, Place, Trace
 from accelopt_profiling.nki.layout import contiguous
+from accelopt_profiling.nki.notes import Notes
 from accelopt_profiling.nki.selection import select
 from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.work import Step, Work
@@ -41,10 +43,15 @@ class Chip(ABC):
         self.full = mode == "full"
         self.record = record
         self.limits = limits or rules.Limits()
+        self.begin(repeating=True)
+
+    def begin(self, repeating: bool) -> None:
+        """Begin a run, with nothing of an earlier one; ``repeating``: loops may be repeated from what was noted."""
         self.trace = Trace()
         self.findings: list[Finding] = []
         self._reported: set[tuple[str, int]] = set()
         self._places = 0
+        self.issued = 0  # instructions so far
         self.checked: set[Any] = set()  # what was found to be allowed: kernels repeat themselves
         self.program: tuple[int, ...] = (0,)
         self.grid: tuple[int, ...] = (1,)
@@ -52,6 +59,7 @@ class Chip(ABC):
         self._next_shared = 0
         self.arithmetic_of: Callable[..., Tile] | None = None
         self.work = Work()
+        self.noted = Notes(repeating)
         self.version = ""  # of the dialect, where it has versions
         self.registers: dict[str, Any] = {}  # engine -> its accumulator registers, one per partition
         self.launched_on_a_grid = False
@@ -78,6 +86,8 @@ class Chip(ABC):
 
     def line(self) -> int:
         """The 1-based line of the innermost frame outside this package: the user's own."""
+        if self.noted.line:
+            return self.noted.line
         frame = sys._getframe(1)
         while frame is not None:
             name = frame.f_code.co_filename
@@ -131,6 +141,8 @@ class Chip(ABC):
             self.checked.add((shape, item, memory))
         place = self._place(memory, shape, item, name, line or self.line(), False)
         block = Block(place, dtype, None, full or fill is not None)
+        if self.noted.loops:
+            self.noted.events.append(block)
         tile = self.tensor(self, block, 0, block.dims)
         if fill is not None:
             block.fill = fill
@@ -141,6 +153,7 @@ class Chip(ABC):
 
     def shared(self, shape: Sequence[int], dtype: np.dtype[Any], name: str) -> Tile:
         """An output in HBM; the programs of one launch share it, by order of allocation."""
+        self.noted.cannot_be_repeated()
         if self._next_shared < len(self._shared):
             tile = self._shared[self._next_shared]
         else:
@@ -155,8 +168,19 @@ class Chip(ABC):
         if not any(program):
             self._shared = []
 
+    def another(self, block: Block) -> Block:
+        """A new block like one that was made in an iteration, for another iteration."""
+        old = block.place
+        place = self._place(old.memory, old.shape, block.dtype.itemsize, old.name, old.line, False)
+        made = Block(place, block.dtype, None, block.coverage is WRITTEN)
+        made.fill = block.fill
+        if self.noted.loops:
+            self.noted.events.append(made)
+        return made
+
     def argument(self, array: Array) -> Tile:
         """An input in HBM: the caller's own array, never written."""
+        self.noted.cannot_be_repeated()
         place = self._place(Memory.HBM, array.shape, array.dtype.itemsize, "", 0, True)
         storage = np.ascontiguousarray(array) if self.full else None
         block = Block(place, array.dtype, storage, full=True)
@@ -232,6 +256,14 @@ class Chip(ABC):
         partitions = shape[0] if shape else 1
         instruction = Instruction(opcode, engines, self.line(), partitions, prod(shape[1:]))
         instruction.itemsize = shaped.block.dtype.itemsize
+        self.issue(instruction)
+        return instruction
+
+    def issue(self, instruction: Instruction) -> None:
+        """Add an instruction to the trace."""
+        self.issued += 1
+        instruction.number = self.issued
         if self.record:
             self.trace.instructions.append(instruction)
-        return instruction
+        if self.noted.loops:
+            self.noted.events.append(instruction)

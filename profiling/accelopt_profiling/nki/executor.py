@@ -13,12 +13,13 @@ from accelopt_profiling.nki import rules
 from accelopt_profiling.nki.block import Array
 from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.chip import Chip
-from accelopt_profiling.nki.coverage import Box
+from accelopt_profiling.nki.coverage import WRITTEN, Box
 from accelopt_profiling.nki.index import BoolArray, Mask
 from accelopt_profiling.nki.instruction import Instruction, Memory
 from accelopt_profiling.nki.layout import bounding_box
 from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.work import Step, View
+from accelopt_profiling.nki.view import View
+from accelopt_profiling.nki.work import Step
 
 
 class Executor(Chip, ABC):
@@ -36,6 +37,8 @@ class Executor(Chip, ABC):
     def known(self, tile: Tile) -> None:
         """Tell, once for a block, if not all of a tile that is read was written."""
         coverage = tile.block.coverage
+        if self.noted.loops and coverage is not WRITTEN:
+            self.noted.covered(View.of(tile), False)
         if not coverage.full:
             written = (
                 coverage.holds(tile.box())
@@ -43,6 +46,7 @@ class Executor(Chip, ABC):
                 else coverage.holds_positions(tile.positions)
             )
             if not written:
+                self.noted.cannot_be_repeated()
                 message = f"{_describe(tile)} is read here before all of it was written."
                 self.tell("uninitialised-read", message)
                 if self.full:
@@ -57,6 +61,7 @@ class Executor(Chip, ABC):
     def values(self, tile: Tile) -> Array | None:
         """The values of a tile now, for what the kernel's own Python needs to know; None in trace mode."""
         view = self.seen(tile)
+        self.noted.cannot_be_repeated()
         if view is None:
             return None
         self.work.do()
@@ -72,6 +77,7 @@ class Executor(Chip, ABC):
         """Write what a step makes (broadcast) to a view, inside ``box`` and where ``where`` says so."""
         block = tile.block
         if tile.positions is not None:
+            self.noted.cannot_be_repeated()
             block.coverage.write_positions(tile.positions)
         else:
             if box is not None:
@@ -79,6 +85,11 @@ class Executor(Chip, ABC):
             if 0 in tile.shape:
                 return
             touched, dense = bounding_box(tile.offset, tile.dims, block.shape)
+            if self.noted.loops and block.coverage is not WRITTEN:
+                if dense and where is None:
+                    self.noted.covered(View.of(tile), True)
+                else:
+                    self.noted.cannot_be_repeated()
             if dense and where is None:
                 block.coverage.write(touched)
             elif not block.coverage.full:
@@ -128,7 +139,7 @@ class Executor(Chip, ABC):
             if isinstance(tile, Tile):
                 if tile.out_of_range:
                     self._check_range(tile, read_box)
-                instruction.reads.append((tile.block.place, tile.box()))
+                instruction.reads.append(tile.region())
                 instruction.psum_inputs += tile.block.place.memory is Memory.PSUM
                 inputs.append(self.seen(tile, read_box))
                 tile.fresh = False
@@ -154,7 +165,7 @@ class Executor(Chip, ABC):
             self.write(tile, step, box, where)
             tile.valid, tile.where = box, where
         tile.step = step
-        instruction.writes.append((tile.block.place, tile.box()))
+        instruction.writes.append(tile.region())
         tile.producer = instruction
         return tile
 

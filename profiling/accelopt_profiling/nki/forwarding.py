@@ -17,7 +17,8 @@ from accelopt_profiling.nki.index import Dim
 from accelopt_profiling.nki.instruction import Memory
 from accelopt_profiling.nki.layout import bounding_box
 from accelopt_profiling.nki.movement import multiplied, same, turned
-from accelopt_profiling.nki.work import Step, View
+from accelopt_profiling.nki.view import View
+from accelopt_profiling.nki.work import Step
 
 #: A copy of HBM that is read more often than this is made: a tile in one piece is read faster than rows far apart.
 _READS = 2

@@ -10,6 +10,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from accelopt_profiling.nki.counter import Counter, Slopes, at_least_zero, only_now, plus, times
+
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -20,15 +22,17 @@ Dim = tuple[int, int]
 class Affine:
     """``offset + sum(step_d * i_d)`` for ``0 <= i_d < num_d``: what ``nl.arange`` gives and sums and products keep.
 
-    Anything that is not affine (``//``, ``%``, a product of two) becomes a NumPy array of positions.
+    ``slopes`` tell how the offset grows with loops. Anything that is not affine (``//``, ``%``, a product of two)
+    becomes a NumPy array of positions.
     """
 
     __array_ufunc__ = None  # NumPy scalars and arrays leave the arithmetic to this class
-    __slots__ = ("_column", "_row", "dims", "offset")
+    __slots__ = ("_column", "_row", "dims", "offset", "slopes")
 
-    def __init__(self, offset: int, dims: tuple[Dim, ...]) -> None:
+    def __init__(self, offset: int, dims: tuple[Dim, ...], slopes: Slopes = ()) -> None:
         self.offset = offset
         self.dims = dims
+        self.slopes = slopes
         self._column: Affine | None = None
         self._row: Affine | None = None
 
@@ -47,6 +51,7 @@ class Affine:
 
     def array(self) -> IntArray:
         """All positions, with the shape of the index."""
+        only_now(self.slopes)
         positions = np.full(self.shape, self.offset, dtype=np.int64)
         for axis, (num, step) in enumerate(self.dims):
             line = np.arange(num, dtype=np.int64) * step
@@ -63,11 +68,11 @@ class Affine:
                 first, second = entries
                 if second is None and type(first) is slice and first == _WHOLE:
                     if self._column is None:
-                        self._column = Affine(self.offset, (self.dims[0], (1, 0)))
+                        self._column = Affine(self.offset, (self.dims[0], (1, 0)), self.slopes)
                     return self._column
                 if first is None and type(second) is slice and second == _WHOLE:
                     if self._row is None:
-                        self._row = Affine(self.offset, ((1, 0), self.dims[0]))
+                        self._row = Affine(self.offset, ((1, 0), self.dims[0]), self.slopes)
                     return self._row
             opened: list[Dim] = []
             for entry in entries:
@@ -79,7 +84,7 @@ class Affine:
                     break
             else:
                 if len(opened) - opened.count((1, 0)) == 1:
-                    return Affine(self.offset, tuple(opened))
+                    return Affine(self.offset, tuple(opened), self.slopes)
         given = sum(1 for e in entries if e is not None and e is not Ellipsis)
         offset, dims, axis = self.offset, [], 0
         for entry in entries:
@@ -104,19 +109,23 @@ class Affine:
                     position = as_int(entry)
                     offset += (position if position >= 0 else num + position) * step
         dims.extend(self.dims[axis:])
-        return Affine(offset, tuple(dims))
+        return Affine(offset, tuple(dims), self.slopes)
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Affine):
-            return Affine(self.offset + other.offset, _merge(self.dims, other.dims))
+            slopes = plus(self.slopes, other.slopes)
+            return Affine(self.offset + other.offset, _merge(self.dims, other.dims), slopes)
+        if isinstance(other, Counter):
+            return Affine(self.offset + other.value, self.dims, plus(self.slopes, other.slopes))
         if isinstance(other, np.ndarray):
             return self.array() + other
-        return Affine(self.offset + as_int(other), self.dims)
+        return Affine(self.offset + as_int(other), self.dims, self.slopes)
 
     __radd__ = __add__
 
     def __neg__(self) -> Affine:
-        return Affine(-self.offset, tuple((num, -step) for num, step in self.dims))
+        dims = tuple([(num, -step) for num, step in self.dims])
+        return Affine(-self.offset, dims, times(self.slopes, -1))
 
     def __sub__(self, other: Any) -> Any:
         return self + (other * -1)
@@ -130,15 +139,16 @@ class Affine:
         if isinstance(other, np.ndarray):
             return self.array() * other
         factor = as_int(other)
-        return Affine(self.offset * factor, tuple((num, step * factor) for num, step in self.dims))
+        dims = tuple([(num, step * factor) for num, step in self.dims])
+        return Affine(self.offset * factor, dims, times(self.slopes, factor))
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> IntArray:
-        return cast(IntArray, self.array() // np.asarray(other))
+        return cast(IntArray, self.array() // _plain(other))
 
     def __mod__(self, other: Any) -> IntArray:
-        return cast(IntArray, self.array() % np.asarray(other))
+        return cast(IntArray, self.array() % _plain(other))
 
     def __ge__(self, other: Any) -> Mask:
         return Mask.at_least_zero(self - other)
@@ -153,10 +163,10 @@ class Affine:
         return Mask.at_least_zero((self * -1) + other - 1)
 
     def __eq__(self, other: object) -> Any:
-        return Mask(dense=(self.array() == np.asarray(other),))
+        return Mask(dense=(self.array() == _plain(other),))
 
     def __ne__(self, other: object) -> Any:
-        return Mask(dense=(self.array() != np.asarray(other),))
+        return Mask(dense=(self.array() != _plain(other),))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -165,6 +175,10 @@ class Affine:
 
 
 _WHOLE = slice(None)
+
+
+def _plain(value: Any) -> npt.NDArray[Any]:
+    return np.asarray(value.plain() if isinstance(value, Counter) else value)
 
 
 def _merge(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -233,6 +247,10 @@ class Mask:
         box = [(0, n) for n in shape]
         rest: list[BoolArray] = list(self.dense)
         for constraint in self.constraints:
+            if constraint.slopes:
+                if constraint.low >= 0 and at_least_zero(constraint.low, constraint.slopes):
+                    continue
+                only_now(constraint.slopes)
             varying = [d for d, (num, step) in enumerate(constraint.dims) if num > 1 and step != 0]
             if not varying:
                 if constraint.offset < 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from accelopt_profiling.nki.counter import Slopes
 from accelopt_profiling.nki.coverage import Box
 
 #: Engine names as the NKI documentation writes them; "DMA" stands for the sixteen DMA engines together.
@@ -51,23 +52,35 @@ class Instruction:
     ``engines`` lists the engines that can run it, the developer's choice or the usual one first. ``free`` is the
     number of elements per partition of the operand that sets the cost, ``flops`` counts multiply and add apart.
     ``bytes``, ``descriptors`` (contiguous runs) and ``pattern`` (what of HBM is touched) are set for DMA,
-    ``accumulate`` for a matmul that adds to PSUM.
+    ``accumulate`` for a matmul that adds to PSUM. ``number`` counts the instructions of a run; ``slopes`` tell how the
+    pattern's offset grows with loops that are being noted.
     """
 
     __slots__ = (
-        "accumulate", "bytes", "descriptors", "engines", "flops", "free", "itemsize", "line", "onezero", "opcode",
-        "partitions", "pattern", "psum_inputs", "reads", "stationary", "transpose", "writes",
+        "accumulate", "bytes", "descriptors", "engines", "flops", "free", "itemsize", "line", "number", "onezero",
+        "opcode", "partitions", "pattern", "psum_inputs", "reads", "slopes", "stationary", "transpose", "writes",
     )  # fmt: skip
 
     def __init__(self, opcode: str, engines: tuple[str, ...], line: int, partitions: int, free: int) -> None:
         self.opcode, self.engines, self.line = opcode, engines, line
         self.partitions, self.free = partitions, free
+        self.number = 0
         self.itemsize = 4
-        self.pattern: tuple[object, ...] | None = None
+        self.slopes: Slopes = ()
+        self.pattern: tuple[int, tuple[tuple[int, int], ...]] | None = None
         self.reads: list[Region] = []
         self.writes: list[Region] = []
         self.bytes = self.descriptors = self.flops = self.psum_inputs = self.stationary = 0
         self.accumulate = self.onezero = self.transpose = False
+
+    def copy(self) -> Instruction:
+        """The same instruction once more, for other regions."""
+        made = Instruction(self.opcode, self.engines, self.line, self.partitions, self.free)
+        made.itemsize, made.pattern, made.accumulate = self.itemsize, self.pattern, self.accumulate
+        made.bytes, made.descriptors, made.flops = self.bytes, self.descriptors, self.flops
+        made.psum_inputs, made.stationary = self.psum_inputs, self.stationary
+        made.onezero, made.transpose = self.onezero, self.transpose
+        return made
 
     def __repr__(self) -> str:
         return f"<{self.opcode} on {'|'.join(self.engines)} {self.partitions}x{self.free} line {self.line}>"

@@ -15,6 +15,7 @@ from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.dtypes import as_dtype
 from accelopt_profiling.nki.machine import Machine, _current, running
 from accelopt_profiling.nki.occupancy import overflow
+from accelopt_profiling.nki.repetition import Different
 from accelopt_profiling.nki.tile import Tile
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
@@ -42,7 +43,12 @@ class Kernel:
             return self.function(*args, **kwargs)
         machine = self._launch(self.__name__)  # type: ignore[attr-defined]
         with _no_collection():
-            return self._run(machine, args, kwargs)
+            try:
+                return self._run(machine, args, kwargs)
+            except Different:
+                machine.begin(repeating=False)
+                machine.trace.kernel = self.__name__  # type: ignore[attr-defined]
+                return self._run(machine, args, kwargs)
 
     def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.dialect(machine)
@@ -54,6 +60,8 @@ class Kernel:
             for program in itertools.product(*(range(n) for n in self.grid)):
                 machine.begin_program(program, self.grid)
                 result = self.function(*positional, **named)
+            if machine.noted.differed:  # and the kernel caught what said so
+                raise Different
             told = overflow(machine.trace.instructions, machine.limits, not machine.version)
             if told is not None:
                 machine.findings.append(told)

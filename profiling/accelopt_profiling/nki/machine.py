@@ -21,7 +21,8 @@ from accelopt_profiling.nki.movement import same, turned
 from accelopt_profiling.nki.operations import BINARY
 from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.transfers import Transfers
-from accelopt_profiling.nki.work import Step, View
+from accelopt_profiling.nki.view import View
+from accelopt_profiling.nki.work import Step
 
 
 class Pending:
@@ -50,8 +51,8 @@ class Machine(Transfers):
         instruction.accumulate = adds
         for tile in (left, right):
             self._check_range(tile, None)
-            instruction.reads.append((tile.block.place, tile.box()))
-        instruction.writes.append((target.block.place, target.box()))
+            instruction.reads.append(tile.region())
+        instruction.writes.append(target.region())
         step = self.later(function, left, right)
         if step is not None and function is turned:
             step.inputs = step.inputs[:1]  # the right one is the identity
@@ -65,7 +66,7 @@ class Machine(Transfers):
     def fill(self, target: Tile, value: Any, engines: tuple[str, ...]) -> None:
         """Write one number everywhere."""
         instruction = self.emit("memset", engines, target)
-        instruction.writes.append((target.block.place, target.box()))
+        instruction.writes.append(target.region())
         self.write(target, self.later(np.asarray, value))
 
     def assign(self, target: Tile, value: Any) -> None:
@@ -83,7 +84,7 @@ class Machine(Transfers):
             if isinstance(value, BlockArray):
                 self.fault("unsupported", "The value names many tiles; index its block dimensions.")
             instruction = self.emit("memset", (VECTOR,), destination)
-            instruction.writes.append((destination.block.place, destination.box()))
+            instruction.writes.append(destination.region())
             self._check_range(destination, None)
             self.write(destination, self.later(np.asarray, value))
             return
@@ -96,8 +97,8 @@ class Machine(Transfers):
         instruction = self.emit("tensor_copy", (SCALAR, VECTOR), destination)
         if destination.block.place.memory is Memory.HBM or source.block.place.memory is Memory.HBM:
             self.fault("unsupported", "HBM is read with nl.load and written with nl.store.")
-        instruction.reads.append((source.block.place, source.box()))
-        instruction.writes.append((destination.block.place, destination.box()))
+        instruction.reads.append(source.region())
+        instruction.writes.append(destination.region())
         self.write(destination, self.later(same, source))
 
     def _redirect(self, destination: Tile, value: Tile, source: Tile) -> None:
@@ -105,7 +106,8 @@ class Machine(Transfers):
         assert value.producer is not None
         if destination.block.place.memory is Memory.HBM:
             self.fault("unsupported", "HBM is written with nl.store, not by assignment.")
-        value.producer.writes[-1] = (destination.block.place, destination.box())
+        self.noted.changes(value.producer)
+        value.producer.writes[-1] = destination.region()
         block = destination.block
         step = value.step
         if self.work.newest(step) and value.dtype == block.dtype:
@@ -117,6 +119,7 @@ class Machine(Transfers):
         value.step = None
         if value.shape == destination.shape:
             value.block, value.offset, value.dims = block, destination.offset, destination.dims
+            value.trail = destination.trail
 
     def accumulate(self, target: Tile, value: Any) -> Tile:
         """``target += value``. In PSUM a matrix product adds for free; elsewhere VectorE adds."""
@@ -129,14 +132,15 @@ class Machine(Transfers):
         ):
             source = self.operand(value)
             self._fit(source, destination.shape)
+            self.noted.changes(value.producer)
             value.producer.accumulate = True
-            value.producer.writes[-1] = (destination.block.place, destination.box())
+            value.producer.writes[-1] = destination.region()
             box, where = value.valid, value.where
         else:
             operands = [destination, value]
             source = self.run("tensor_tensor", (VECTOR,), operands, np.add, destination.dtype)
             assert source.producer is not None
-            source.producer.writes[-1] = (destination.block.place, destination.box())
+            source.producer.writes[-1] = destination.region()
             self._redirect(destination, source, source)
             target.settled = True
             return target
@@ -158,8 +162,8 @@ class Machine(Transfers):
         self._fit(source, destination.shape)
         if pending.first:
             instruction = self.emit("tensor_copy", (VECTOR, SCALAR), destination)
-            instruction.reads.append((source.block.place, source.box()))
-            instruction.writes.append((destination.block.place, destination.box()))
+            instruction.reads.append(source.region())
+            instruction.writes.append(destination.region())
             self.write(destination, self.later(same, source))
             return
         result = self.run(
@@ -189,7 +193,8 @@ class Machine(Transfers):
             instruction.partitions, instruction.free = wanted[0], min(width, columns - start)
             instruction.stationary = wanted[0]
             instruction.onezero = True
-            instruction.reads.append((source.block.place, source.box()))
+            instruction.reads.append(source.region())
+            self.noted.cannot_be_repeated()
             place = self._place(
                 Memory.PSUM, (wanted[0], min(width, columns - start)), 4, "", instruction.line, False
             )
@@ -201,7 +206,7 @@ class Machine(Transfers):
             if result is None:
                 result = self.fresh(wanted, source.dtype, Memory.SBUF)
                 self.write(result, self.later(lambda x: np.broadcast_to(x, wanted), source))
-            copy.writes.append((result.block.place, result.box()))
+            copy.writes.append(result.region())
         assert result is not None
         result.fresh = False
         return result

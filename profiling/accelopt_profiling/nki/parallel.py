@@ -15,7 +15,8 @@ import numpy as np
 
 from accelopt_profiling.nki.block import Block
 from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.work import Step, View, do_step
+from accelopt_profiling.nki.view import View
+from accelopt_profiling.nki.work import Step, do_step
 
 #: Fewer steps than this are not worth other threads.
 FEWEST = 64

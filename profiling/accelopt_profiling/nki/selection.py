@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.counter import Counter, Slopes, only_now, plus, stays_inside, times
 from accelopt_profiling.nki.index import Affine, Dim, IntArray, _merge
 from accelopt_profiling.nki.tile import Tile
 
@@ -25,7 +26,7 @@ def select(tile: Tile, key: Any) -> Tile:
         return _select(tile, list(entries))
     known = _known.get(signature)
     if known is not None:
-        view = type(tile)(tile.machine, tile.block, tile.offset + known[0], known[1])
+        view = tile.strided(tile.offset + known[0], known[1])
         if known[2]:
             view.out_of_range = known[2]
         return view
@@ -47,7 +48,7 @@ def _signature(dims: tuple[Dim, ...], entries: tuple[Any, ...]) -> Any:
     parts: list[Any] = [dims]
     for entry in entries:
         kind = type(entry)
-        if kind is Affine:
+        if kind is Affine and not entry.slopes:
             parts.append(entry.offset)
             parts.append(entry.dims)
         elif kind is int or entry is None or entry is Ellipsis:
@@ -81,6 +82,7 @@ def _select(tile: Tile, entries: list[Any]) -> Tile:
     first_advanced = -1
     shape_of: tuple[Dim, ...] = ()
     out_of_range: list[tuple[int, Affine]] = []
+    slopes: Slopes = ()
     axis = 0
     for entry in entries:
         if entry is None:
@@ -88,12 +90,18 @@ def _select(tile: Tile, entries: list[Any]) -> Tile:
             continue
         num, step = dims[axis]
         if isinstance(entry, slice):
-            start, count, stride = _slice(tile, entry, num, axis)
+            start, count, stride, growing = _slice(tile, entry, num, axis)
             offset += start * step
+            if growing:
+                slopes = plus(slopes, times(growing, step))
             basic.append((len(basic), (count, step * stride)))
         elif isinstance(entry, Affine):
             if entry.low < 0 or entry.high >= num:
                 out_of_range.append((num, entry))
+                only_now(entry.slopes)
+            elif entry.slopes:
+                stays_inside(entry.low, entry.high, num, entry.slopes)
+                slopes = plus(slopes, times(entry.slopes, step))
             offset += entry.offset * step
             shape_of = _merge(shape_of, entry.dims) if shape_of else entry.dims
             if first_advanced < 0:
@@ -104,12 +112,16 @@ def _select(tile: Tile, entries: list[Any]) -> Tile:
                 first_advanced = len(basic)
             advanced.append((entry, step, axis))
         else:
-            position = _integer(tile, entry, axis)
+            position, growing = _counted(tile, entry, axis)
             if not 0 <= position < num:
                 machine.fault("out-of-bounds", f"Index {position} is outside dimension {axis} of size {num}.")
+            if growing:
+                stays_inside(position, position, num, growing)
+                slopes = plus(slopes, times(growing, step))
             offset += position * step
         axis += 1
     if any(isinstance(index, np.ndarray) for index, _, _ in advanced):
+        only_now(slopes)
         return _gather(tile, offset, advanced, basic)
     if advanced:
         steps = [0] * len(shape_of)
@@ -124,6 +136,8 @@ def _select(tile: Tile, entries: list[Any]) -> Tile:
     else:
         view = tile.strided(offset, tuple(dim for _, dim in basic))
     view.out_of_range = out_of_range
+    if slopes:
+        view.grow(slopes)
     return view
 
 
@@ -141,10 +155,14 @@ def _complete(tile: Tile, entries: list[Any]) -> list[Any]:
     return [*entries, *missing]
 
 
-def _slice(tile: Tile, entry: slice, num: int, axis: int) -> tuple[int, int, int]:
-    start = 0 if entry.start is None else _integer(tile, entry.start, axis)
-    stop = num if entry.stop is None else _integer(tile, entry.stop, axis)
+def _slice(tile: Tile, entry: slice, num: int, axis: int) -> tuple[int, int, int, Slopes]:
+    start, growing = (0, ()) if entry.start is None else _counted(tile, entry.start, axis)
+    stop, end_growing = (num, ()) if entry.stop is None else _counted(tile, entry.stop, axis)
     stride = 1 if entry.step is None else _integer(tile, entry.step, axis)
+    if growing != end_growing or start < 0 or stop < 0:
+        only_now(growing)
+        only_now(end_growing)
+        growing = ()
     if start < 0:
         start += num
     if stop < 0:
@@ -156,11 +174,21 @@ def _slice(tile: Tile, entry: slice, num: int, axis: int) -> tuple[int, int, int
     if start < 0 or stop > num:
         message = f"The slice {start}:{stop} leaves dimension {axis} of size {num}."
         tile.machine.fault("out-of-bounds", message)
-    return start, max(0, -(-(stop - start) // stride)), stride
+    if growing:
+        stays_inside(start, stop - 1, num, growing)
+    return start, max(0, -(-(stop - start) // stride)), stride, growing
+
+
+def _counted(tile: Tile, value: Any, axis: int) -> tuple[int, Slopes]:
+    """An integer, and how it grows with loops."""
+    if isinstance(value, Counter) or (isinstance(value, Affine) and all(n == 1 for n, _ in value.dims)):
+        return (value.value if isinstance(value, Counter) else value.offset), value.slopes
+    return _integer(tile, value, axis), ()
 
 
 def _integer(tile: Tile, value: Any, axis: int) -> int:
     if isinstance(value, Affine) and all(n == 1 for n, _ in value.dims):
+        only_now(value.slopes)
         return value.offset
     try:
         return as_int(value)

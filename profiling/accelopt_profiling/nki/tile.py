@@ -13,10 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from accelopt_profiling.nki.block import Array, Block
+from accelopt_profiling.nki.counter import Slopes, plus
 from accelopt_profiling.nki.coverage import Box
 from accelopt_profiling.nki.index import Affine, Dim, IntArray
-from accelopt_profiling.nki.instruction import Instruction, Memory
+from accelopt_profiling.nki.instruction import Instruction, Memory, Region
 from accelopt_profiling.nki.layout import bounding_box, sizes
+from accelopt_profiling.nki.notes import Reached
+from accelopt_profiling.nki.trail import Trail
+from accelopt_profiling.nki.view import View
 
 if TYPE_CHECKING:
     from accelopt_profiling.nki.chip import Chip
@@ -28,11 +32,12 @@ class Tile:
     ``positions`` replaces them for an irregular (gathered) view. ``fresh`` marks the result of an instruction that
     has not been stored anywhere: assigning it makes the instruction write there directly. ``valid`` is the box
     that a masked instruction has written. ``out_of_range`` remembers an index that only a mask can make legal.
+    ``trail`` says where the view of another iteration would be, while one is noted.
     """
 
     __slots__ = (
         "_shape", "block", "dims", "fresh", "machine", "offset", "out_of_range", "positions", "producer", "settled",
-        "step", "valid", "where",
+        "step", "trail", "valid", "where",
     )  # fmt: skip
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
@@ -47,6 +52,7 @@ class Tile:
         self.valid: Box | None = None
         self.where: npt.NDArray[np.bool_] | None = None
         self.out_of_range: list[tuple[int, Affine]] = []
+        self.trail: Trail | None = None
 
     # What kernels ask of a tensor
 
@@ -159,6 +165,17 @@ class Tile:
             return tuple((0, n) for n in self.block.shape)
         return bounding_box(self.offset, self.dims, self.block.shape)[0]
 
+    def region(self) -> Region:
+        """The block's place and the box."""
+        if self.trail is None:
+            return self.block.place, self.box()
+        return Reached.of(View.of(self))
+
+    def grow(self, slopes: Slopes) -> None:
+        """Let the offset grow with loops."""
+        old = self.trail
+        self.trail = Trail(slopes, None) if old is None else Trail(plus(old.slopes, slopes), old.found)
+
     def addresses(self) -> IntArray:
         """Where each element lies, as offsets into the flattened block."""
         if self.positions is not None:
@@ -191,7 +208,9 @@ class Tile:
 
     def strided(self, offset: int, dims: tuple[Dim, ...]) -> Tile:
         """Another view of the same block, of the same dialect."""
-        return type(self)(self.machine, self.block, offset, dims)
+        view = type(self)(self.machine, self.block, offset, dims)
+        view.trail = self.trail
+        return view
 
     def covers_block(self) -> bool:
         """Whether the view is the whole block in its own order."""

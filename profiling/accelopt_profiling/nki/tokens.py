@@ -150,7 +150,7 @@ def reduce(
                 machine.write(result, step, box)
                 result.step = step
                 result.valid, result.producer = box, part.producer
-                part.producer.writes[-1] = (result.block.place, result.box())
+                part.producer.writes[-1] = result.region()
                 return result
             tile = tile.within(resolved)
     kept = [1 if a in axes else n for a, n in enumerate(tile.shape)]

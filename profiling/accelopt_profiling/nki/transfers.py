@@ -31,7 +31,7 @@ class Transfers(Executor, ABC):
         box, where = self._mask(mask, tile.shape)
         self._check_range(tile, box)
         instruction = self._dma("load", tile, box)
-        instruction.reads.append((tile.block.place, tile.box()))
+        instruction.reads.append(tile.region())
         step = None
         if box is None or all(low < high for low, high in box):
             view = self.seen(tile, box)
@@ -59,8 +59,8 @@ class Transfers(Executor, ABC):
         source = self.operand(value, "value of a store")
         self._fit(source, destination.shape)
         instruction = self._dma("store", destination, box)
-        instruction.reads.append((source.block.place, source.box()))
-        instruction.writes.append((destination.block.place, destination.box()))
+        instruction.reads.append(source.region())
+        instruction.writes.append(destination.region())
         view = self.seen(source, box)
         self.write(destination, None if view is None else Step(same, (view,)), box, where)
         value.fresh = False
@@ -90,12 +90,12 @@ class Transfers(Executor, ABC):
         for tile in (*sources, target):
             index = getattr(tile, "index", None)
             if index is not None:
-                instruction.reads.append((index.block.place, index.box()))
+                instruction.reads.append(index.region())
         for source in sources:
             self._check_range(source, None)
-            instruction.reads.append((source.block.place, source.box()))
+            instruction.reads.append(source.region())
             inputs.append(self.seen(self._inside(source, skip)))
-        instruction.writes.append((target.block.place, target.box()))
+        instruction.writes.append(target.region())
         if not self.full:
             self.write(target, None)
             return
@@ -157,6 +157,8 @@ class Transfers(Executor, ABC):
         instruction.descriptors = rules.descriptors(moved)
         if moved.positions is None:
             instruction.pattern = (moved.offset, moved.dims)
+            if moved.trail is not None:
+                instruction.slopes = moved.trail.slopes
         return instruction
 
     def _fit(self, source: Tile, shape: tuple[int, ...]) -> None:

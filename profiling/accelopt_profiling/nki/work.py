@@ -13,43 +13,12 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.blas import one_thread
-from accelopt_profiling.nki.block import Array, Block
+from accelopt_profiling.nki.block import Block
 from accelopt_profiling.nki.dtypes import is_float
 from accelopt_profiling.nki.heap import keep_freed_memory
-from accelopt_profiling.nki.index import BoolArray, Dim, IntArray
+from accelopt_profiling.nki.index import BoolArray
 from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.tile import Tile
-
-
-class View:
-    """Where values lie: a tile as it was when an instruction used it."""
-
-    __slots__ = ("block", "dims", "offset", "positions", "whole")
-
-    def __init__(self, block: Block, offset: int, dims: tuple[Dim, ...], positions: IntArray | None) -> None:
-        self.block, self.offset, self.dims, self.positions = block, offset, dims, positions
-        self.whole = not offset and dims == block.dims and positions is None
-
-    @staticmethod
-    def of(tile: Tile) -> View:
-        return View(tile.block, tile.offset, tile.dims, tile.positions)
-
-    def array(self, writable: bool = False) -> Array:
-        """The values; the block's own memory except for a gathered view."""
-        block = self.block
-        storage = block.writable() if writable or block.storage is None else block.storage
-        if self.whole:
-            return storage
-        if self.positions is not None:
-            return storage.reshape(-1)[self.positions]
-        if not self.dims:
-            return storage.reshape(-1)[self.offset : self.offset + 1].reshape(())
-        item = storage.dtype.itemsize
-        view: Array = np.ndarray(
-            [num for num, _ in self.dims], storage.dtype, block.bytes(), self.offset * item,
-            [step * item for _, step in self.dims],
-        )  # fmt: skip
-        return view
+from accelopt_profiling.nki.view import View
 
 
 class Step:

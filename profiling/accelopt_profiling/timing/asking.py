@@ -67,7 +67,7 @@ def timing_job(
 
 def timing_steps(params: TimeParams, limits: Limits) -> list[Step]:
     """The steps that time and then compare what the timed runs returned with the reference, for a job."""
-    checking = CheckTimedParams(params.problem, params.seed)
+    checking = CheckTimedParams(params.problem, params.seed, params.baseline)
     return [
         Step("time", "torch", to_plain(params), limits, device=True),
         Step("time.check", "torch", to_plain(checking), limits, device=True),

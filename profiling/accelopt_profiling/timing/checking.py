@@ -13,15 +13,18 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.timing.inputs import on_device
 from accelopt_profiling.timing.outputs import FOLDER, copied
 from accelopt_profiling.worker.step import StepContext, StepFailed
-from accelopt_profiling.worker.usercode import problem_errors, user_errors
+from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 
 @dataclass(frozen=True)
 class CheckTimedParams:
-    """``problem`` and ``seed`` as they were for the step that timed."""
+    """``problem`` and ``seed`` as they were for the step that timed. ``original`` is a file of the job in which a problem
+    that is written into the kernel file is looked for: a candidate must not bring its own.
+    """
 
     problem: ProblemRef
     seed: int = 0
+    original: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,10 @@ def check_timed(context: StepContext, params: CheckTimedParams) -> CheckedRuns:
     """
     from accelopt_profiling.gate.values import load_values  # brings NumPy
 
+    within = params.problem.path in (None, context.source.kernel)
     with user_errors(context):
-        problem = load_problem(context, params.problem, None)
+        module = load_module(context, params.original) if within and params.original else None
+        problem = load_problem(context, params.problem, module)
     checked = 0
     expected: dict[int, list[Any] | None] = {}
     for folder in sorted((context.folder / FOLDER).glob("*-*")):

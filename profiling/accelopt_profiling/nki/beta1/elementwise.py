@@ -57,7 +57,7 @@ def _reduce_into(machine: Machine, op: Any, result: Tile, place: Any) -> None:
     assert producer is not None
     producer.opcode = "activation_reduce"
     target = machine.operand(place)
-    producer.writes.append((target.block.place, target.box()))
+    producer.writes.append(target.region())
     name = operation_name(op)
     if name not in REDUCTIONS:
         machine.fault("unsupported", f"activation_reduce cannot reduce with {name!r}.")

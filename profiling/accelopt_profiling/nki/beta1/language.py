@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from operator import index as as_int
 from typing import Any
 
@@ -18,6 +19,7 @@ from accelopt_profiling.nki.language import data_type, data_type_or_none
 from accelopt_profiling.nki.machine import Pending, current
 from accelopt_profiling.nki.movement import same
 from accelopt_profiling.nki.operations import BINARY, operation_name
+from accelopt_profiling.nki.repetition import iterations
 from accelopt_profiling.nki.tile import Tile
 from accelopt_profiling.nki.tokens import binary, reduce
 
@@ -127,9 +129,9 @@ def nl_arange(*bounds: int) -> Affine:
     return arange(0, numbers[0]) if len(numbers) == 1 else arange(*numbers)
 
 
-def affine_range(*bounds: Any, **unused: Any) -> range:
-    """A loop whose iterations do not depend on each other."""
-    return range(*(as_int(b) for b in bounds))
+def affine_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
+    """The iterations of a loop."""
+    return iterations(range(*(as_int(b) for b in bounds)), sys._getframe(1))
 
 
 # Data movement
@@ -151,7 +153,7 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused:
     tile = machine.operand(src)
     if len(tile.dims) != 2:
         machine.fault("unsupported", "nl.load_transpose2d takes a tensor of two dimensions.")
-    swapped = Tile(machine, tile.block, tile.offset, (tile.dims[1], tile.dims[0]))
+    swapped = tile.strided(tile.offset, (tile.dims[1], tile.dims[0]))
     if mask is not None or tile.out_of_range:
         machine.fault(
             "unsupported", "nl.load_transpose2d with a mask or an index out of range is not emulated."
@@ -176,7 +178,7 @@ def loop_reduce(
     name = operation_name(op)
     if name not in BINARY:
         machine.fault("unsupported", f"loop_reduce with {name!r}; use add, multiply, max or min.")
-    return Pending(machine.operand(value), name, all(as_int(i) == 0 for i in loop_indices))
+    return Pending(machine.operand(value), name, all(i == 0 for i in loop_indices))
 
 
 # Computation

@@ -45,7 +45,7 @@ def nc_matmul(
     instruction.transpose = is_transpose
     instruction.onezero = is_moving_onezero or is_stationary_onezero
     instruction.flops = 2 * depth * rows * columns
-    instruction.reads = [(left.block.place, left.box()), (right.block.place, right.box())]
+    instruction.reads = [left.region(), right.region()]
     step = None
     if box is None or all(low < high for low, high in box):
         a, b = machine.seen(left), machine.seen(right, moving_box)

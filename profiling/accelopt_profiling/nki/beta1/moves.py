@@ -53,7 +53,7 @@ def memset(
     tile.step = machine.later(np.asarray, value)
     machine.write(tile, tile.step)
     tile.producer = machine.emit("memset", engines_for(machine, engine, (VECTOR,)), tile)
-    tile.producer.writes.append((tile.block.place, tile.box()))
+    tile.producer.writes.append(tile.region())
     return tile
 
 
@@ -65,7 +65,7 @@ def iota(expr: Any, dtype: Any, *, mask: Any = None, **unused: Any) -> Tile:
     tile.step = machine.later(np.asarray, values)
     machine.write(tile, tile.step)
     tile.producer = machine.emit("iota", (GPSIMD,), tile)
-    tile.producer.writes.append((tile.block.place, tile.box()))
+    tile.producer.writes.append(tile.region())
     return tile
 
 

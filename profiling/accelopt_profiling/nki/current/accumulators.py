@@ -60,5 +60,5 @@ def reduce_into_registers(
             machine.fault(
                 "out-of-bounds", f"reduce_res has the shape {into_place.shape}, not ({target.shape[0]}, 1)."
             )
-        producer.writes.append((into_place.block.place, into_place.box()))
+        producer.writes.append(into_place.region())
         machine.write(into_place, machine.later(lambda x: x.reshape(into_place.shape), total))
