@@ -46,7 +46,9 @@ def test_what_is_absent_comes_with_its_repair(monkeypatch: pytest.MonkeyPatch) -
     assert checks.nvidia().state == "absent"
 
 
-def test_a_gpu_is_named_with_what_was_never_run_on_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_is_named_with_what_was_never_run_on_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 'NVIDIA H200, 580.159.03'\n")
     program.chmod(0o755)
