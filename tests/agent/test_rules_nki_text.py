@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import re
-
 import pytest
+from commented_source import commented, lost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_rule_cases import CASES, FOOTER, HEADER, REWRITTEN, Case, whole
@@ -57,39 +55,14 @@ def test_a_rule_comes_to_an_end(case: Case) -> None:
     assert len(seen) < 12
 
 
-def commented(text: str) -> str:
-    """A comment above and behind each statement of the kernel's body and at the end of each block in it."""
-    first = len(HEADER.splitlines())
-    above: dict[int, int] = {}
-    below: dict[int, list[int]] = {}
-    behind: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.stmt) and first < node.lineno <= len(text.splitlines()) - len(
-            FOOTER.splitlines()
-        ):
-            above[node.lineno] = node.col_offset
-            assert node.end_lineno is not None
-            is_loop = isinstance(node, ast.For)
-            behind.add(node.body[0].lineno - 1 if isinstance(node, ast.For) else node.end_lineno)
-            if is_loop:
-                below.setdefault(node.end_lineno, []).append(node.body[0].col_offset)
-    lines: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if number in above:
-            lines.append(f"{' ' * above[number]}# above {number}.")
-        lines.append(f"{line}  # behind {number}." if number in behind and "#" not in line else line)
-        lines += [f"{' ' * at}# below {number} {at}." for at in sorted(below.get(number, ()), reverse=True)]
-    return "\n".join(lines) + "\n"
-
-
 @pytest.mark.parametrize("case", REWRITTEN, ids=str)
 def test_no_comment_is_lost(case: Case) -> None:
-    text = commented(whole(case.before))
+    text = whole(case.before)
+    text = commented(text, len(HEADER.splitlines()) + 1, len(text.splitlines()) - len(FOOTER.splitlines()))
     candidates = catalogue.apply(case.rule, text, find_kernels(text).kernels[0])
     assert candidates
     for candidate in candidates:
-        lost = [c for c in re.findall(r"# (?:above|behind|below) [^.]*\.", text) if c not in candidate.text]
-        assert lost == [], candidate.text
+        assert lost(text, candidate.text) == [], candidate.text
 
 
 def test_every_rule_has_a_case_where_it_applies_and_one_where_it_must_not() -> None:

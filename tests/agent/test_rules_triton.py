@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commented_source import commented, lost
 from triton_rule_cases import CASES, Case
 from triton_rule_kernels import IMPORTS
 
@@ -50,6 +51,18 @@ def test_other_import_names_are_understood(case: Case) -> None:
     text = respell(IMPORTS + case.text)
     texts = [c.text for c in catalogue.apply(case.rule, text, find_kernels(text).kernels[0])]
     assert respell(IMPORTS + rewritten(case.text, case.changes)) in texts
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.changes], ids=lambda case: f"{case.rule}: {case.name}"
+)
+def test_no_comment_is_lost(case: Case) -> None:
+    text = IMPORTS + case.text
+    text = commented(text, 1, len(text.splitlines()))
+    candidates = catalogue.apply(case.rule, text, find_kernels(text).kernels[0])
+    assert candidates
+    for candidate in candidates:
+        assert lost(text, candidate.text) == [], candidate.text
 
 
 def test_every_rule_has_a_case_where_it_applies_and_one_where_it_must_not() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import io
-import re
 import tokenize
 from collections.abc import Iterator
 from functools import cache, cached_property, lru_cache
+from itertools import accumulate
 from typing import TypeVar
 
 import libcst as cst
@@ -208,13 +208,17 @@ class Source:
     @cached_property
     def _comments(self) -> list[tuple[int, str]]:
         """All comments with their offsets."""
-        starts = [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
-        tokens = tokenize.tokenize(io.BytesIO(self.data).readline)
-        comments = (
-            (token, token.line[: token.start[1]]) for token in tokens if token.type == tokenize.COMMENT
+        text = self.text.removeprefix("\ufeff")
+        lines = text.split("\n")
+        starts = list(
+            accumulate(
+                (len(line.encode()) + 1 for line in lines), initial=len(self.data) - len(text.encode())
+            )
         )
+        tokens = tokenize.generate_tokens(io.StringIO(text, newline="").readline)
+        places = [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]
         return [
-            (starts[token.start[0] - 1] + len(before.encode()), token.string) for token, before in comments
+            (starts[row - 1] + len(lines[row - 1][:column].encode()), said) for row, column, said in places
         ]
 
     def _is_alone(self, statement: cst.CSTNode) -> bool:
