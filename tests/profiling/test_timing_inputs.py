@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelopt_profiling.gate.values import load_values
-from accelopt_profiling.timing.inputs import Given, RotatingInputs, pairing, tensors_in
+from accelopt_profiling.timing.inputs import Given, RotatingInputs, each_tensor, pairing, tensors_in
 from accelopt_profiling.timing.outputs import FOLDER, KEPT, KeptOutputs
 
 
@@ -52,6 +53,21 @@ def test_parameters_views_and_expanded_tensors_are_survived():
 def test_tensors_are_found_wherever_they_lie():
     a, b = torch.ones(1), torch.ones(2)
     assert [t.numel() for t in tensors_in([a, {"b": (b, 3)}, None, "x"])] == [1, 2]
+
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+
+def test_tensors_are_changed_wherever_they_lie_and_nothing_else_is():
+    one, size = torch.ones(1), torch.Size([2, 3])
+    given = [one, {"b": (one, 3)}, Pair(one, "x"), size, None]
+    changed = each_tensor(given, lambda tensor: tensor + 1)
+    assert [t.item() for t in tensors_in(changed)] == [2, 2, 2]
+    assert isinstance(changed[2], Pair)
+    assert changed[3] is size
+    assert changed[1]["b"][1] == 3
 
 
 def test_which_runs_are_kept_is_left_to_chance(tmp_path):

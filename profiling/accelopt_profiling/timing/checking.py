@@ -10,7 +10,7 @@ from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.timing.inputs import on_device
+from accelopt_profiling.timing.inputs import each_tensor, on_device
 from accelopt_profiling.timing.outputs import FOLDER, copied
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
@@ -87,9 +87,7 @@ def _expected(context: StepContext, problem: Problem, seed: int) -> list[Any] | 
 
 
 def _widened(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)(_widened(item) for item in value)
-    return value.double() if hasattr(value, "data_ptr") and value.is_floating_point() else value
+    return each_tensor(value, lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
 
 
 def _compared(problem: Problem, outputs: list[Any], expected: list[Any]) -> str:

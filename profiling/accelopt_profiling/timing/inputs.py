@@ -4,7 +4,7 @@ address is wrong, and a kernel that changes its inputs starts from the same valu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,8 +66,16 @@ def tensors_in(value: Any) -> list[Any]:
 
 def on_device(value: Any) -> Any:
     """The same argument with its tensors on the GPU; lists, tuples and dictionaries are looked into."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(on_device(item) for item in value)
+    return each_tensor(value, lambda tensor: tensor.cuda())
+
+
+def each_tensor(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same argument with every tensor in it changed; what holds none stays the very same."""
+    if not tensors_in(value):
+        return value
     if isinstance(value, dict):
-        return {name: on_device(item) for name, item in value.items()}
-    return value.cuda() if hasattr(value, "data_ptr") else value
+        return {name: each_tensor(item, change) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [each_tensor(item, change) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return change(value)

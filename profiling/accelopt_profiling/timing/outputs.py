@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.timing.inputs import Given, tensors_in
+from accelopt_profiling.timing.inputs import Given, each_tensor, tensors_in
 
 #: Below the job's folder; in it a folder per kept run, "RUN-VALUES" (the number of the run and of its values).
 FOLDER = "timed"
@@ -64,8 +64,4 @@ def own_kinds(value: Any, tensor: type) -> list[str]:
 
 def copied(value: Any) -> Any:
     """The outputs on this side of the bus, in memory of their own."""
-    if isinstance(value, (list, tuple)):
-        return [copied(item) for item in value]
-    if isinstance(value, dict):
-        return {name: copied(item) for name, item in value.items()}
-    return value.detach().clone().cpu() if hasattr(value, "data_ptr") else value
+    return each_tensor(value, lambda tensor: tensor.detach().clone().cpu())
