@@ -9,18 +9,17 @@ from typing import Any
 
 from accelopt_agent.budget import BudgetSpent, Meter
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.comparing import clearly_faster, speedup
 from accelopt_agent.events import (
     CandidateJudged,
     CandidateTried,
     Event,
-    Outcome,
     ProgressText,
     SuggestionFound,
 )
 from accelopt_agent.history import PAUSED, WENT_ON
 from accelopt_agent.lanes import Lanes, Places
 from accelopt_agent.node import Failure, Node
+from accelopt_agent.outcome import outcome_of, suggestion_of, version_of
 from accelopt_agent.pausing import Pause
 from accelopt_agent.proposer import Proposer, ProposerFailed
 from accelopt_agent.recorder import Recorder
@@ -28,14 +27,12 @@ from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.resume import ANSWERED, JUDGED, JUDGED_KEY, SAID, TRIED, Remembered, answer_key
 from accelopt_agent.said import Said, Talks, Turn
 from accelopt_agent.strategy import PAID, Answered, Ask, Judge, Judged, Room, Step, Strategy, Tried, Try
-from accelopt_agent.suggestion import Speedup, Suggestion
 from accelopt_agent.texts import Texts
 from accelopt_agent.tools import CostModel, CostUnknown, Gate, SideBySide
-from accelopt_agent.trial import Trial, unified_diff
-from accelopt_memory.records import Rejection, Trap, content_id
+from accelopt_agent.trial import Trial
+from accelopt_memory.records import Rejection, Trap
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
-from accelopt_profiling.quantity import Known
+from accelopt_profiling.measurement import KernelMeasurement
 
 #: More candidates than this are taken in by a thread: each takes a few milliseconds.
 FEW = 4
@@ -237,10 +234,10 @@ class KernelSearch:
         trial, (found, paid_before) = step.trial, task.result()
         self._meter.remembered += paid_before
         self._meter.candidates += not paid_before
-        node = self._node(trial, found)
+        node = version_of(trial, found, self.root, self._texts, self.request.target)
         if trial.step in self._failed_steps and node.failure is None:  # refused while this one was tried
             node.proof, node.failure = "refused", Failure("refused", "The same step was refused elsewhere.")
-        outcome = self._outcome(node)
+        outcome = outcome_of(node, self.request.target)
         detail = str(found) if isinstance(found, CostUnknown) else trial.moves(found)
         if isinstance(found, CostUnknown) and found.lasting:
             self._failed_steps.add(trial.step)
@@ -259,45 +256,6 @@ class KernelSearch:
         trial.parent.children.append(node)
         self.strategy.observe(Tried(trial, node))
         return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
-
-    def _node(self, trial: Trial, found: KernelMeasurement | CostUnknown) -> Node:
-        candidate, failure = trial.composed, None
-        if isinstance(found, CostUnknown):
-            failure = Failure(found.code, str(found))
-            measurement = replace(
-                trial.parent.measurement,
-                latency=Latency(),
-                correctness=Correctness("failed", str(found)),
-                percent_of_peak=None,
-            )
-        else:
-            measurement = found
-            if found.correctness.status == "failed":
-                failure = Failure("wrong-result", found.correctness.detail or "its result is wrong")
-        node = Node(
-            candidate.text,
-            self._texts.kernel(candidate.text) or self.root.kernel,
-            measurement,
-            candidate,
-            trial.parent,
-            trial.step,
-            trial.fingerprint,
-            failure=failure,
-            repair=trial.repairs,
-        )
-        node.proof = "refused" if failure is not None else None
-        node.clearly_faster = clearly_faster(
-            self.root.measurement.latency, measurement.latency, self.request.target
-        )
-        return node
-
-    def _outcome(self, node: Node) -> Outcome:
-        if node.failure is not None:
-            return "failed"
-        if node.clearly_faster:
-            return "faster"
-        there, back = self.root.measurement.latency, node.measurement.latency
-        return "slower" if clearly_faster(back, there, self.request.target) else "unclear"
 
     async def _trap(self, trial: Trial, code: str, why: str) -> None:
         kernel = self.root.kernel
@@ -361,7 +319,9 @@ class KernelSearch:
             await self._recorder.event("side by side", {"candidate": candidate.id, "comparison": side})
             told.append(ProgressText(text))
         if verdict.accepted and node.clearly_faster:
-            suggestion = await asyncio.to_thread(self._suggestion, node, candidate, verdict)
+            suggestion = await asyncio.to_thread(
+                suggestion_of, self.request, node, verdict, self.run_id, self.host
+            )
             await self._recorder.suggestion(suggestion)
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
             told.append(SuggestionFound(suggestion))
@@ -373,34 +333,3 @@ class KernelSearch:
         for node in self.root.walk():
             if node.proof is None and node.step == step:
                 node.proof, node.failure = "refused", failure
-
-    def _suggestion(self, node: Node, candidate: Candidate, verdict: Verdict) -> Suggestion:
-        base, target = self.root, self.request.target
-        slow, fast = base.measurement.latency, node.measurement.latency
-        ratio = speedup(slow, fast, target)
-        if (side := node.comparison) is not None:
-            ratio = Speedup(side.ratio, side.low, side.high, Known.MEASURED)
-        assert ratio is not None  # clearly faster
-        return Suggestion(
-            id=content_id(
-                "suggestion", str(self.request.path), base.kernel.content_hash, target, node.fingerprint
-            )[:12],
-            run=self.run_id,
-            file=str(self.request.path),
-            kernel=base.kernel.name,
-            dialect=base.kernel.dialect,
-            base_hash=base.kernel.content_hash,
-            base_text=base.text,
-            text=node.text,
-            diff=unified_diff(base.text, node.text, str(self.request.path)),
-            origin=candidate.origin,
-            summary=candidate.summary,
-            speedup=ratio,
-            slow=slow,
-            fast=fast,
-            gate=verdict,
-            target=target,
-            host=self.host,
-            steps=candidate.steps,
-            bound=base.measurement.bound,
-        )
