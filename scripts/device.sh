@@ -8,7 +8,8 @@ carried=.device
 out=${OUT:-device-results}
 python=${PYTHON:-python3}
 export PYTHONUNBUFFERED=1
-export PYTHONPATH="accelopt_lsp:agent:memory_db:profiling:nkibench${PYTHONPATH:+:$PYTHONPATH}"
+rooms=$(printf "$PWD/%s:" accelopt_lsp agent memory_db profiling nkibench)
+export PYTHONPATH="$rooms${PYTHONPATH:-}"
 
 site() { # wheels of the evaluators that lie in .device/, in a folder of their own
     ls $carried/wheels/*.whl >/dev/null 2>&1 || return 0
