@@ -9,7 +9,7 @@ out=${OUT:-device-results}
 python=${PYTHON:-python3}
 export PYTHONUNBUFFERED=1
 rooms=$(printf "$PWD/%s:" accelopt_lsp agent memory_db profiling nkibench)
-export PYTHONPATH="$rooms${PYTHONPATH:-}"
+export PYTHONPATH="${rooms%:}${PYTHONPATH:+:$PYTHONPATH}"
 
 site() { # wheels of the evaluators that lie in .device/, in a folder of their own
     ls $carried/wheels/*.whl >/dev/null 2>&1 || return 0
