@@ -15,6 +15,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from workbench import NODE, VSIX, Workbench  # noqa: E402
 
+#: On a busy machine a step may take longer than a person would wait for it.
+PATIENT = {"limits": {"seconds": 300}}
+
 #: A kernel that adds zero three times, which no rule knows of.
 DOUBLE = """\
 import neuronxcc.nki as nki
@@ -64,7 +67,10 @@ def test_save_profile_optimize_accept(tmp_path):
     (workspace / "broken.py").write_text(BROKEN)
     database = tmp_path / "memory.db"
     OUT.mkdir(exist_ok=True)
-    workbench = Workbench(tmp_path / "data", workspace, environment={"ACCELOPT_DB": str(database)})
+    workbench = Workbench(
+        tmp_path / "data", workspace, machine={"accelopt.settings": PATIENT},
+        environment={"ACCELOPT_DB": str(database)},
+    )  # fmt: skip
     workbench.install_extension()
     before = (workspace / "nki_silu.py").read_text()
     workbench.start()
@@ -121,7 +127,7 @@ def test_a_model_that_the_editor_lends(tmp_path):
     workspace.mkdir()
     (workspace / "double.py").write_text(DOUBLE)
     consents = tmp_path / "consents.json"
-    settings = {"search": {"candidates": 20}}
+    settings = {"search": {"candidates": 20}, **PATIENT}
     workbench = Workbench(
         tmp_path / "data", workspace, machine={"accelopt.settings": settings},
         environment={"ACCELOPT_DB": str(tmp_path / "memory.db"), "ACCELOPT_CONSENTS": str(consents)},
@@ -140,7 +146,9 @@ def test_a_model_that_the_editor_lends(tmp_path):
     assert "It issues fewer instructions." in seen["explanation"]
     assert "1 model call" in seen["explanation"]
     assert "tried" in seen["interrupted"]
-    assert seen["searches"].count("double on trn1") == 2, "the run that was interrupted, and the one that went on"
+    assert seen["searches"].count("double on trn1") == 2, (
+        "the run that was interrupted, and the one that went on"
+    )
     assert "-    result = nl.add(twice, 0.0)" in seen["explanation"]
 
 

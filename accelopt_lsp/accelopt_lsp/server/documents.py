@@ -66,7 +66,7 @@ class Documents:
             return opened
         path = file_path(uri)
         if path is None:
-            raise ValueError("it is no file yet. Save it as one first.")
+            raise ValueError("it is not a file yet. Save it as one first.")
         text, finding = await asyncio.to_thread(read_source, path)
         if finding is not None:
             raise ValueError(f"{path}: {finding.message}")
