@@ -154,6 +154,7 @@ def test_each_rule_is_shown_on_one_baseline() -> None:
     assert sorted([*PLAIN, *CHANGED]) == sorted(rule.name for rule in NKI_RULES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", NKI_RULES, ids=lambda rule: rule.name)
 def test_the_counters_of_a_baseline_move_as_the_rule_says(rule: catalogue.Rule) -> None:
     """The first rewrite moves every counter that it is said to move, strictly and in the direction said."""
