@@ -8,13 +8,14 @@ from accelopt_agent.comparing import clearly_faster, speedup
 from accelopt_agent.events import Outcome
 from accelopt_agent.node import Failure, Node
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestion import Speedup, Suggestion
 from accelopt_agent.texts import Texts
 from accelopt_agent.tools import CostUnknown
 from accelopt_agent.trial import Trial, unified_diff
 from accelopt_memory.records import content_id
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known
 
 
 def version_of(
@@ -62,10 +63,14 @@ def outcome_of(node: Node, target: str) -> Outcome:
 
 
 def suggestion_of(request: OptimizeRequest, node: Node, verdict: Verdict, run: str, host: str) -> Suggestion:
-    """What is offered of ``node``, a version clearly faster than the original that the gate has accepted."""
+    """What is offered of ``node``, a version clearly faster than the original that the gate has accepted. Where both were
+    timed in one session, that session has the last word on the speedup.
+    """
     base, target, candidate = node.root, request.target, node.candidate
     slow, fast = base.measurement.latency, node.measurement.latency
     ratio = speedup(slow, fast, target)
+    if (side := node.comparison) is not None:
+        ratio = Speedup(side.ratio, side.low, side.high, Known.MEASURED)
     assert ratio is not None  # clearly faster
     assert candidate is not None  # not the original
     return Suggestion(
