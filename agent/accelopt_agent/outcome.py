@@ -63,8 +63,8 @@ def outcome_of(node: Node, target: str) -> Outcome:
 
 
 def suggestion_of(request: OptimizeRequest, node: Node, verdict: Verdict, run: str, host: str) -> Suggestion:
-    """What is offered of ``node``, a version clearly faster than the original that the gate has accepted. Where both were
-    timed in one session, that session has the last word on the speedup.
+    """What is offered of ``node``, a version clearly faster than the original that the gate has accepted. Where both
+    were timed in one session, that session has the last word on the speedup.
     """
     base, target, candidate = node.root, request.target, node.candidate
     slow, fast = base.measurement.latency, node.measurement.latency
