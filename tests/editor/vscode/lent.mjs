@@ -29,6 +29,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await shot('10-consent');
   await question.locator('.monaco-button', { hasText: 'Send it from now on' }).click();
 
+  await page.locator('.statusbar-item', { hasText: /[1-9]\d* of \d+ tried/ }).waitFor({ timeout: 120_000 });
   await until(() => lens(/^pause$/).click({ timeout: 4000 }), '.codelens-decoration a >> text=paused (resume)');
   mark('paused');
   await status(/paused/).click();
