@@ -85,7 +85,7 @@ def _step(event: RunEvent) -> PastStep | None:
     data, number, at = event.data, event.number, event.created
     try:
         if event.kind == BASELINE:
-            return PastStep(number, at, f"measured {data['kernel']} as it was", latency=_latency(data))
+            return PastStep(number, at, f"took {data['kernel']} as it was", latency=_latency(data))
         if event.kind == TRIED:
             detail = f": {data['detail']}" if data.get("outcome") == "failed" and data.get("detail") else ""
             what = f"tried {data['summary']}"

@@ -157,7 +157,7 @@ async def test_runs_are_looked_back_at_step_by_step(memory: Memory) -> None:
     (run,) = past_runs(memory, "/k.py")
     assert past_runs(memory, "/other.py") == []
     said = [f"{s.what}: {s.outcome}" for s in run.steps]
-    assert said[0] == "measured kernel as it was: "
+    assert said[0] == "took kernel as it was: "
     assert any(line.startswith("tried do wide: faster") for line in said)
     assert any("refused by the gate: element 7 is off" in line for line in said)
     assert list(run.suggestions) == [e.suggestion.id for e in found]

@@ -14,7 +14,7 @@ from accelopt_profiling.quantity import Known
 STEPS = 200
 
 _STATUS = {
-    "running": "running, or ended without a word",
+    "running": "interrupted, or still running",
     "finished": "finished",
     "cancelled": "cancelled",
     "failed": "failed",
