@@ -166,6 +166,10 @@ LEFT_ALONE: list[tuple[str, str]] = [
     ("even and odd", "for i in nl.affine_range(6):\n    nl.store(out[32 * i + r, c], nl.load(a[32 * (i // 2) + r, c]))"),
     ("the number itself", "for i in nl.affine_range(6):\n    nl.store(out[32 * i + r, c], nl.multiply(nl.load(a[32 * i + r, c]), i * 0.5))"),
     ("its text", "for i in nl.affine_range(6):\n    x = nl.ndarray((32, 96), dtype=np.float32, buffer=nl.sbuf, name=f'tile {i}')\n    x[...] = nl.load(a[32 * i + r, c])\n    nl.store(out[32 * i + r, c], x)"),
+    ("its type", "for i in nl.affine_range(6):\n    n = i if type(i) is int else 0\n    nl.store(out[32 * n + r, c], nl.load(a[32 * n + r, c]))"),
+    ("whether it is a number", "for i in nl.affine_range(6):\n    n = i if isinstance(i, int) else 0\n    nl.store(out[32 * n + r, c], nl.load(a[32 * n + r, c]))"),
+    ("an object with a memory", "class Step:\n    n = -1\n    def __getitem__(self, i):\n        self.n += 1\n        return self.n\nstep = Step()\nfor i in nl.affine_range(6):\n    nl.store(out[32 * step[0] + r, c], nl.load(a[32 * i + r, c]))"),
+    ("a method of its own", "class Step:\n    n = -1\n    def type(self, i):\n        self.n += 1\n        return self.n\nstep = Step()\nfor i in nl.affine_range(6):\n    nl.store(out[32 * step.type(0) + r, c], nl.load(a[32 * i + r, c]))"),
     ("a comprehension", "for i in nl.affine_range(6):\n    xs = [nl.load(a[32 * i + r, 48 * k + nl.arange(48)[None, :]]) for k in range(2)]\n    nl.store(out[32 * i + r, 0:48], xs[0])\n    nl.store(out[32 * i + r, 48:96], xs[1])"),
 ]  # fmt: skip
 

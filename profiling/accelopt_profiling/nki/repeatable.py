@@ -244,7 +244,11 @@ def _is_harmless(there: dict[str, Any], path: tuple[str, ...]) -> bool:
         return _is_ours(found.__globals__)
     if isinstance(found, Operation):
         return _is_known(type(found))
-    return _is_type(found) or (isinstance(found, BuiltinFunctionType) and found in vars(math).values())
+    if _is_type(found):  # but not ``type``: it would tell a counter from a number
+        return issubclass(found, (np.generic, np.dtype)) or found.__module__.startswith(
+            "accelopt_profiling.nki."
+        )
+    return isinstance(found, BuiltinFunctionType) and found in vars(math).values()
 
 
 def _is_type(value: Any) -> bool:
