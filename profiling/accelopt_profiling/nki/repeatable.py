@@ -244,10 +244,9 @@ def _is_harmless(there: dict[str, Any], path: tuple[str, ...]) -> bool:
         return _is_ours(found.__globals__)
     if isinstance(found, Operation):
         return _is_known(type(found))
-    if _is_type(found):  # but not ``type``: it would tell a counter from a number
-        return issubclass(found, (np.generic, np.dtype)) or found.__module__.startswith(
-            "accelopt_profiling.nki."
-        )
+    if isinstance(found, type):  # but not ``type``: it would tell a counter from a number
+        ours = found.__module__.startswith("accelopt_profiling.nki.")
+        return _is_known(found) and (ours or issubclass(found, (np.generic, np.dtype)))
     return isinstance(found, BuiltinFunctionType) and found in vars(math).values()
 
 
