@@ -61,5 +61,5 @@ def test_every_case_is_whole() -> None:
         assert case.problem.is_file(), case.name
         assert (case.folder / "attack.py").read_text() != (case.folder / "honest.py").read_text(), case.name
     covered = {trick for case in cases for trick in case.manifest.tricks}
-    # on a device only: native timers, persisting cache lines, work in an untimed checker
-    assert set(range(1, 41)) - covered == {5, 9, 10}
+    # on a device only: native timers, persisting cache lines
+    assert set(range(1, 41)) - covered == {5, 9}

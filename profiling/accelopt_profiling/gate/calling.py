@@ -25,6 +25,7 @@ from accelopt_profiling.gate.memory import (
     same_layout,
 )
 from accelopt_profiling.gate.ran import RunCase, RunParams
+from accelopt_profiling.gate.tuning import Configurations
 from accelopt_profiling.gate.values import NotCarried, digest, load_values, save_values
 from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import StepError
@@ -44,6 +45,7 @@ class Candidate:
         self.calls = 0
         self.moved_only = False
         self.races: list[str] = []
+        self.configurations = Configurations()
         self._earlier: list[Any] | None = None
 
     def asked(self, index: int) -> Asked:
@@ -65,7 +67,8 @@ class Candidate:
 
     def emulated(self, movement: bool = False) -> Any:
         params = self.params
-        return emulation(params.dialect, params.target, params.interpret_seconds, movement)
+        turn = self.configurations.turn
+        return emulation(params.dialect, params.target, params.interpret_seconds, movement, turn)
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
@@ -82,6 +85,7 @@ class Candidate:
             outputs = self.perform(index, arguments, seen, built)
             seconds = time.perf_counter() - started
             self.patched += shared.changes()
+            self.configurations.chosen(seen.tuners())
             self.save(index, name, outputs, seen)
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only

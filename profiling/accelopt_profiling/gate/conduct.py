@@ -74,6 +74,9 @@ def conduct_of_run(
             told.append(
                 Reason("not-run", f"The problem never launches the kernel {name}; it was not checked.")
             )
+    for name, (left, of) in sorted(run.untried.items()):
+        said = f"{left} of {of} configurations of {name} were not run: restrict the list, or check with more cases."
+        told.append(Reason("not-run", said))
     if run.moved_only and not any(case.given for case in judged.values() if case.given is not None):
         said = "Its kernels only moved values about: what was to be computed was computed elsewhere."
         found.append(Reason("framework-compute", said))

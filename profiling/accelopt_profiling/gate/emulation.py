@@ -36,6 +36,10 @@ class Seen:
         """Tensors of which programs of a launch read what others of them wrote."""
         return []
 
+    def tuners(self) -> list[Any]:
+        """Autotuners that chose among configurations."""
+        return []
+
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         """For each array of ``outputs`` (by number, lists flattened) of which only some elements are known: a mask."""
         return {}
@@ -71,6 +75,9 @@ class _TritonSeen(Seen):
     def races(self) -> list[str]:
         return list(getattr(self._session.coverage, "found", []))
 
+    def tuners(self) -> list[Any]:
+        return list(self._session.driver.tuners)
+
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         if self.complete():
             return {}
@@ -89,13 +96,18 @@ class _TritonSeen(Seen):
 
 @contextmanager
 def emulation(
-    dialect: GateDialect, target: str, seconds: float | None = None, movement: bool = False
+    dialect: GateDialect,
+    target: str,
+    seconds: float | None = None,
+    movement: bool = False,
+    turn: int = 0,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
     With ``seconds`` a Triton launch that cannot be interpreted whole in that time is interpreted in part; without, it
     is interpreted whole. Kernels of a module that was loaded in one such context run in another as well. With
-    ``movement`` the values that launches read and leave are compared, and races between programs looked for.
+    ``movement`` the values that launches read and leave are compared, and races between programs looked for. ``turn``
+    is the number of the configuration that autotuners choose, round and round.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
@@ -113,6 +125,7 @@ def emulation(
             target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False
         ) as session:
             _named_like_the_real_one(session.driver)
+            session.driver.turn = turn
             if watched is not None:
                 from accelopt_profiling.gate.races import Races
 

@@ -90,13 +90,14 @@ class _Run:
         return RunResult(
             list(cases.values()), sorted(set(candidate.patched)), len(sys._current_frames()) - 1, _processes(),
             candidate.calls, self.work.elements, candidate.moved_only, late, sorted(set(candidate.attributes)),
-            candidate.races,
+            candidate.races, candidate.configurations.left(),
         )  # fmt: skip
 
     def _case(self, index: int) -> RunCase:
         candidate = self.candidate
         candidate.context.emit({"running": index})
         self.allow()
+        candidate.configurations.next_case()
         asked = candidate.asked(index)
         arguments = candidate.reused_memory(candidate.arguments(index))
         built: dict[str, Any] = {}

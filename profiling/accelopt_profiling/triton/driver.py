@@ -64,15 +64,17 @@ def _resources(binary: bytes, backend: str) -> tuple[int, int]:
 class StandInDriver(DriverBase):  # type: ignore[misc]
     """The active driver while a target is emulated.
 
-    ``record(fn, source, metadata, grid, args)`` receives each launch. ``tuning`` is above 0 while the autotuner
-    tries configurations: ``benchmark`` answers with a constant, so the first that is valid wins.
+    ``record(fn, source, metadata, grid, args)`` receives each launch. ``tuning`` is above 0 while an autotuner
+    tries configurations; nothing is timed, so the configuration that wins is the one whose ``turn`` it is, or the
+    first that is valid. ``tuners`` are the autotuners that tried some.
     """
 
     def __init__(self, target: GpuTarget, record: Record) -> None:
         super().__init__()
         self.target = target
         self.utils = StandInUtils(target)
-        self.tuning = 0
+        self.tuning = self.turn = 0
+        self.tuners: list[Any] = []
         self.record = record
         self._index = _INDICES.setdefault(target.name, len(_INDICES))
 
@@ -123,13 +125,24 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
     def benchmark(
         self, kernel_call: Callable[[], Any], *, quantiles: Sequence[float] = (), **_: Any
     ) -> list[float]:
-        """Record one configuration of the autotuner; the time is a constant, nothing is run or timed."""
+        """Record one configuration of an autotuner; the time is a constant, nothing is run or timed."""
         self.tuning += 1
         try:
             kernel_call()
         finally:
             self.tuning -= 1
         return [1.0] * max(1, len(quantiles))
+
+    def benchmark_of(self, tuner: Any, configuration: Any) -> Callable[..., list[float]]:
+        """What stands in for timing one configuration of ``tuner``: faster than the others if it is its turn."""
+        if not any(known is tuner for known in self.tuners):
+            self.tuners.append(tuner)
+        chosen = tuner.configs[self.turn % len(tuner.configs)] is configuration
+
+        def benchmark(kernel_call: Callable[[], Any], **options: Any) -> list[float]:
+            return [0.5 if chosen else time for time in self.benchmark(kernel_call, **options)]
+
+        return benchmark
 
 
 def capability(target: GpuTarget) -> tuple[int, int]:

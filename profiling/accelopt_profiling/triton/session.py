@@ -12,6 +12,7 @@ import torch
 import triton
 import triton.compiler
 import triton.testing
+from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import get_jit_fn_file_line
 
 from accelopt_profiling.targets import GpuTarget, load_gpu
@@ -253,7 +254,16 @@ def emulated(
             src, dict(options or {}), lambda: real_compile(src, target=target, options=options, **rest)
         )
 
+    try_one = Autotuner._bench
+
+    def tried(tuner: Any, *arguments: Any, config: Any, **rest: Any) -> Any:
+        tuner.__dict__["do_bench"] = session.driver.benchmark_of(
+            tuner, config
+        )  # kept from another session else
+        return try_one(tuner, *arguments, config=config, **rest)
+
     replaced = [
+        (Autotuner, "_bench", tried),
         (triton.compiler, "compile", deferred),
         (triton.testing, "do_bench", _run_once),
         (triton.testing, "do_bench_cudagraph", _run_once),
