@@ -39,7 +39,9 @@ def measured(monkeypatch):
     ],
 )
 def test_parts_are_measured_alone_or_together(measured, arguments, parts, code):
-    found = CliRunner().invoke(bench_hosts.hosts, [*arguments, "--json"], standalone_mode=False)
+    found = CliRunner().invoke(
+        bench_hosts.hosts, [*arguments, "--json"], standalone_mode=False, help_option_names=["-h", "--help"]
+    )
     assert (measured, found.return_value) == (parts, code)
     assert [row["what"] for row in json.loads(found.stdout)["rows"]] == parts
 

@@ -134,6 +134,20 @@ def test_tolerances_follow_the_coarsest_dtype_unless_stated() -> None:
     ]
     assert order == sorted(order)
     assert allowed(["float32"], Tolerance(1e-3, 1e-5)) == Allowed(1e-3, 1e-5, True)
+    assert allowed(["int32"], Tolerance()).absolute == 0.0
+
+
+def test_a_row_below_what_the_dtype_holds_may_be_zero() -> None:
+    """exp(-500) is 7e-218: a reference in float64 gives it, a kernel in float32 cannot, and its square is no float64."""
+    expected = np.stack([np.linspace(1.0, 2.0, 8), np.full(8, 7e-218)])
+    actual = expected.astype(np.float32)
+    limit = allowed(["float32"], Tolerance())
+    assert not actual[1].any()
+    assert not compare(actual, expected, None, limit).fault
+    assert compare(np.zeros_like(actual), expected, None, limit).fault
+    assert compare(actual, expected + 1e-20 * (expected < 1), None, limit).fault
+    half = allowed(["float16"], Tolerance())
+    assert compare(np.zeros((1, 8), np.float16), np.full((1, 8), 1e-5), None, half).fault
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS[1:])

@@ -10,7 +10,8 @@ o = |native - e| + |nearby - e| shows how well the problem is conditioned at the
 an honest kernel may be off by a few times as much. ``native`` is the reference run in the inputs' own dtype; ``nearby``
 is e for inputs that are each off by up to ``NEARBY`` of their size (eight roundings of float32): a stable kernel is
 exact for inputs nearby. Where one of them was not run its part is zero. 5 r: the largest of a million normal errors is
-about five times their rms.
+about five times their rms. ``absolute`` is the problem's, and at least the least number that the dtype holds: below it
+an honest kernel gives zero, however large the error is beside the number.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class Allowed:
 
 
 @cache
-def _table() -> dict[str, float]:
+def _table(of: str = "relative") -> dict[str, float]:
     text = resources.files("accelopt_profiling.gate").joinpath("tolerance.json").read_text(encoding="utf-8")
-    return {name: float(entry["value"]) for name, entry in json.loads(text)["relative"].items()}
+    return {name: float(entry["value"]) for name, entry in json.loads(text)[of].items()}
 
 
 def rule() -> dict[str, float]:
@@ -65,9 +66,8 @@ def allowed(dtypes: list[str], stated: Tolerance) -> Allowed:
     relative = _table()[coarse] if coarse else _table()["float64"]
     if stated.relative is not None:
         relative = stated.relative
-    return Allowed(
-        relative, stated.absolute or 0.0, stated.relative is not None or stated.absolute is not None
-    )
+    absolute = max(stated.absolute or 0.0, _table("least")[coarse] if coarse else 0.0)
+    return Allowed(relative, absolute, stated.relative is not None or stated.absolute is not None)
 
 
 def coarsest(dtypes: list[str]) -> str | None:

@@ -42,7 +42,7 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
         if package is not None:
             module_name = f"{package}.{module_name}"
             if (loaded := sys.modules.get(module_name)) is not None:
-                sys.modules.setdefault(plain, loaded)
+                sys.modules[plain] = loaded
                 return loaded  # its package imports it
         spec = importlib.util.spec_from_file_location(module_name, full)
         if spec is None or spec.loader is None:
@@ -50,7 +50,7 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
         module = importlib.util.module_from_spec(spec)
         sys.modules[module_name] = module
         _loaded.add(module_name)
-        sys.modules.setdefault(plain, module)  # for files that import it by its own name
+        sys.modules[plain] = module  # for files that import it by its own name
         _loaded.add(plain)
         spec.loader.exec_module(module)
         return module
