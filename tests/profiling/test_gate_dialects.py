@@ -143,6 +143,7 @@ def test_triton(checker: Checker, name: str, tmp_path: Path) -> None:
         assert all(check["complete"] and check["checked"] == 1.0 for check in verdict.checks)
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_a_large_triton_case_is_sampled_and_says_how_much_was_checked(
     checker: Checker, tmp_path: Path

@@ -55,6 +55,7 @@ def checker() -> Iterator[Checker]:
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ENDINGS)
 def test_where_a_sum_comes_from(checker: Checker, line: str, tmp_path: Path) -> None:
     result, expected = ENDINGS[line]

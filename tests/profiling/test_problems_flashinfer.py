@@ -70,10 +70,9 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.triton
-@pytest.mark.parametrize(
-    "change", ["right", *(pytest.param(c, marks=pytest.mark.slow) for c in list(CHANGES)[1:])]
-)
+@pytest.mark.parametrize("change", CHANGES)
 def test_flashinfer_through_the_gate(change: str, checker: Checker, tmp_path: Path) -> None:
     candidate, code = changed(RUN, CHANGES[change])
     original = candidate if change == "returns" else RUN  # the call is the original's

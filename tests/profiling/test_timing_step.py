@@ -49,6 +49,7 @@ def kernels():
     return find_kernels(KERNEL).kernels
 
 
+@pytest.mark.slow
 async def test_a_host_without_a_gpu_says_so():
     host = LocalHost()
     try:

@@ -102,8 +102,10 @@ def test_softmax_counts_are_those_of_its_shape(warm):
         ("vector_add", ["sum_kernel"]),
         ("fused_softmax", ["row_softmax"]),
         ("matmul", ["product_kernel"]),
-        ("layer_norm", ["forward_kernel", "backward_kernel", "gather_kernel"]),
-        ("attention", ["attention_kernel"]),
+        pytest.param(
+            "layer_norm", ["forward_kernel", "backward_kernel", "gather_kernel"], marks=pytest.mark.slow
+        ),
+        pytest.param("attention", ["attention_kernel"], marks=pytest.mark.slow),
     ],
 )
 def test_files_in_the_tutorials_style_profile_as_they_are(warm, name, kernels):
