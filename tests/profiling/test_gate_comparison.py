@@ -137,6 +137,12 @@ def test_tolerances_follow_the_coarsest_dtype_unless_stated() -> None:
     assert allowed(["int32"], Tolerance()).absolute == 0.0
 
 
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 4), (2, 0, 3)])
+def test_outputs_without_elements_are_equal(shape: tuple[int, ...]) -> None:
+    nothing = np.zeros(shape, np.float32)
+    assert not compare(nothing, nothing, nothing, LIMIT).fault
+
+
 def test_a_row_below_what_the_dtype_holds_may_be_zero() -> None:
     """exp(-500) is 7e-218: a reference in float64 gives it, a kernel in float32 cannot, and its square is no float64."""
     expected = np.stack([np.linspace(1.0, 2.0, 8), np.full(8, 7e-218)])

@@ -61,7 +61,9 @@ def compare_exact(actual: Array, expected: Array) -> Comparison:
 
 
 def _rows(array: Array) -> Array:
-    """As rows along the last axis; a vector, or a column of single elements, is one row."""
+    """As rows along the last axis; a vector, or a column of single elements, is one row. No elements are no rows."""
+    if not array.size:
+        return array.reshape(0, 1)
     if array.ndim == 0:
         return array.reshape(1, 1)
     if array.ndim == 1 or array.shape[-1] == 1:
@@ -130,16 +132,19 @@ def _add(
     worst: _Worst, actual: Array, expected: Array, others: list[Array], limit: Allowed, start: int
 ) -> None:
     finite = np.isfinite(expected)
-    error = np.abs(np.where(finite, actual - np.where(finite, expected, 0.0), 0.0))
-    target = np.where(finite, expected, 0.0)
+    target = expected if finite.all() else np.where(finite, expected, 0.0)
+    error = _distance(actual, target, finite)
     columns = max(actual.shape[1], 1)
     own = np.zeros_like(error)
     for other in others:
-        own += np.abs(np.where(finite & np.isfinite(other), other - target, 0.0))
-    row_error, row_norm, row_own = (np.sqrt((a * a).sum(axis=1)) for a in (error, target, own))
+        own += _distance(other, target, finite)
+    row_error, row_norm, row_own = (np.sqrt(np.einsum("ij,ij->i", a, a)) for a in (error, target, own))
     row_bound = limit.relative * row_norm + limit.absolute * math.sqrt(columns) + NATIVE_NORM * row_own
     row_rms, own_rms = row_norm[:, None] / math.sqrt(columns), row_own[:, None] / math.sqrt(columns)
-    bound = ELEMENT * limit.relative * (np.abs(target) + row_rms) + limit.absolute + NATIVE_ELEMENT * own_rms
+    bound = np.abs(target)
+    bound += row_rms
+    bound *= ELEMENT * limit.relative
+    bound += limit.absolute + NATIVE_ELEMENT * own_rms
     ratios = _ratios(error, bound)
     worst.row = max(worst.row, float(_ratios(row_error, row_bound).max(initial=0.0)))
     worst.max_abs = max(worst.max_abs, float(error.max(initial=0.0)))
@@ -147,9 +152,19 @@ def _add(
         index = int(ratios.argmax())
         worst.element = float(ratios.reshape(-1)[index])
         worst.place = (start + index // actual.shape[1], index % actual.shape[1])
-    worst.error_squares += float((error * error).sum())
-    worst.squares += float((target * target).sum())
-    worst.native_squares += float((own * own).sum())
+    worst.error_squares += float((row_error * row_error).sum())
+    worst.squares += float((row_norm * row_norm).sum())
+    worst.native_squares += float((row_own * row_own).sum())
+
+
+def _distance(values: Array, target: Array, finite: Array) -> Array:
+    """How far each value is from its target; 0 where the target or the value is not finite."""
+    with np.errstate(invalid="ignore"):
+        distance = np.subtract(values, target)
+    np.abs(distance, out=distance)
+    if not np.isfinite(distance.max(initial=0.0)) or not finite.all():
+        distance = np.where(finite & np.isfinite(values), distance, 0.0)
+    return distance
 
 
 def _ratio(error: float, bound: float) -> float:
@@ -158,7 +173,10 @@ def _ratio(error: float, bound: float) -> float:
 
 def _ratios(error: Array, bound: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(error == 0.0, 0.0, error / bound)
+        ratios: Array = np.divide(error, bound)
+    if not bound.all():
+        ratios[error == 0.0] = 0.0
+    return ratios
 
 
 def _compare_masks(actual: Array, expected: Array, shape: Any) -> Comparison | None:
