@@ -12,6 +12,9 @@ from gate_checking import Checker, codes, running_checker
 
 from accelopt_profiling.gate.cases import CaseOptions
 
+#: Each case is a whole check by the gate and takes more than a second.
+pytestmark = pytest.mark.slow
+
 NKI = """
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl

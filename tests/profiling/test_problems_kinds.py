@@ -176,10 +176,9 @@ MODEL_CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.triton
-@pytest.mark.parametrize(
-    "change", ["right", *(pytest.param(c, marks=pytest.mark.slow) for c in list(MODEL_CHANGES)[1:])]
-)
+@pytest.mark.parametrize("change", MODEL_CHANGES)
 def test_kernelbench_through_the_gate(change: str, checker: Checker, tmp_path: Path) -> None:
     (tmp_path / "19_Linear.py").write_text(KERNELBENCH)
     path = tmp_path / "19_Linear_triton.py"

@@ -45,9 +45,10 @@ RUNS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.triton
-@pytest.mark.parametrize("right", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("way", ["main", *(pytest.param(w, marks=pytest.mark.slow) for w in list(RUNS)[1:])])
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("way", RUNS)
 def test_a_file_that_runs_itself_through_the_gate(
     way: str, right: bool, checker: Checker, tmp_path: Path
 ) -> None:
