@@ -165,6 +165,15 @@ LEFT_ALONE: list[tuple[str, str]] = [
     ("an end in the middle", "for i in nl.affine_range(6):\n    if i == 4:\n        break\n    nl.store(out[32 * i + r, c], nl.load(a[32 * i + r, c]))"),
     ("even and odd", "for i in nl.affine_range(6):\n    nl.store(out[32 * i + r, c], nl.load(a[32 * (i // 2) + r, c]))"),
     ("the number itself", "for i in nl.affine_range(6):\n    nl.store(out[32 * i + r, c], nl.multiply(nl.load(a[32 * i + r, c]), i * 0.5))"),
+    *[
+        (f"the number itself in {value}", f"for i in nl.affine_range(6):\n    nl.store(out[32 * i + r, c], {value.format(x='nl.load(a[32 * i + r, c])')})")
+        for value in (
+            "nl.multiply({x}, i)", "{x} + (i + 1)", "nisa.tensor_scalar({x}, nl.multiply, i + 2)", "nl.add({x}, nl.add(i, 1))",
+            "nisa.activation(nl.exp, {x}, scale=2 * i)", "nisa.memset((32, 96), i, np.float32)", "i",
+            "nl.full((32, 96), i, dtype=np.float32, buffer=nl.sbuf)", "nisa.iota(i + c + 0 * r, np.float32)",
+            "nisa.affine_select(pred=(r + c > 9), on_true_tile={x}, on_false_value=i)",
+        )
+    ],
     ("its text", "for i in nl.affine_range(6):\n    x = nl.ndarray((32, 96), dtype=np.float32, buffer=nl.sbuf, name=f'tile {i}')\n    x[...] = nl.load(a[32 * i + r, c])\n    nl.store(out[32 * i + r, c], x)"),
     ("its type", "for i in nl.affine_range(6):\n    n = i if type(i) is int else 0\n    nl.store(out[32 * n + r, c], nl.load(a[32 * n + r, c]))"),
     ("whether it is a number", "for i in nl.affine_range(6):\n    n = i if isinstance(i, int) else 0\n    nl.store(out[32 * n + r, c], nl.load(a[32 * n + r, c]))"),

@@ -112,6 +112,9 @@ class Counter:
 
     __index__ = __int__ = __hash__ = plain
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.plain(), dtype=dtype)
+
     def __float__(self) -> float:
         return float(self.plain())
 
@@ -184,6 +187,11 @@ class Counter:
     def __ne__(self, other: object) -> Any:
         equal = self == other
         return NotImplemented if equal is NotImplemented else np.logical_not(equal)
+
+
+def plain(value: Any) -> Any:
+    """A number as it is now; anything else as it is. For numbers that are computed with, which no slope follows."""
+    return value.plain() if type(value) is Counter else value
 
 
 def _at_least(difference: Any) -> Any:

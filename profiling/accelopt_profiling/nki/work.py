@@ -14,6 +14,7 @@ import numpy as np
 
 from accelopt_profiling.nki.blas import one_thread
 from accelopt_profiling.nki.block import Block
+from accelopt_profiling.nki.counter import plain
 from accelopt_profiling.nki.dtypes import is_float
 from accelopt_profiling.nki.heap import keep_freed_memory
 from accelopt_profiling.nki.index import BoolArray
@@ -30,7 +31,9 @@ class Step:
     __slots__ = ("adds", "function", "inputs", "keep", "result", "target", "where")
 
     def __init__(self, function: Callable[..., Any], inputs: Sequence[Any]) -> None:
-        self.function, self.inputs = function, inputs
+        self.function, self.inputs = function, [plain(item) for item in inputs]
+        for cell in getattr(function, "__closure__", None) or ():
+            plain(cell.cell_contents)  # computed with when the loop is over
         self.target: View | None = None
         self.where: BoolArray | None = None
         self.adds = self.keep = False

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki import language
+from accelopt_profiling.nki import counter, language
 from accelopt_profiling.nki.beta1 import elementwise, matrix
 from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.buffer import BUFFERS, PSUM, SBUF, SHARED_HBM, Buffer
@@ -36,7 +36,7 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
         place = SBUF
     if not isinstance(place, Buffer):
         machine.fault("unsupported", f"The buffer {buffer!r} is not nl.sbuf, nl.psum or an HBM buffer.")
-    kind = data_type(dtype)
+    kind, fill = data_type(dtype), counter.plain(fill)
     plain = tuple(int(n) for n in sizes)
     if place.memory is Memory.HBM:
         if place.shared and fill is None:
