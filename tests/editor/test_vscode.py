@@ -82,7 +82,8 @@ def test_save_profile_optimize_accept(tmp_path):
     assert "trn1" in seen["lens"]
     assert "proved faster" in seen["offer"]
     assert "tried" in seen["progress"]
-    assert len(seen["versions"]) == 2
+    assert len(seen["versions"]) >= 2  # how many depends on which candidate is judged first
+    assert f"silu: {len(seen['versions'])} suggestions" in seen["announced"]
     assert "silu: " in seen["title"]
     assert "The gate accepted it" in seen["explanation"]
     assert "executed" in seen["explanation"]

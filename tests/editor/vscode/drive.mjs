@@ -36,6 +36,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   seen.offer = await textOf(lens(/proved faster/));
   mark('search ended');
   await settled(toast(/silu: \d suggestions/));
+  seen.announced = await textOf(toast(/silu: \d suggestions/));
   await shot('3-suggestion');
 
   await until(() => lens(/^all versions$/).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row');
