@@ -14,7 +14,8 @@ from nki_source import Outcome, run
 
 from accelopt_profiling.nki import repetition
 from accelopt_profiling.nki.counter import Counter, Loop, at_least_zero, is_zero
-from accelopt_profiling.nki.repetition import _Iteration
+from accelopt_profiling.nki.notes import Notes
+from accelopt_profiling.nki.repetition import Iteration
 
 A = np.random.default_rng(3).standard_normal((192, 96), dtype=np.float32)
 
@@ -50,15 +51,15 @@ def trace(outcome: Outcome) -> list[Any]:
 def both_ways(body: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, Outcome]:
     """Run a body with and without repetition and compare; how many iterations were repeated, and the outcome."""
     repeated = 0
-    repeat = _Iteration.repeat
+    repeat = Iteration.repeat
 
-    def counting(self: _Iteration, ahead: int) -> None:
+    def counting(self: Iteration, ahead: int) -> None:
         nonlocal repeated
         repeated += 1
         repeat(self, ahead)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Iteration, "repeat", counting)
+        patch.setattr(Iteration, "repeat", counting)
         fast = run(body, A)
     with monkeypatch.context() as patch:
         patch.setattr(repetition, "repeatable", lambda frame: False)
@@ -223,6 +224,51 @@ def test_an_iteration_that_is_not_what_was_noted_runs_the_kernel_again(
     outcome = run(f"{HEAD}{body}\nreturn out", A)
     np.testing.assert_array_equal(outcome.result, A)
     assert len([i for i in outcome.trace.instructions if i.opcode == "store"]) == 6
+
+
+LEAVES = """
+try:
+    for i in nl.affine_range(6):
+        nl.store(out[64 * i + r, c], nl.load(a[32 * i + r, c]))
+except BaseException as error:
+    kept.append(error)
+"""  # the fourth iteration is out of bounds
+
+
+def test_a_loop_that_was_left_is_noted_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[Loop] = []
+    end = Notes.end
+
+    def ending(self: Notes, loop: Loop) -> None:
+        end(self, loop)
+        ends.append(loop)
+        assert loop not in self.loops
+
+    monkeypatch.setattr(Notes, "end", ending)
+    body = f"{LEAVES}kept.clear()\nfor i in nl.affine_range(6):\n    nl.store(out[32 * i + r, c], nl.load(a[32 * i + r, c]))"
+    outcome = run(f"{HEAD}{body}\nreturn out", A)
+    np.testing.assert_array_equal(outcome.result, A)
+    assert len(ends) == 5, (
+        "a noted iteration, a compared one, and the one that was left; then the other loop's two"
+    )
+
+
+def test_a_kernel_that_hides_the_difference_and_then_fails_runs_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    body = """
+n = 0
+try:
+    for i in nl.affine_range(6):
+        nl.store(out[32 * n + r, c], nl.load(a[32 * i + r, c]))
+        n += 1
+except BaseException:
+    raise ValueError("n")
+"""
+    monkeypatch.setattr(repetition, "repeatable", lambda frame: True)
+    outcome = run(f"{HEAD}{body}\nreturn out", A)
+    assert outcome.fault is None
+    np.testing.assert_array_equal(outcome.result, A)
 
 
 INDICES = [

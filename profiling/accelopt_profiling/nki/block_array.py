@@ -69,12 +69,10 @@ class BlockArray:
         """The tile at a position in all block dimensions; made if it is not there yet."""
         tile = self.blocks.get(position)
         if tile is None:
-            noted = self.machine.noted
-            loops, noted.loops = noted.loops, []  # made once, whichever iteration is the first
-            tile = self.blocks[position] = self.machine.allocate(
-                self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
-            )
-            noted.loops = loops
+            with self.machine.noted.apart():  # made once, whichever iteration is the first
+                tile = self.blocks[position] = self.machine.allocate(
+                    self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
+                )
         return tile
 
     def find(self, position: tuple[int, ...], slopes: tuple[Slopes, ...], line: int) -> Tile:

@@ -114,7 +114,7 @@ class Affine:
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Affine):
             slopes = plus(self.slopes, other.slopes)
-            return Affine(self.offset + other.offset, _merge(self.dims, other.dims), slopes)
+            return Affine(self.offset + other.offset, merged(self.dims, other.dims), slopes)
         if isinstance(other, Counter):
             return Affine(self.offset + other.value, self.dims, plus(self.slopes, other.slopes))
         if isinstance(other, np.ndarray):
@@ -181,7 +181,7 @@ def _plain(value: Any) -> npt.NDArray[Any]:
     return np.asarray(value.plain() if isinstance(value, Counter) else value)
 
 
-def _merge(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
+def merged(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
     if len(a) != len(b):
         rank = max(len(a), len(b))
         a = ((1, 0),) * (rank - len(a)) + a

@@ -82,6 +82,14 @@ class Instruction:
         made.onezero, made.transpose = self.onezero, self.transpose
         return made
 
+    def cost(self) -> tuple[object, ...]:
+        """All that its cost follows from, but for where it reads and writes."""
+        return (
+            self.opcode, self.engines, self.line, self.partitions, self.free, self.itemsize, self.bytes,
+            self.descriptors, self.flops, self.psum_inputs, self.stationary, self.accumulate, self.onezero,
+            self.transpose,
+        )  # fmt: skip
+
     def __repr__(self) -> str:
         return f"<{self.opcode} on {'|'.join(self.engines)} {self.partitions}x{self.free} line {self.line}>"
 

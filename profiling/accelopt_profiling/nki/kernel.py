@@ -13,9 +13,9 @@ import numpy as np
 
 from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.dtypes import as_dtype
-from accelopt_profiling.nki.machine import Machine, _current, running
+from accelopt_profiling.nki.machine import Machine, emulating, running
+from accelopt_profiling.nki.notes import Different
 from accelopt_profiling.nki.occupancy import overflow
-from accelopt_profiling.nki.repetition import Different
 from accelopt_profiling.nki.tile import Tile
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
@@ -39,15 +39,17 @@ class Kernel:
         return Kernel(self.function, self._launch, self.dialect, tuple(int(n) for n in sizes))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _current:  # one kernel calls another: inlined
+        if emulating() is not None:  # one kernel calls another: inlined
             return self.function(*args, **kwargs)
-        machine = self._launch(self.__name__)  # type: ignore[attr-defined]
+        machine = self._launch(self.__name__)  # type: ignore[attr-defined]  # functools.update_wrapper sets it
         with _no_collection():
             try:
                 return self._run(machine, args, kwargs)
-            except Different:
+            except (Exception, Different):
+                if not machine.noted.differed:  # the kernel may have caught what said so, and failed later
+                    raise
                 machine.begin(repeating=False)
-                machine.trace.kernel = self.__name__  # type: ignore[attr-defined]
+                machine.trace.kernel = self.__name__  # type: ignore[attr-defined]  # functools.update_wrapper sets it
                 return self._run(machine, args, kwargs)
 
     def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -60,7 +62,7 @@ class Kernel:
             for program in itertools.product(*(range(n) for n in self.grid)):
                 machine.begin_program(program, self.grid)
                 result = self.function(*positional, **named)
-            if machine.noted.differed:  # and the kernel caught what said so
+            if machine.noted.differed:
                 raise Different
             told = overflow(machine.trace.instructions, machine.limits, not machine.version)
             if told is not None:

@@ -249,6 +249,11 @@ def current() -> Machine:
     return _current[-1]
 
 
+def emulating() -> Machine | None:
+    """The machine of the emulation under way; None where there is none."""
+    return _current[-1] if _current else None
+
+
 @contextmanager
 def running(machine: Machine) -> Iterator[Machine]:
     """Make ``machine`` the one that the front end's functions act on."""

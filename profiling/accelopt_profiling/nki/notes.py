@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Union
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn, Union
 
 from accelopt_profiling.nki.block import Block
 from accelopt_profiling.nki.counter import Loop, Slopes
@@ -13,6 +15,10 @@ from accelopt_profiling.nki.view import View
 
 if TYPE_CHECKING:
     from accelopt_profiling.nki.block_array import BlockArray
+
+
+class Different(BaseException):
+    """An iteration did something else than the notes say; not an error that a kernel should see."""
 
 
 class Reached(tuple[Place, Box]):
@@ -36,7 +42,9 @@ class Covered:
         self.view, self.writes = view, writes
 
 
-_Memory = tuple[object, bool]
+#: What a view covers: a block or a look-up, offset, dimensions and slopes; and whether it was written.
+_Coverage = tuple[object, bool]
+#: A block array, the position in it, and how that grows.
 _Lookup = tuple[object, tuple[int, ...], tuple[Slopes, ...]]
 #: A block or a block array that was made, a look-up in a block array, an instruction as it is at the end of the
 #: iteration, or memory that was covered.
@@ -55,7 +63,7 @@ class Notes:
         self.line = 0  # the source line of what is repeated, 0 while Python runs
         self.differed = False  # an iteration was not what it was expected to be
         self._found: dict[_Lookup, Found] = {}
-        self._covered: set[_Memory] = set()
+        self._covered: set[_Coverage] = set()
 
     def begin(self, loop: Loop) -> None:
         """Note an iteration of a loop."""
@@ -67,6 +75,20 @@ class Notes:
     def end(self, loop: Loop) -> None:
         """The iteration is over."""
         self.loops.remove(loop)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """What happens inside belongs to no iteration."""
+        loops, self.loops = self.loops, []
+        try:
+            yield
+        finally:
+            self.loops = loops
+
+    def differs(self) -> NoReturn:
+        """An iteration was not what it was expected to be. Raises Different."""
+        self.differed = True
+        raise Different
 
     def covered(self, view: View, writes: bool) -> None:
         """Note that a view was read, or written all over; once, since what was written stays so."""
@@ -88,8 +110,10 @@ class Notes:
         known = self._found.get(key)
         if known is None:
             before, self.line = self.line, line
-            known = Found(array, position, slopes, array.at(position).block, line)
-            self.line = before
+            try:
+                known = Found(array, position, slopes, array.at(position).block, line)
+            finally:
+                self.line = before
             if self.loops:
                 self.events.append(known)
                 self._found[key] = known

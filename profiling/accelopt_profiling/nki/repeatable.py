@@ -265,5 +265,6 @@ def _is_known(kind: type) -> bool:
 
 def _is_ours(names: dict[str, Any]) -> bool:
     """Whether these are the global names of one of the emulator's modules."""
-    module = names.get("__name__") or ""
-    return module.startswith("accelopt_profiling.nki.") and names is vars(sys.modules[module])
+    module = str(names.get("__name__"))
+    home = sys.modules.get(module) if module.startswith("accelopt_profiling.nki.") else None
+    return home is not None and names is vars(home)

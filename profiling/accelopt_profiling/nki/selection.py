@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.counter import Counter, Slopes, only_now, plus, stays_inside, times
-from accelopt_profiling.nki.index import Affine, Dim, IntArray, _merge
+from accelopt_profiling.nki.index import Affine, Dim, IntArray, merged
 from accelopt_profiling.nki.tile import Tile
 
 
@@ -103,7 +103,7 @@ def _select(tile: Tile, entries: list[Any]) -> Tile:
                 stays_inside(entry.low, entry.high, num, entry.slopes)
                 slopes = plus(slopes, times(entry.slopes, step))
             offset += entry.offset * step
-            shape_of = _merge(shape_of, entry.dims) if shape_of else entry.dims
+            shape_of = merged(shape_of, entry.dims) if shape_of else entry.dims
             if first_advanced < 0:
                 first_advanced = len(basic)
             advanced.append((entry, step, axis))
