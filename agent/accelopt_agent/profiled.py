@@ -119,7 +119,8 @@ class HostGate:
             asked = await asyncio.to_thread(self._gate_request, text, kernel)
             if asked.dialect != "triton" or asked.problem.kind == "selfrun":
                 return None
-            found = [k for k in find_kernels(text).kernels if k.name == kernel]
+            discovered = await asyncio.to_thread(find_kernels, text)
+            found = [k for k in discovered.kernels if k.name == kernel]
             before = asked.original.files[asked.original.kernel]
             session = await time_on(
                 self._host, asked.candidate, found, asked.problem, before, limits=asked.limits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from accelopt_agent.budget import BudgetSpent, Meter
@@ -22,16 +21,16 @@ from accelopt_agent.node import Failure, Node
 from accelopt_agent.outcome import outcome_of, suggestion_of, version_of
 from accelopt_agent.pausing import Pause
 from accelopt_agent.proposer import Proposer, ProposerFailed
+from accelopt_agent.proving import Judgement, Prover
 from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.resume import ANSWERED, JUDGED, JUDGED_KEY, SAID, TRIED, Remembered, answer_key
 from accelopt_agent.said import Said, Talks, Turn
 from accelopt_agent.strategy import PAID, Answered, Ask, Judge, Judged, Room, Step, Strategy, Tried, Try
 from accelopt_agent.texts import Texts
-from accelopt_agent.tools import CostModel, CostUnknown, Gate, SideBySide
+from accelopt_agent.tools import CostModel, CostUnknown, Gate
 from accelopt_agent.trial import Trial
 from accelopt_memory.records import Rejection, Trap
-from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 
 #: More candidates than this are taken in by a thread: each takes a few milliseconds.
@@ -60,8 +59,9 @@ class KernelSearch:
     ) -> None:
         self.request, self.root, self.strategy, self.run_id, self.host = request, root, strategy, run, host
         self._proposers = {p.name: p for p in proposers}
-        self._cost, self._gate, self._recorder, self._meter = cost, gate, recorder, meter
+        self._cost, self._recorder, self._meter = cost, recorder, meter
         self._remembered, self._pause = remembered or Remembered(), pause or Pause()
+        self._prover = Prover(gate, recorder, meter, self._remembered.verdicts)
         self._texts = texts or Texts(root.text, root.kernel.name)
         self._seen = {self._texts.fingerprints(root.text)[0]}
         self._not_again: set[str] = set()
@@ -136,9 +136,9 @@ class KernelSearch:
             self._lanes.begin(step, lambda: self._cost_of(step.trial))
         else:
             candidate = step.node.candidate
-            if step.node.fingerprint not in self._remembered.verdicts and candidate is not None:
+            if candidate is not None and not self._prover.knows(step.node):
                 yield ProgressText(f"{step.node.kernel.name}: proving that it is right: {candidate.summary}")
-            self._lanes.begin(step, lambda: self._verdict(step.node))
+            self._lanes.begin(step, lambda: self._prover.judge(step.node))
 
     async def _take(self, step: Step, task: asyncio.Task[Any]) -> list[Event]:
         """Take in what a step came to: first into the memory and the strategy, then told."""
@@ -272,53 +272,35 @@ class KernelSearch:
 
     # Proofs
 
-    async def _verdict(self, node: Node) -> Verdict:
-        """What the gate says about ``node``; of one that is accepted and faster also what both versions take in one
-        session, where a device times them.
-        """
-        verdict = await self._checked(node)
-        if verdict.accepted and node.clearly_faster and isinstance(self._gate, SideBySide):
-            node.comparison = await self._gate.compare(node.text, node.kernel.name)
-        return verdict
-
-    async def _checked(self, node: Node) -> Verdict:
-        """What the gate says; its evidence is in the memory before anything is told."""
-        if (known := self._remembered.verdicts.get(node.fingerprint)) is not None:
-            return known
-        verdict, receipt = await self._gate.check(node.text, node.kernel.name)
-        self._meter.judged += 1
-        await self._recorder.receipt(receipt)
-        return replace(verdict, receipt=verdict.receipt or receipt.id)
-
-    async def _judged(self, step: Judge, task: asyncio.Task[Verdict]) -> list[Event]:
+    async def _judged(self, step: Judge, task: asyncio.Task[Judgement]) -> list[Event]:
         node = step.node
         candidate = node.candidate
         assert candidate is not None
         try:
-            verdict = task.result()
+            judgement = task.result()
         except CostUnknown as error:
             node.proof = "refused"
             self.strategy.observe(Judged(node))
             await self._recorder.event("gate failed", {"candidate": candidate.id, "why": str(error)})
             return [ProgressText(f"The gate gave no verdict on a candidate, which is left out: {error}")]
+        verdict, untimed = judgement.verdict, judgement.untimed
         node.proof = "accepted" if verdict.accepted else "refused"
+        node.comparison = judgement.comparison
         data = {"steps": candidate.steps, "summary": candidate.summary, "verdict": verdict}
         await self._recorder.event(JUDGED, data, key=f"{JUDGED_KEY}{node.fingerprint}")
+        told: list[Event] = [CandidateJudged(candidate, verdict)]
         if not verdict.accepted:
             code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
-            node.failure = Failure(code, why)
-            await self._trap(Trial(candidate, node, node.fingerprint), code, why)
-            if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
-                self._refuse_step(node.step, node.failure)
-        self.strategy.observe(Judged(node))
-        told: list[Event] = [CandidateJudged(candidate, verdict)]
-        if (side := node.comparison) is not None and side.answer != "faster":
+            await self._refuse(node, candidate, Failure(code, why))
+        elif untimed is not None and untimed.lasting:
+            await self._refuse(node, candidate, Failure(untimed.code, str(untimed)))
+        if why := judgement.not_offered:
             node.clearly_faster = False
-            span = f"{side.low:.3f} to {side.high:.3f} times as fast in {side.pairs} rounds"
-            text = f"A candidate is {side.answer} beside the original in one session ({span}); it is not offered."
-            await self._recorder.event("side by side", {"candidate": candidate.id, "comparison": side})
-            told.append(ProgressText(text))
-        if verdict.accepted and node.clearly_faster:
+            data = {"candidate": candidate.id, "comparison": judgement.comparison, "why": why}
+            await self._recorder.event("side by side", data)
+            told.append(ProgressText(why))
+        self.strategy.observe(Judged(node))
+        if node.proof == "accepted" and node.clearly_faster:
             suggestion = await asyncio.to_thread(
                 suggestion_of, self.request, node, verdict, self.run_id, self.host
             )
@@ -326,6 +308,13 @@ class KernelSearch:
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
             told.append(SuggestionFound(suggestion))
         return told
+
+    async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
+        """The version is wrong, and so is the one step that made it from a right one: neither is tried again."""
+        node.proof, node.failure = "refused", failure
+        await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
+        if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
+            self._refuse_step(node.step, failure)
 
     def _refuse_step(self, step: tuple[str, str], failure: Failure) -> None:
         """A step that made a right version wrong is not taken again, and where it was taken, nothing is proved."""

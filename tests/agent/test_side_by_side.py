@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from toy_search import WIDE, ToyGate, ToyProposer, play
 
-from accelopt_agent.events import ProgressText, SuggestionFound
+from accelopt_agent.events import CandidateJudged, ProgressText, SuggestionFound
 from accelopt_agent.profiled import HostGate
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.tools import CostUnknown
+from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
 from accelopt_profiling.jobs import Job, StepError
 from accelopt_profiling.measurement import Latency
@@ -24,12 +25,14 @@ from accelopt_profiling.timing.session import Session
 class OnDevice(ToyGate):
     """A gate whose host has a device, on which every candidate compares as it is told."""
 
-    def __init__(self, comparison: Comparison | None) -> None:
+    def __init__(self, comparison: Comparison | CostUnknown | None) -> None:
         super().__init__()
         self.comparison, self.compared = comparison, 0
 
     async def compare(self, text: str, kernel: str) -> Comparison | None:
         self.compared += 1
+        if isinstance(self.comparison, CostUnknown):
+            raise self.comparison
         return self.comparison
 
 
@@ -49,6 +52,22 @@ async def test_what_is_not_faster_side_by_side_is_not_offered(comparison, offere
     assert gate.compared == 1
     said = [e.text for e in events if isinstance(e, ProgressText) and "beside the original" in e.text]
     assert [comparison.answer in text for text in said] == ([] if offered else [True])
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+async def test_what_cannot_be_timed_beside_the_original_was_still_judged(tmp_path, lasting) -> None:
+    gate = OnDevice(CostUnknown("wrong-result", "On the device: Run 3", lasting=lasting))
+    with Memory.open(tmp_path / "memory.db") as memory:
+        events = await play([ToyProposer(WIDE)], gate=gate, memory=memory)
+        (run,) = memory.runs()
+        kept = [event.kind for event in memory.events(run.id)]
+        traps = [trap.code for trap in memory.traps(run.kernel_hash)]
+    assert not [e for e in events if isinstance(e, SuggestionFound)]
+    assert [e.verdict.accepted for e in events if isinstance(e, CandidateJudged)] == [True]
+    (said,) = [e.text for e in events if isinstance(e, ProgressText) and "beside the original" in e.text]
+    assert "On the device: Run 3" in said
+    assert {"candidate judged", "side by side"} <= set(kept)
+    assert traps == ["wrong-result"] * lasting
 
 
 async def test_without_a_device_the_estimates_decide() -> None:
