@@ -35,7 +35,7 @@ def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
 
 def test_the_end_says_what_the_best_is_worth() -> None:
     told = Told("silu", 6, remark="Nobody agreed that a model is asked.")
-    none = told.of(Finished("r", "nothing faster found: all 6 candidates are tried", Usage()))
+    none = told.of(Finished("r", "nothing faster found: all 6 candidates are tried", Usage(candidates=6)))
     said = "silu: nothing faster found: all 6 candidates are tried. Nobody agreed that a model is asked."
     assert none == [Ended(0, said)]
     told.of(SuggestionFound(suggestion(2.0)))

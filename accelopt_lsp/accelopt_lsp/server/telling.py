@@ -44,8 +44,8 @@ class Told:
         if isinstance(event, Finished):
             from accelopt_agent.model.ledger import ledger_line
 
-            counted = "candidates are tried" in event.reason  # the reason is that the budget is spent
-            ended = "" if counted else f"; {self._tried} candidates tried"
+            spent = event.usage.candidates >= self._budget  # then the reason says how many
+            ended = "" if spent else f"; {self._tried} candidates tried"
             best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
             said = [f"{self._kernel}: {event.reason}{ended}{best}."]
             said += [part for part in (ledger_line(event.calls), self._remark) if part]
