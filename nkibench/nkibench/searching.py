@@ -19,9 +19,8 @@ from nkibench.measuring import FULL_SIZE
 from nkibench.result import Best, TaskResult
 from nkibench.subject import Subject
 
-#: Nobody waits for a benchmark's suggestions: the time model sorts all rewrites before the gate is asked, and a search
-#: goes on while one of the last 12 tries brought a faster version.
-_OPTIONS = {"patience": 12, "prove_last": True}
+#: Nobody waits for a benchmark's suggestions: the time model sorts all rewrites before the gate is asked.
+_OPTIONS = {"prove_last": True}
 
 #: How many rewrites are composed at most.
 _DEPTH = 16
