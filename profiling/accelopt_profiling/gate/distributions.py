@@ -7,6 +7,7 @@ without a negative value keeps none, and NaN and infinities stay where they are.
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
     return [state.value(v) for v in inputs], state.changed
 
 
-class Rewriting:
+class Rewriting(ABC):
     """Arrays and tensors of floats written anew, in their own dtype and layout, by a rule on float64 arrays.
     ``changed`` tells whether the rule changed any.
     """
@@ -37,9 +38,9 @@ class Rewriting:
     def __init__(self) -> None:
         self.changed = False
 
+    @abstractmethod
     def rule(self, array: Array) -> Array | None:
         """What takes the place of ``array``; None leaves it alone. NaN and infinities stay in any case."""
-        raise NotImplementedError
 
     def value(self, value: Any) -> Any:
         if type(value) in (list, tuple):
