@@ -94,8 +94,7 @@ def parse_rocm(text: str, address: str | None = None) -> Conditions | None:
     except (ValueError, AttributeError):
         return None
     if len(cards) > 1:
-        wanted = [_address(str(address or ""))]
-        cards = [card for card in cards if _address(_text(card, "pci bus")) in wanted and wanted != [""]]
+        cards = [card for card in cards if address and _same_address(_text(card, "pci bus"), address)]
     if len(cards) != 1:
         return None
     card = cards[0]
@@ -105,8 +104,8 @@ def parse_rocm(text: str, address: str | None = None) -> Conditions | None:
     )  # fmt: skip
 
 
-def _address(text: str) -> str:
-    return text.strip().lower()
+def _same_address(one: str, other: str) -> bool:
+    return one.strip().lower() == other.strip().lower()
 
 
 def _text(card: dict[str, Any], *words: str) -> str:
