@@ -27,6 +27,11 @@ class Races(Coverage):
         self._program_number = 0
         self._ordered = False
 
+    @property
+    def side_by_side(self) -> bool:
+        """Never: which program did what is the point."""
+        return False
+
     def begin_launch(self) -> None:
         super().begin_launch()
         self._writers, self._suspects, self._ordered, self._program_number = {}, [], False, 0

@@ -38,6 +38,11 @@ class Coverage:
     _tainted: bool = False
     _exchanged: bool = False
 
+    @property
+    def side_by_side(self) -> bool:
+        """Whether accesses of many programs may be told as those of one: while everything is known."""
+        return not self._storages
+
     def begin_launch(self) -> None:
         self._regions, self._written, self._unsure, self._program = {}, [], [], []
         self._accumulated, self._exchanged = {}, False

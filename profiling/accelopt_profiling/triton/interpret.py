@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -17,13 +17,24 @@ from triton.runtime import interpreter as stock
 from triton.runtime.jit import JITFunction, mangle_type
 
 from accelopt_profiling.triton import reduction
-from accelopt_profiling.triton.arithmetic import Arithmetic, packed_as, wide
+from accelopt_profiling.triton.arithmetic import packed_as, wide
+from accelopt_profiling.triton.batches import Batches
 from accelopt_profiling.triton.bounds import Memory, Region, regions_of
 from accelopt_profiling.triton.counting import Counter, source_line
 from accelopt_profiling.triton.coverage import Coverage
 from accelopt_profiling.triton.launch import Launch
+from accelopt_profiling.triton.lockstep import (
+    Lockstep,
+    Refused,
+    Varying,
+    common,
+    materialized,
+    spread,
+    varies,
+)
 from accelopt_profiling.triton.rewrite import rewrite
 from accelopt_profiling.triton.sampling import ProgramId
+from accelopt_profiling.triton.stores import StoreLog
 
 Handle = Any
 _ABSENT = object()
@@ -35,19 +46,25 @@ _LIBRARIES = {
 }
 
 
-class Builder(Arithmetic):
-    """Adds the memory operations: every access is checked, counted, and remembered by the coverage."""
+class Builder(Lockstep):
+    """Adds the memory operations: every access is checked, counted, and remembered by the coverage.
+
+    With a ``log`` stores can be taken back, and what could not be is refused. ``widest`` is the largest access yet.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.memory = Memory([])
         self.coverage: Coverage | None = None
         self.file = ""
+        self.log: StoreLog | None = None
+        self.widest = 0
 
     def _access(self, kind: str, pointers: Handle, mask: Handle) -> Any:
         """The mask of the lanes that really access memory, after checking, counting and remembering them."""
         addresses = pointers.data
         active = np.broadcast_to(mask.data, addresses.shape).astype(np.bool_, copy=False)
+        self.widest = max(self.widest, addresses.size)
         itemsize = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
         region = self.memory.locate(addresses, active, pointers.attr.get("origin"))
         if region is not None or active.any():
@@ -55,6 +72,8 @@ class Builder(Arithmetic):
             if allowed is not None:
                 bad = active & ~allowed
                 if bad.any():
+                    if self.log is not None:
+                        raise Refused("an access out of bounds")
                     line = source_line(self.file)
                     self.memory.report(kind, line, region, self.grid_idx, addresses, bad)
                 active = active & allowed
@@ -74,25 +93,63 @@ class Builder(Arithmetic):
         eviction_policy: Any,
         is_volatile: Any,
     ) -> Handle:
+        if varies([ptrs, mask, other]):
+            ptrs, mask, other = self._side_by_side(ptrs, mask, other)
         active = self._access("load", ptrs, mask)
         dtype = ptrs.get_element_ty()
         kind = stock._get_np_dtype(dtype)
         filler = (
             np.zeros_like(ptrs.data, kind) if other is None else np.broadcast_to(other.data, ptrs.data.shape)
         )
-        return stock.TensorHandle(stock._interpreter.load(ptrs.data, active, filler, kind), dtype)
+        loaded = stock._interpreter.load(ptrs.data, active, filler, kind)
+        return (Varying if varies([ptrs]) else stock.TensorHandle)(loaded, dtype)
+
+    def _side_by_side(self, pointers: Handle, *others: Any) -> list[Handle]:
+        """All of them with as many elements as their shapes together call for. What has as many axes as pointers that
+        differ was made from them, by Triton's own code, as were the masks of blocks, which are plain arrays.
+        """
+        handles = [pointers]
+        for other in others:
+            if other is not None:
+                plain = isinstance(other, np.ndarray)
+                data, dtype = (other, tl.int1) if plain else (other.data, other.dtype)
+                made = isinstance(pointers, Varying) and data.ndim == pointers.data.ndim
+                kind = Varying if made or isinstance(other, Varying) else stock.TensorHandle
+                handles.append(kind(data, dtype))
+        data = spread(handles)
+        shape = np.broadcast_shapes(*(array.shape for array in data))
+        first = Varying(np.broadcast_to(data[0], shape), pointers.dtype, pointers.attr)
+        rest = iter(zip(data[1:], handles[1:], strict=True))
+        return [first, *(None if o is None else Varying((n := next(rest))[0], n[1].dtype) for o in others)]
 
     def create_masked_store(
         self, ptrs: Handle, value: Handle, mask: Handle, cache: Any, eviction: Any
     ) -> None:
+        if varies([ptrs, value, mask]):
+            ptrs, value, mask = self._side_by_side(ptrs, value, mask)
         active = self._access("store", ptrs, mask)
         kind = stock._get_np_dtype(ptrs.get_element_ty())
         data = np.broadcast_to(value.data, ptrs.data.shape)
-        stock._interpreter.store(ptrs.data, data if data.dtype == kind else data.astype(kind), active)
+        data = data if data.dtype == kind else data.astype(kind)
+        addresses = np.require(
+            ptrs.data, requirements="W"
+        )  # Triton's store asks that, though it only reads them
+        if self.log is not None:
+            self.log.before(addresses, data, active, isinstance(ptrs, Varying))
+        stock._interpreter.store(addresses, data, active)
+
+    def create_print(self, *arguments: Any) -> None:
+        self._not_twice("a print")
+        super().create_print(*arguments)
+
+    def _not_twice(self, what: str) -> None:
+        if self.log is not None:
+            raise Refused(what)
 
     def create_atomic_rmw(
         self, op: Any, ptr: Handle, val: Handle, mask: Handle, sem: Any, scope: Any
     ) -> Handle:
+        self._not_twice("an atomic operation")
         active = self._access("atomic", ptr, mask)
         name = val.dtype.scalar.name
         if name in ("bf16", "fp16"):
@@ -119,6 +176,7 @@ class Builder(Arithmetic):
         return stock.TensorHandle(before.reshape(shape), val.dtype.scalar)
 
     def create_atomic_cas(self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any) -> Handle:
+        self._not_twice("an atomic operation")
         active = self._access("exchange", ptr, stock.TensorHandle(np.ones_like(ptr.data, np.bool_), tl.int1))
         if not active.all():
             return stock.TensorHandle(
@@ -151,13 +209,14 @@ class Interpreter:
     def run(
         self,
         launch: Launch,
-        programs: list[ProgramId],
+        programs: Sequence[ProgramId],
         *,
         counter: Counter | None = None,
         coverage: Coverage | None = None,
         memory: Memory | None = None,
     ) -> Memory:
-        """Interpret ``programs`` one after another; the memory returned holds what went out of bounds.
+        """Interpret ``programs``; the memory returned holds what went out of bounds. They are run one after another, or
+        side by side where that comes to the same and they are not counted.
 
         Raises:
             Exception: whatever the kernel's own code raises; ``Unsupported`` for what cannot run here.
@@ -171,6 +230,8 @@ class Interpreter:
             body = self.body(launch.fn)
             constexprs = {p.name for p in launch.fn.params if p.is_constexpr}
             values = {n: a if n in constexprs else self.convert(n, a) for n, a in named.items()}
+            if counter is None and (coverage is None or coverage.side_by_side):
+                programs = Batches(builder, lambda: body(**values), coverage).run(programs)
             for program in programs:
                 builder.set_grid_idx(*program)
                 if coverage is not None:
@@ -234,6 +295,12 @@ class Interpreter:
 
         return call
 
+    def _turned(self, tensor: Any) -> Any:
+        rank = len(tensor.shape)
+        order = [*range(rank - 2), rank - 1, rank - 2]
+        shape = [tensor.shape[n] for n in order]
+        return tl.tensor(self.builder.create_trans(tensor.handle, order), tl.block_type(tensor.dtype, shape))
+
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Patch ``triton.language`` and the interpreter's module so that kernels run on this builder; then restore."""
@@ -288,7 +355,13 @@ class Interpreter:
             yield language, "associative_scan", scan
         yield JITFunction, "__call__", call_device_function
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
-        yield tl.tensor, "__index__", lambda tensor: int(tensor.handle.data.squeeze())  # as since Triton 3.7
+        yield (
+            tl.tensor,
+            "__index__",
+            lambda tensor: int(common(tensor.handle).squeeze()),
+        )  # as since Triton 3.7
+        yield tl.tensor, "__bool__", _truth
+        yield tl.tensor, "T", property(self._turned)
         for handle in (stock.BlockPointerHandle, stock.TensorDescHandle):
             yield handle, "materialize_pointers", _with_origin(handle.materialize_pointers)
         for library in _LIBRARIES.values():
@@ -298,14 +371,28 @@ class Interpreter:
 
 
 def _with_origin(materialize: Callable[..., Any]) -> Callable[..., Any]:
-    def materialize_pointers(self: Any, *arguments: Any) -> Any:
-        pointers, mask = materialize(self, *arguments)
+    def materialize_pointers(self: Any, which: Any) -> Any:
+        if isinstance(self, stock.BlockPointerHandle):
+            offsets, checked = self.offsets, which
+        else:
+            offsets, checked = which, range(len(self.block_shape))
+        if varies([self.base, *offsets, *self.shape, *self.strides]):
+            pointers, mask = materialized(self, offsets, checked)
+        else:
+            pointers, mask = materialize(self, which)
         origin = self.base.attr.get("origin")
         if origin is not None:
             pointers.attr["origin"] = origin
         return pointers, mask
 
     return materialize_pointers
+
+
+def _truth(tensor: Any) -> bool:
+    """Whether a scalar is true; blocks are, as in Triton's own interpreter."""
+    handle = tensor.handle
+    size = handle.data.size // (len(handle.data) if isinstance(handle, Varying) else 1)
+    return bool(common(handle).reshape(-1)[0]) if size == 1 else True
 
 
 def _home(builtin: Any) -> Any:

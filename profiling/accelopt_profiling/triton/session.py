@@ -110,7 +110,7 @@ class Session:
         memory = Memory(regions, regions_of(pointed_to))
         if self.mode == "execute":
             everything = sample_programs(launch.grid, None)
-            interpreter().run(launch, list(everything.counted), memory=memory)
+            interpreter().run(launch, everything.counted, memory=memory)
             execution.complete = True
             self._take_faults(execution, memory)
             return
@@ -120,8 +120,7 @@ class Session:
         self.coverage.begin_launch()
         started = time.perf_counter()
         try:
-            for program in sample.counted:
-                interpreter().run(launch, [program], counter=counter, coverage=coverage, memory=memory)
+            interpreter().run(launch, sample.counted, counter=counter, coverage=coverage, memory=memory)
             each = (time.perf_counter() - started) / max(1, len(sample.counted))
             if counter is not None:
                 execution.counts = counter.finish()
@@ -153,7 +152,7 @@ def count_sample(launch: Launch, sample: int) -> Execution:
     programs = sample_programs(launch.grid, sample)
     counter = Counter(launch.file, programs.programs, regions)
     try:
-        interpreter().run(launch, list(programs.counted), counter=counter, memory=memory)
+        interpreter().run(launch, programs.counted, counter=counter, memory=memory)
         execution.counts = counter.finish()
         execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
     except Exception as error:  # the kernel's own, or something that cannot run here
