@@ -1,49 +1,37 @@
-"""``accelopt bench device`` without a device: its parts on stand-ins, its programs' texts, its page, and what it says
-where there is no GPU.
-"""
+"""``accelopt bench device`` without a device: how tricks are judged, what other programs say, and the page."""
 
 import asyncio
-import contextlib
 import json
-import sys
-import time
 from dataclasses import replace
 
 import pytest
+from emulated_device import emulated_place
 
 from accelopt_lsp.bench.device import (
     asked_file,
-    estimates,
     facts,
     flashinfer_evaluator,
     ncu,
     others,
+    place,
     run_once,
 )
-from accelopt_lsp.bench.device import timing as timing_part
 from accelopt_lsp.bench.device import tricks as tricks_part
 from accelopt_lsp.bench.device.found import Found, Table, attempt
 from accelopt_lsp.bench.device.kernelbench_evaluator import texts
-from accelopt_lsp.bench.device.measuring import PARTS, read_found
+from accelopt_lsp.bench.device.measuring import PARTS, measures, read_found
 from accelopt_lsp.bench.device.page import page
-from accelopt_lsp.bench.device.place import Place
-from accelopt_lsp.bench.device.subjects import Subject, kernels, tricks
+from accelopt_lsp.bench.device.subjects import kernels, tricks
 from accelopt_lsp.bench.row import Row, not_measured
-from accelopt_lsp.cli import bench_device
 from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.timing import checking, step
 from accelopt_profiling.timing.checking import CheckedRuns
-from accelopt_profiling.timing.names import DeviceKernel
-from accelopt_profiling.timing.running import Plan
-from accelopt_profiling.timing.session import Session, time_calls
-from accelopt_profiling.worker.sources import write_sources
-from accelopt_profiling.worker.step import StepContext, StepFailed
-from accelopt_profiling.worker.steps import find_step
+from accelopt_profiling.timing.session import Session
+from accelopt_profiling.worker.isolation import Isolation
 
 
 def session(us, wrong="", notes=()):
@@ -192,7 +180,7 @@ async def test_evaluators_side_by_side(monkeypatch):
         return others.Judgement(True, 1.0 if "attack" in subject.name else 10.0, 2.0)
 
     lacks = []
-    found = await others.compared(place(None), {"AccelOpt LSP": ours, "Theirs": theirs}, lacks)
+    found = await others.compared(emulated_place(None), {"AccelOpt LSP": ours, "Theirs": theirs}, lacks)
     assert [(row.value, row.met) for row in found.rows] == [(100.0, True), (0.0, None)]
     assert lacks == ["Theirs, tiny: ValueError: no memory"]
     assert found.tables[0].rows[0] == ["tiny", "10.0; 1.0 s", "-"]
@@ -232,156 +220,36 @@ def test_the_page_names_the_device_and_what_was_lacking(tmp_path):
     assert "| c | d | not measured |  | no device |" in text
     assert "- no ncu" in text
     assert "empty" not in text
-    assert PARTS == bench_device.PARTS
+    assert tuple(measures(None)) == PARTS
 
 
-# -- the parts themselves, on an emulated device ------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("opens", "closed", "usable"), [("namespaces", 0, True), ("none", 1, True), ("never", 1, False)]
+)
+async def test_where_namespaces_keep_the_device_away_one_worker_goes_and_another_comes(
+    monkeypatch, opens, closed, usable
+):
+    hosts = []
 
+    class Worker:
+        def __init__(self, environment=None):
+            self.isolated, self.closed = environment is None, False
+            hosts.append(self)
 
-class WallDevice:
-    """The device of the emulation: what runs on it runs in this process."""
+        async def facts(self):
+            isolation = Isolation(processes=self.isolated)
+            return HostFacts("local", devices=[{"name": "NVIDIA H100"}], isolation=isolation)
 
-    name, identifier = "NVIDIA H100 80GB HBM3", None
+        async def run(self, job):
+            if opens == "never" or (opens == "none" and self.isolated):
+                raise JobFailed("load", StepError("user-error", "no device file"))
+            yield Progress("load", {"names": []}, True)
 
-    def event(self):
-        class Event:
-            def record(self):
-                self.at = time.perf_counter()
+        async def close(self):
+            self.closed = True
 
-            def synchronize(self):
-                pass
-
-            def elapsed_time(self, end):
-                return 1e3 * (end.at - self.at)
-
-        return Event()
-
-    def synchronize(self):
-        pass
-
-    def empty_caches(self):
-        pass
-
-    def capturing(self):
-        return False
-
-
-class InProcess:
-    """A host that runs steps in this process, in the emulation's scope."""
-
-    name, remote = "local", True
-
-    def __init__(self, folder):
-        self.folder, self.jobs = folder, 0
-
-    async def facts(self):
-        return HostFacts("local", devices=[{"name": WallDevice.name, "driver_version": "1"}])
-
-    async def run(self, job):
-        from accelopt_profiling.triton.session import emulated
-        from accelopt_profiling.worker.usercode import enter_sources
-
-        self.jobs += 1
-        folder = self.folder / str(self.jobs)
-        write_sources(folder / "src", job.source.files)
-        context = StepContext(folder, job.source, lambda value: None)
-        for one in job.steps:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("sys.path", [*sys.path])
-                enter_sources(context)
-                try:
-                    if one.name == "profile":
-                        value = find_step(one.name, one.params)(context)
-                    else:
-                        with emulated("h100", seconds=60):
-                            value = find_step(one.name, one.params)(context)
-                except StepFailed as failed:
-                    raise JobFailed(one.name, failed.error) from None
-            yield Progress(one.name, to_plain(value), True)
-
-    async def close(self):
-        pass
-
-
-def place(host):
-    listed = HostFacts("local", "3.11", devices=[{"name": WallDevice.name, "driver_version": "1"}])
-    return Place(host, listed, time.monotonic() + 300, WallDevice.name, "h100", True)
-
-
-@pytest.fixture
-def emulated_place(tmp_path, monkeypatch):
-    """A place whose device is the emulation, and a corpus of one short kernel."""
-    import torch
-
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    found = next(s for s in kernels() if s.name == "tiny")
-    path, problem = corpus / "scale.py", corpus / "scale_problem.py"
-    path.write_text(found.text())
-    problem.write_text(found.problem.read_text().replace("1 << 12", "2048"))
-    small = Subject("scale", path, problem)
-    for module in (timing_part, estimates, tricks_part):
-        monkeypatch.setattr(module, "kernels", lambda: [small])
-    monkeypatch.setattr(timing_part, "SUBJECTS", ("scale",))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(step, "TorchDevice", lambda torch: WallDevice())
-    monkeypatch.setattr(
-        step, "traced", lambda torch, call: [DeviceKernel("scale_kernel", 30.0, 7)] if call() else None
-    )
-    monkeypatch.setattr(step, "_hooked", contextlib.nullcontext)
-    short = Plan(2, 0.0, 4, 6, 6, 0.0)
-    monkeypatch.setattr(step, "time_calls", lambda a, b, c, plan, *rest: time_calls(a, b, c, short, *rest))
-    for module in (step, checking):
-        monkeypatch.setattr(module, "on_device", lambda value: value)
-    return place(InProcess(tmp_path))
-
-
-@pytest.mark.slow
-async def test_the_part_timing_on_an_emulated_device(emulated_place):
-    found = await timing_part.timing(emulated_place)
-    named = {row.what: row for row in found.rows}
-    assert named["scale: outputs of timed runs right"].met
-    assert named["A against A"].value is not None
-    assert "within noise" in named["A against A"].goal
-    assert len(found.tables[0].rows) == 1
-    assert len(found.tables[0].rows[0]) == len(found.tables[0].header)
-    assert [said for said in found.lacks if "do_bench" not in said] == []
-
-
-@pytest.mark.slow
-async def test_the_part_estimates_on_an_emulated_device(emulated_place):
-    found = await estimates.estimates(emulated_place)
-    assert found.lacks == []
-    assert found.rows[0].met
-    assert found.rows[1].value is not None, "the estimate was compared with a time"
-    assert len(found.tables[0].rows[0]) == len(found.tables[0].header)
-
-
-@pytest.mark.slow
-async def test_the_part_tricks_on_an_emulated_device(emulated_place, tmp_path, monkeypatch):
-    """Those that need neither streams nor graphs nor the driver, which an emulation lacks."""
-    problem = emulated_place.host.folder / "corpus" / "scale_problem.py"
-    plain = [t for t in tricks() if t.name in ("by_address", "one_in_fifteen", "lazy_output")]
-    small = [
-        replace(t, attack=replace(t.attack, problem=problem), honest=replace(t.honest, problem=problem))
-        for t in plain
-    ]
-    monkeypatch.setattr(tricks_part, "tricks", lambda: small)
-    found = await tricks_part.tricks_on_device(emulated_place)
-    table = {row[0]: row for row in found.tables[0].rows}
-    assert table["by_address"][4] == "yes", table["by_address"]
-    assert table["by_address"][7] == "yes", table["by_address"]
-    assert table["lazy_output"][4] == "yes", table["lazy_output"]
-
-
-@pytest.mark.slow
-async def test_without_a_device_every_part_says_what_it_lacks(tmp_path):
-    from accelopt_lsp.bench.device.measuring import measure
-
-    said = []
-    found = await measure(["worker", "timing", "tricks", "evaluators"], tmp_path, 100, None, said.append)
-    assert [one.part for one in found] == ["worker", "timing", "tricks", "evaluators"]
-    for one in found:
-        assert any(row.value is None for row in one.rows)
-        assert any("cannot be opened" in text for text in one.lacks)
-    assert read_found(tmp_path) == sorted(found, key=lambda one: PARTS.index(one.part))
+    monkeypatch.setattr(place, "LocalHost", Worker)
+    found = await place.open_place(60)
+    assert [host.closed for host in hosts] == [True] * closed + [False]
+    assert (found.host, found.usable, found.target) == (hosts[-1], usable, "h100")
+    assert ["in a cell" in said for said in found.trouble] == [True] * closed + [False] * (not usable)

@@ -133,9 +133,8 @@ async def one_subject(world: World, plan: Plan, alone: Explored, others: Sequenc
         parts = (agent_hash(), contender, plan.candidates, world.subject.target, alone.least_us, sorted(open_to),
                  [c.text for c in remembers])  # fmt: skip
         for seed in range(plan.seeds):
-            key = hashlib.sha256(repr((parts, seed)).encode()).hexdigest()[
-                :24
-            ]  # all that an outcome depends on
+            depends_on = repr((parts, seed)).encode()
+            key = hashlib.sha256(depends_on).hexdigest()[:24]
             outcome = kept.get(key)
             if outcome is None:
                 outcome = await play(

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
+from accelopt_lsp.bench.device import PARTS
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json, say
-
-PARTS = ("worker", "timing", "estimates", "tricks", "facts", "evaluators")
 
 
 @click.command()
@@ -53,12 +52,14 @@ def device(
         if not only_page:
             asyncio.run(measure(list(parts or PARTS), out, seconds, kernelbench, say))
         found = read_found(out)
+        if not found:
+            raise wrong_input(f"{out} holds no results of parts.")
+        text = page(found)
+        (out / "device.md").write_text(text, encoding="utf-8")
     except ValueError as error:
         raise wrong_input(f"{error}.") from None
-    if not found:
-        raise wrong_input(f"{out} holds no results of parts.")
-    text = page(found)
-    (out / "device.md").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise wrong_input(f"{error.filename or out} cannot be written: {error.strerror or error}.") from None
     met = all(
         one.rows and all(row.met is not False and row.value is not None for row in one.rows) for one in found
     )

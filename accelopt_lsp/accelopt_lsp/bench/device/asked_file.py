@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import ast
-import json
-import os
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import accelopt_lsp
-import accelopt_profiling
 
 
 @dataclass(frozen=True)
@@ -37,6 +31,11 @@ def asked_file(kernel: Path, problem: Path) -> AskedFile:
 
 
 def entry_of(text: str, inputs: int) -> str:
+    """The last function of a kernel file's text that no decorator makes a kernel and that takes so many arguments.
+
+    Raises:
+        ValueError: there is none.
+    """
     functions = [
         node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and not node.decorator_list
     ]
@@ -44,21 +43,3 @@ def entry_of(text: str, inputs: int) -> str:
     if not fitting:
         raise ValueError(f"no function of the kernel file takes {inputs} inputs")
     return fitting[-1]
-
-
-def tell(accepted: bool, us: float | None, said: str) -> None:
-    """The one line that the caller looks for."""
-    sys.stdout.write("\nJUDGED " + json.dumps({"accepted": accepted, "us": us, "said": said[-300:]}) + "\n")
-    sys.stdout.flush()
-
-
-def program(module: str, *arguments: object) -> list[str]:
-    """The command that runs a module of this folder with this interpreter."""
-    return [sys.executable, "-m", f"accelopt_lsp.bench.device.{module}", *map(str, arguments)]
-
-
-def environment() -> dict[str, str]:
-    """Such a child finds this package and its neighbours however they were found here."""
-    places = [str(Path(package.__file__ or "").parents[1]) for package in (accelopt_lsp, accelopt_profiling)]
-    before = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([*places, *([before] if before else [])])}

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import json
-import subprocess
 from typing import Any
 
 from accelopt_lsp.bench.device import ncu
-from accelopt_lsp.bench.device.asked_file import environment, program
 from accelopt_lsp.bench.device.found import Found, Table, attempt
 from accelopt_lsp.bench.device.place import Place
+from accelopt_lsp.bench.device.programs import FACTS, answer_of, environment, program
 from accelopt_lsp.bench.device.subjects import Subject, kernels
 from accelopt_lsp.bench.row import Row, not_measured
 from accelopt_profiling.hosts.host import HostFacts
@@ -38,7 +36,7 @@ class _Without:
 
 async def facts(place: Place) -> Found:
     table, lacks = Table("Static facts, the driver's and ncu's", list(_HEADER)), list(place.trouble)
-    same = different = 0
+    same = compared = 0
     ratios: list[float] = []
     for subject in kernels():
         told = await attempt(_told(place, subject), place.left(120))
@@ -54,26 +52,19 @@ async def facts(place: Place) -> Found:
             lacks += [f"{subject.name}: {said}" for said in (driver, counted) if isinstance(said, str)]
         for kernel in told:
             own = driver.get(kernel.name, {}) if isinstance(driver, dict) else {}
-            launch = (
-                next((c for c in counted if c.kernel.startswith(kernel.name)), None)
-                if isinstance(counted, list)
-                else None
-            )
+            launches = counted if isinstance(counted, list) else []
+            launch = next((c for c in launches if c.kernel.startswith(kernel.name)), None)
             table.rows.append(row(subject.name, kernel, own, launch))
             registers = _value(kernel, "registers")
             if own and registers is not None:
-                same, different = (
-                    same + (registers == own["registers"]),
-                    different + (registers != own["registers"]),
-                )
+                compared += 1
+                same += registers == own["registers"]
             estimate = _value(kernel, "dram_bytes")
             if launch is not None and launch.dram_bytes and estimate:
                 ratios.append(estimate / launch.dram_bytes)
-    if same + different:
+    if compared:
         rows = [
-            Row(
-                "registers as told without a device", "all", same, "", not different, f"of {same + different}"
-            )
+            Row("registers as told without a device", "all", same, "", same == compared, f"of {compared}")
         ]
     else:
         rows = [not_measured("registers as told without a device", "all", "the driver told nothing")]
@@ -97,19 +88,7 @@ async def _told(place: Place, subject: Subject) -> list[KernelMeasurement]:
 
 def driver_facts(subject: Subject) -> dict[str, Any]:
     """By kernel, what the driver says after one call in a process of its own. Raises ValueError: that failed."""
-    done = subprocess.run(
-        program("run_once", subject.path, subject.problem),
-        capture_output=True,
-        text=True,
-        timeout=90,
-        env=environment(),
-        check=False,
-    )
-    for line in done.stdout.splitlines():
-        if line.startswith("FACTS "):
-            told: dict[str, Any] = json.loads(line.removeprefix("FACTS "))
-            return told
-    raise ValueError((done.stderr.strip().splitlines() or ["it said nothing"])[-1])
+    return answer_of(FACTS, program("run_once", subject.path, subject.problem), seconds=90)
 
 
 def _counted(subject: Subject, names: list[str]) -> list[ncu.Counted]:

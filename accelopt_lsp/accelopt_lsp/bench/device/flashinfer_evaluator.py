@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from accelopt_lsp.bench.device.asked_file import AskedFile, asked_file, tell
+from accelopt_lsp.bench.device.asked_file import AskedFile, asked_file
+from accelopt_lsp.bench.device.programs import tell_judgement
 
 
 def missing() -> str:
@@ -85,7 +86,7 @@ def main() -> None:
     asked = asked_file(*map(Path, sys.argv[1:3]))
     with tempfile.TemporaryDirectory() as folder:
         write(data_set(asked), Path(folder))
-        tell(*verdict(importlib.import_module("flashinfer_bench"), Path(folder)))
+        tell_judgement(*verdict(importlib.import_module("flashinfer_bench"), Path(folder)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import types
 from pathlib import Path
 from typing import Any
 
-from accelopt_lsp.bench.device.asked_file import AskedFile, asked_file, tell
+from accelopt_lsp.bench.device.asked_file import AskedFile, asked_file
+from accelopt_lsp.bench.device.programs import tell_judgement
 
 #: What its package imports to speak with models and to read settings; none of it is used to evaluate.
 _UNUSED = {"dotenv": ("load_dotenv",), "openai": ("OpenAI",), "litellm": ("completion",), "tqdm": ("tqdm",)}
@@ -53,7 +54,7 @@ def main() -> None:
     )  # fmt: skip
     accepted = bool(result is not None and result.compiled and result.correctness)
     us = 1000.0 * float(result.runtime) if accepted and result.runtime > 0 else None
-    tell(accepted, us, "" if accepted else str(getattr(result, "metadata", result)))
+    tell_judgement(accepted, us, "" if accepted else str(getattr(result, "metadata", result)))
 
 
 if __name__ == "__main__":

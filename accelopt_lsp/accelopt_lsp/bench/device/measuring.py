@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
+from accelopt_lsp.bench.device import PARTS
 from accelopt_lsp.bench.device.estimates import estimates
 from accelopt_lsp.bench.device.facts import facts
 from accelopt_lsp.bench.device.found import Found, attempt
@@ -20,18 +21,25 @@ from accelopt_lsp.bench.device.tricks import tricks_on_device
 from accelopt_lsp.bench.device.worker import worker
 from accelopt_profiling.plain import from_plain, to_plain
 
-PARTS = ("worker", "timing", "estimates", "tricks", "facts", "evaluators")
+
+def measures(kernelbench: Path | None) -> dict[str, Callable[[Place], Awaitable[Found]]]:
+    """What measures each part. ``kernelbench`` is a checkout of KernelBench, if there is one."""
+    return {
+        "worker": worker, "timing": timing, "estimates": estimates, "tricks": tricks_on_device, "facts": facts,
+        "evaluators": partial(evaluators, kernelbench=kernelbench),
+    }  # fmt: skip
 
 
 async def measure(
     parts: list[str], folder: Path, seconds: float, kernelbench: Path | None, tell: Callable[[str], None]
 ) -> list[Found]:
-    """Measure ``parts`` within ``seconds`` together, and write ``folder/PART.json`` behind each."""
+    """Measure ``parts`` within ``seconds`` together, and write ``folder/PART.json`` behind each.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    measures: dict[str, Callable[[Place], Awaitable[Found]]] = {
-        "worker": worker, "timing": timing, "estimates": estimates, "tricks": tricks_on_device, "facts": facts,
-        "evaluators": partial(evaluators, kernelbench=kernelbench),
-    }  # fmt: skip
+    measuring = measures(kernelbench)
     tell("opening the device ...")
     place = await open_place(seconds)
     found: list[Found] = []
@@ -39,7 +47,7 @@ async def measure(
         for name in parts:
             tell(f"{name}: {place.left():.0f} s left ...")
             began = time.perf_counter()
-            one = await attempt(measures[name](place), place.left() + 30)
+            one = await attempt(measuring[name](place), place.left() + 30)
             part = Found(name, lacks=[f"The part failed: {one}"]) if isinstance(one, str) else one
             part = replace(
                 part, device=place.device, toolchain=place.toolchain, seconds=time.perf_counter() - began,

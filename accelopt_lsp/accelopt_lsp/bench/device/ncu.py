@@ -16,9 +16,6 @@ METRICS = {
     "written": "dram__bytes_write.sum",
     "sectors": "lts__t_sectors_srcunit_tex.sum",
     "registers": "launch__registers_per_thread",
-    "shared": "launch__shared_mem_per_block_dynamic",
-    "spills": "smsp__inst_executed_op_local.sum",
-    "ns": "gpu__time_duration.sum",
 }
 
 

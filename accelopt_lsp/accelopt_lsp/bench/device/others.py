@@ -7,24 +7,20 @@ FlashInfer-Bench an installed package.
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from accelopt_lsp.bench.device import flashinfer_evaluator
-from accelopt_lsp.bench.device.asked_file import environment, program
 from accelopt_lsp.bench.device.found import Found, Table, attempt, microseconds
 from accelopt_lsp.bench.device.place import Place
-from accelopt_lsp.bench.device.subjects import LIMITS, Subject, Trick, kernels, named, tricks
+from accelopt_lsp.bench.device.programs import JUDGED, answer_of, program
+from accelopt_lsp.bench.device.subjects import LIMITS, TIMED, Subject, Trick, kernels, named, tricks
+from accelopt_lsp.bench.device.tricks import GAINED_NOTHING
 from accelopt_lsp.bench.row import Row, not_measured
 from accelopt_profiling.timing.asking import time_on
-
-HONEST = ("tiny", "scale", "layer_norm", "product")
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ async def compared(place: Place, judges: dict[str, Evaluate], lacks: list[str]) 
     times = Table("Times (us) and seconds per evaluation", ["kernel", *judges])
     verdicts = Table("Tricks: what is accepted as right, and its time (us)", ["trick", "file", *judges])
     caught, alarms, total = dict.fromkeys(judges, 0), dict.fromkeys(judges, 0), 0
-    for subject in (named(kernels(), name) for name in HONEST):
+    for subject in (named(kernels(), name) for name in TIMED):
         cells = []
         for name, judge in judges.items():
             judged = await attempt(judge(subject), place.left(150))
@@ -114,7 +110,9 @@ def gained_nothing(attack: Judgement | str, honest: Judgement | str) -> bool:
     """An attack that is refused, fails, or is as slow as its honest twin."""
     if isinstance(attack, str) or not attack.accepted:
         return True
-    return isinstance(honest, Judgement) and bool(attack.us and honest.us and attack.us >= 0.9 * honest.us)
+    return isinstance(honest, Judgement) and bool(
+        attack.us and honest.us and attack.us >= GAINED_NOTHING * honest.us
+    )
 
 
 def _cell(judged: Judgement | str) -> str:
@@ -124,16 +122,10 @@ def _cell(judged: Judgement | str) -> str:
 
 
 def _judged_by(command: list[str]) -> Judgement:
-    """Run an evaluator's program, which prints one line ``JUDGED {...}``. Raises ValueError: it did not."""
+    """Run an evaluator's program. Raises ValueError: it did not tell a judgement."""
     with tempfile.TemporaryDirectory(prefix="accelopt-evaluator-") as folder:
-        own = {**environment(), "TRITON_CACHE_DIR": str(Path(folder) / "triton")}
         began = time.perf_counter()
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=150, cwd=folder, env=own, check=False
-        )
+        own_cache = {"TRITON_CACHE_DIR": str(Path(folder) / "triton")}
+        told = answer_of(JUDGED, command, 150, folder, own_cache)
         seconds = time.perf_counter() - began
-    for line in done.stdout.splitlines():
-        if line.startswith("JUDGED "):
-            told: dict[str, Any] = json.loads(line.removeprefix("JUDGED "))
-            return Judgement(bool(told["accepted"]), told["us"], seconds, str(told.get("said", "")))
-    raise ValueError((done.stderr.strip().splitlines() or ["it said nothing"])[-1][:200])
+    return Judgement(bool(told["accepted"]), told["us"], seconds, str(told.get("said", "")))

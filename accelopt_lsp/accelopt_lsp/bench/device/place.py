@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass, field
@@ -57,30 +58,41 @@ class Place:
 async def run(host: LocalHost, job: Job) -> Any:
     """The value of a job's last step. Raises what ``Host.run`` does."""
     value: Any = None
-    async for message in host.run(job):
-        if message.final:
-            value = message.value
+    async with contextlib.aclosing(host.run(job)) as messages:
+        async for message in messages:
+            if message.final:
+                value = message.value
     return value
 
 
 async def open_place(seconds: float) -> Place:
-    """Start a worker here and try its device; where namespaces keep CUDA away, go on without them and say so."""
+    """Start a worker here and try its device; where namespaces keep CUDA away, go on without them and say so.
+
+    Raises:
+        HostUnreachable: the worker cannot be started.
+    """
     ends = time.monotonic() + seconds
-    trouble: list[str] = []
-    place = Place(LocalHost(), HostFacts("local"), ends, trouble=trouble)
-    for environment in (None, {**os.environ, "ACCELOPT_NAMESPACES": "0"}):
-        host = LocalHost(environment=environment)
+    place = await _tried(LocalHost(), ends)
+    if place.usable or not place.facts.isolation.processes:
+        return place
+    await place.host.close()
+    again = await _tried(LocalHost(environment={**os.environ, "ACCELOPT_NAMESPACES": "0"}), ends)
+    again.trouble[:0] = place.trouble
+    return again
+
+
+async def _tried(host: LocalHost, ends: float) -> Place:
+    """The worker with what it says of its device; ``usable`` only if a step has opened that."""
+    try:
         facts = await host.facts()
         device = str(facts.devices[0].get("name", "GPU")) if facts.devices else ""
         target = target_of_device(device)
-        place = Place(host, facts, ends, device, target or "h100", target is not None, trouble=trouble)
+        place = Place(host, facts, ends, device, target or "h100", target is not None)
         opened = await attempt(run(host, opening_job()), place.left(180))
-        if not isinstance(opened, str):
-            return place
-        where = "in a cell" if facts.isolation.processes else "without namespaces"
-        trouble.append(f"The device cannot be opened {where}: {opened}")
-        if not facts.isolation.processes:
-            break
+    except BaseException:
         await host.close()
-    place.usable = False
+        raise
+    if isinstance(opened, str):
+        where = "in a cell" if facts.isolation.processes else "without namespaces"
+        place.usable, place.trouble = False, [f"The device cannot be opened {where}: {opened}"]
     return place

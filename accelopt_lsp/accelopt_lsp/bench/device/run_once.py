@@ -5,13 +5,13 @@ Triton kernels. It is what ``ncu`` runs. Arguments: the kernel file and the prob
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from accelopt_lsp.bench.device.asked_file import entry_of
+from accelopt_lsp.bench.device.programs import FACTS, answer
 
 
 def load(path: Path) -> ModuleType:
@@ -58,7 +58,7 @@ def main() -> None:
     module = load(path)
     called(path, module, load(problem))
     torch.cuda.synchronize()
-    sys.stdout.write("FACTS " + json.dumps(compiled_kernels(module)) + "\n")
+    answer(FACTS, compiled_kernels(module))
 
 
 if __name__ == "__main__":

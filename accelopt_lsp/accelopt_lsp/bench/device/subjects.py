@@ -15,6 +15,8 @@ from accelopt_profiling.profiler import ProfileRequest, examine
 
 ROOT = Path(__file__).resolve().parents[4]
 CORPUS, EXAMPLES = ROOT / "tests" / "device_corpus", ROOT / "examples"
+#: The kernels of the corpus whose times are looked at closely, from a launch with little to do to a matrix product.
+TIMED = ("tiny", "scale", "layer_norm", "product")
 LIMITS = Limits(seconds=90.0, memory_bytes=48 << 30)
 
 

@@ -7,14 +7,13 @@ from statistics import median
 
 from accelopt_lsp.bench.device.found import Found, Table, attempt, microseconds
 from accelopt_lsp.bench.device.place import Place, run
-from accelopt_lsp.bench.device.subjects import LIMITS, Subject, kernels, named
+from accelopt_lsp.bench.device.subjects import LIMITS, TIMED, Subject, kernels, named
 from accelopt_lsp.bench.row import Row, not_measured
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.timing.asking import time_on
 from accelopt_profiling.timing.session import Session
 
-SUBJECTS = ("tiny", "scale", "layer_norm", "product")
 SESSIONS = 3
 #: Another way to time, beside ours: Triton's own, in a process that has run nothing else. ``{entry}`` is called.
 _DO_BENCH = """
@@ -36,7 +35,7 @@ async def timing(place: Place) -> Found:
         "The same kernel in fresh processes",
         ["kernel", "times (us)", "spread", "interval of one", "runs", "wall (us)", "do_bench (us)", "kernels", "notes"],
     )  # fmt: skip
-    for name in SUBJECTS:
+    for name in TIMED:
         subject = named(kernels(), name)
         sessions = []
         for _ in range(SESSIONS):

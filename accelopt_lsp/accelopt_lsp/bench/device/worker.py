@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from statistics import median
+from typing import Any
 
 from accelopt_lsp.bench.device.found import Found, Table, attempt
 from accelopt_lsp.bench.device.place import OPENING, Place, opening_job, run
@@ -70,22 +71,23 @@ async def _overhead(place: Place) -> list[Row]:
 
 async def _freed(place: Place) -> float:
     """Kill a worker that holds the device; seconds until another one has used it."""
-    other = LocalHost()
+    other, jobs = LocalHost(), list[asyncio.Task[Any]]()
     try:
         await run(place.host, opening_job())
-        holding = asyncio.create_task(run(other, opening_job(_HOLDING)))
+        jobs.append(holding := asyncio.create_task(run(other, opening_job(_HOLDING))))
         while DeviceLock().holder() is None:
             if holding.done():
                 await holding
             await asyncio.sleep(0.02)
-        waiting = asyncio.create_task(run(place.host, opening_job()))
+        jobs.append(waiting := asyncio.create_task(run(place.host, opening_job())))
         await asyncio.sleep(1.0)  # so that it is really on the device
         assert other.process is not None
         began = time.perf_counter()
         os.kill(other.process, signal.SIGKILL)
         await waiting
-        seconds = time.perf_counter() - began
-        await asyncio.gather(holding, return_exceptions=True)
-        return seconds
+        return time.perf_counter() - began
     finally:
+        for job in jobs:
+            job.cancel()
+        await asyncio.gather(*jobs, return_exceptions=True)
         await other.close()
