@@ -76,12 +76,14 @@ class Answers:
         """
         theirs = self.expected[number]
         near = self.nearby[number]
-        arrays = [values, theirs.values, self.native[number].values, *([] if near is None else [near.values])]
-        if known is not None and known.shape == values.shape:
-            arrays = [np.where(known, array, 0) for array in arrays]
+        native = self.native[number].values
+        mask = known if known is not None and known.shape == values.shape else None
         if theirs.floating and values.dtype.kind == "f":
-            return compare(arrays[0], arrays[1], arrays[2], limit, arrays[3] if near is not None else None)
-        return compare_exact(arrays[0], arrays[2])
+            nearby = None if near is None else near.values
+            return compare(values, theirs.values, native, limit, nearby, mask)
+        if mask is not None:
+            values, native = np.where(mask, values, 0), np.where(mask, native, 0)
+        return compare_exact(values, native)
 
     def right(self, leaves: list[Leaf], masks: dict[int, Array] | None = None) -> Comparison | None:
         """The first output that is wrong; None where all are right. Forms must agree."""

@@ -39,13 +39,20 @@ class Comparison:
 
 
 def compare(
-    actual: Array, expected: Array, native: Array | None, limit: Allowed, nearby: Array | None = None
+    actual: Array,
+    expected: Array,
+    native: Array | None,
+    limit: Allowed,
+    nearby: Array | None = None,
+    known: Array | None = None,
 ) -> Comparison:
     """Compare float arrays of one shape; errors are computed in float64, piece by piece. ``native`` is the reference
-    in the inputs' own precision, ``nearby`` what it gives for inputs that are off by a few roundings.
+    in the inputs' own precision, ``nearby`` what it gives for inputs that are off by a few roundings. Where ``known``
+    is False all of them count as 0.
     """
     others = [_rows(array) for array in (native, nearby) if array is not None]
-    return _compare_floats(_rows(actual), _rows(expected), others, limit, actual.shape)
+    mask = None if known is None else _rows(known)
+    return _compare_floats(_Pieces(_rows(actual), _rows(expected), others, mask), limit, actual.shape)
 
 
 def compare_exact(actual: Array, expected: Array) -> Comparison:
@@ -71,10 +78,27 @@ def _rows(array: Array) -> Array:
     return array.reshape(-1, array.shape[-1])
 
 
-def _pieces(rows: int, columns: int) -> Iterator[slice]:
-    step = max(1, _CHUNK // max(columns, 1))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
+@dataclass(frozen=True)
+class _Pieces:
+    """Arrays of rows, to be looked at a few rows at a time. Rows of which nothing is known are passed over."""
+
+    actual: Array
+    expected: Array
+    others: list[Array]
+    known: Array | None
+
+    def __iter__(self) -> Iterator[tuple[int, Array, Array, list[Array]]]:
+        """The first row of each piece, and the piece of each array."""
+        rows, columns = self.actual.shape
+        step = max(1, _CHUNK // max(columns, 1))
+        for start in range(0, rows, step):
+            piece = slice(start, min(start + step, rows))
+            arrays = [array[piece] for array in (self.actual, self.expected, *self.others)]
+            if self.known is not None:
+                if not self.known[piece].any():
+                    continue
+                arrays = [np.where(self.known[piece], array, 0) for array in arrays]
+            yield start, arrays[0], arrays[1], arrays[2:]
 
 
 @dataclass
@@ -88,22 +112,14 @@ class _Worst:
     native_squares: float = 0.0
 
 
-def _compare_floats(
-    actual: Array, expected: Array, others: list[Array], limit: Allowed, shape: Any
-) -> Comparison:
-    if (masks := _compare_masks(actual, expected, shape)) is not None:
+def _compare_floats(pieces: _Pieces, limit: Allowed, shape: Any) -> Comparison:
+    if (masks := _compare_masks(pieces, shape)) is not None:
         return masks
+    actual, expected = pieces.actual, pieces.expected
     worst = _Worst()
-    for piece in _pieces(*actual.shape):
-        own = [other[piece].astype(np.float64) for other in others]
-        _add(
-            worst,
-            actual[piece].astype(np.float64),
-            expected[piece].astype(np.float64),
-            own,
-            limit,
-            piece.start,
-        )
+    for start, mine, theirs, others in pieces:
+        own = [other.astype(np.float64) for other in others]
+        _add(worst, mine.astype(np.float64), theirs.astype(np.float64), own, limit, start)
     count = max(actual.size, 1)
     bound = limit.relative * math.sqrt(worst.squares) + limit.absolute * math.sqrt(count)
     bound += NATIVE_NORM * math.sqrt(worst.native_squares)
@@ -111,9 +127,8 @@ def _compare_floats(
     whole = _ratio(error, bound)
     relative = error / math.sqrt(worst.squares) if worst.squares else (math.inf if error else 0.0)
     place = _unravel(worst.place, actual.shape, shape)
-    found, wanted = (
-        (float(actual[worst.place]), float(expected[worst.place])) if actual.size else (None, None)
-    )
+    seen = actual.size and (pieces.known is None or pieces.known[worst.place])
+    found, wanted = (float(actual[worst.place]), float(expected[worst.place])) if seen else (None, None)
     fault = "wrong-result" if max(whole, worst.row, worst.element) > 1 else ""
     detail = ""
     if fault:
@@ -179,10 +194,9 @@ def _ratios(error: Array, bound: Array) -> Array:
     return ratios
 
 
-def _compare_masks(actual: Array, expected: Array, shape: Any) -> Comparison | None:
+def _compare_masks(pieces: _Pieces, shape: Any) -> Comparison | None:
     """The first place where one is NaN or infinite and the other is not the same; None when there is none."""
-    for piece in _pieces(*actual.shape):
-        mine, theirs = actual[piece], expected[piece]
+    for start, mine, theirs, _ in pieces:
         special = ~(np.isfinite(mine) & np.isfinite(theirs))
         if not special.any():
             continue
@@ -190,7 +204,7 @@ def _compare_masks(actual: Array, expected: Array, shape: Any) -> Comparison | N
         wrong = special & ~same
         if wrong.any():
             row, column = (int(i) for i in np.argwhere(wrong)[0])
-            place = _unravel((piece.start + row, column), actual.shape, shape)
+            place = _unravel((start + row, column), pieces.actual.shape, shape)
             found, wanted = float(mine[row, column]), float(theirs[row, column])
             fault = "not-finite" if math.isfinite(wanted) else "missed-not-finite"
             detail = (
