@@ -25,6 +25,11 @@ export async function onKernelAtCursor(server: Server, name: string, more: objec
   if (place) {
     await server.execute(name, { ...place, ...more });
   } else {
-    void vscode.window.showInformationMessage(vscode.l10n.t('Open a Python file and put the cursor into a kernel first.'));
+    sayNoKernel();
   }
+}
+
+/** Say what to do where there is no kernel at the cursor. */
+export function sayNoKernel(): void {
+  void vscode.window.showInformationMessage(vscode.l10n.t('Open a Python file and put the cursor into a kernel first.'));
 }

@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
+import { openSettings } from './settings';
 
 const run = promisify(execFile);
 // `python -m` looks for modules in the current folder first, which is the workspace: nothing of that may run.
@@ -53,9 +54,10 @@ export async function findServer(
     return undefined;
   }
   if (context.globalState.get(FILLED_BY) !== versionOf(context)) {
-    await install(context, output, vscode.l10n.t('AccelOpt: updating the server'));
+    await fill(context, output, vscode.l10n.t('AccelOpt: updating the server')).catch((error: unknown) =>
+      output.warn(`The server could not be updated; the one of another version is started: ${error}`));
   }
-  return { command: python, args: SERVE, why: 'the extension\'s own environment' };
+  return (await hasServer(python)) ? { command: python, args: SERVE, why: 'the extension\'s own environment' } : undefined;
 }
 
 /** Ask, then install the bundled server into an environment of the extension's own. Whether there is one now. Who said
@@ -73,19 +75,22 @@ export async function offerEnvironment(
   const answer = await vscode.window.showInformationMessage(question, make, choose, never);
   await context.globalState.update(DECLINED, answer === never || undefined);
   if (answer === choose) {
-    await vscode.commands.executeCommand('workbench.action.openSettings', 'accelopt.interpreter');
+    await openSettings('accelopt.interpreter');
   }
-  return answer === make && install(context, output, vscode.l10n.t('AccelOpt: installing the server'));
+  return answer === make && fill(context, output, vscode.l10n.t('AccelOpt: installing the server'), true);
 }
 
-/** Fill the private environment with the server of this extension. False where the person cancelled it. */
-async function install(context: vscode.ExtensionContext, output: vscode.LogOutputChannel, title: string): Promise<boolean> {
+/** Install the server of this extension into the private environment, or into a new one in its place (`anew`); without
+ * `anew` what is there stays when that fails. False where the person cancelled it. */
+async function fill(
+  context: vscode.ExtensionContext, output: vscode.LogOutputChannel, title: string, anew = false,
+): Promise<boolean> {
   const python = privatePython(context);
   const bundled = path.join(context.extensionPath, 'bundled');
   const wheel = fs.existsSync(bundled) ? fs.readdirSync(bundled).find((name) => name.endsWith('.whl')) : undefined;
   const requirement = wheel ? path.join(bundled, wheel) : 'accelopt-lsp';
   const cwd = context.extensionPath; // not the workspace: modules are looked for in the current folder first
-  if (!(await answers('python3', ['-c', `import sys; ${NEW_ENOUGH}`]))) {
+  if (anew && !(await answers('python3', ['-c', `import sys; ${NEW_ENOUGH}`]))) {
     throw new Error(vscode.l10n.t('there is no python3 3.10 or newer on the path; set accelopt.interpreter'));
   }
   return vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title, cancellable: true }, async (_, token) => {
@@ -93,8 +98,10 @@ async function install(context: vscode.ExtensionContext, output: vscode.LogOutpu
     const listening = token.onCancellationRequested(() => stop.abort());
     try {
       const options = { cwd, signal: stop.signal, maxBuffer: 1 << 26 };
-      await run('python3', ['-m', 'venv', '--clear', path.dirname(path.dirname(python))], options);
-      const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', requirement];
+      if (anew) {
+        await run('python3', ['-m', 'venv', '--clear', path.dirname(path.dirname(python))], options);
+      }
+      const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--upgrade', requirement];
       output.info((await run(python, pip, options)).stdout);
     } catch (error) {
       if (token.isCancellationRequested) {

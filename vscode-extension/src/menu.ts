@@ -1,6 +1,7 @@
 // What a click on the status item offers: what runs now, and everything else that can be asked for.
 import * as vscode from 'vscode';
 import type { Server } from './server';
+import { openSettings } from './settings';
 import type { Status } from './status';
 
 interface Choice extends vscode.QuickPickItem {
@@ -37,13 +38,10 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
     line('AccelOpt'),
     run(`$(sparkle) ${vscode.l10n.t('Choose one of the editor\'s models...')}`, 'accelopt.chooseModel'),
     run(`$(key) ${vscode.l10n.t('Set the model\'s key...')}`, 'accelopt.setModelKey'),
-    { label: `$(gear) ${vscode.l10n.t('Open the settings')}`, run: openSettings },
+    { label: `$(gear) ${vscode.l10n.t('Open the settings')}`, run: () => openSettings() },
     run(`$(refresh) ${vscode.l10n.t('Restart the server')}`, 'accelopt.restart'),
     run(`$(output) ${vscode.l10n.t('Show the output')}`, 'accelopt.showOutput'),
   );
   const chosen = await vscode.window.showQuickPick(choices, { title: ['AccelOpt', status.message].join(': '), placeHolder: status.detail });
   await chosen?.run?.();
 }
-
-export const openSettings = (): Thenable<unknown> =>
-  vscode.commands.executeCommand('workbench.action.openSettings', 'accelopt.');

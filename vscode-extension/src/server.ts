@@ -7,6 +7,7 @@ import { WrongInterpreter, findServer, offerEnvironment } from './environment';
 import { complete, lendsModels } from './models';
 import { showPage } from './page';
 import { serverEnvironment } from './secrets';
+import { openSettings } from './settings';
 import type { Status, StatusItem } from './status';
 import { tellEnd, type Ended } from './versions';
 
@@ -124,7 +125,7 @@ export class Server implements vscode.Disposable {
     if (answer === output) {
       this.output.show();
     } else if (answer === other && chooses) {
-      await vscode.commands.executeCommand('workbench.action.openSettings', 'accelopt.interpreter');
+      await openSettings('accelopt.interpreter');
     } else if (answer === other) {
       await this.restart({ asked: true });
     }

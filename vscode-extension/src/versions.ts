@@ -1,7 +1,7 @@
 // Several proved versions of one kernel: a list to choose from, and what to look at when a search has ended.
 import * as vscode from 'vscode';
 import { SCHEME, namedBy } from './candidate';
-import { placeOfCursor } from './cursor';
+import { placeOfCursor, sayNoKernel } from './cursor';
 import type { Server } from './server';
 
 interface Version {
@@ -39,7 +39,7 @@ export async function showVersions(server: Server, of?: Kernel | vscode.Uri): Pr
   const looking = shown?.scheme === SCHEME ? namedBy(shown) : undefined;
   const asked = of && !(of instanceof vscode.Uri) ? of : looking ? { uri: looking.uri } : placeOfCursor();
   if (!asked) {
-    void vscode.window.showInformationMessage(vscode.l10n.t('Open a Python file and put the cursor into a kernel first.'));
+    sayNoKernel();
     return;
   }
   const answer = await server.execute<{ versions?: Version[] }>('versions', asked);
