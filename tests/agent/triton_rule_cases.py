@@ -188,7 +188,7 @@ CASES = [
         {
             "@triton.jit": '@triton.heuristics({"EVEN_N": lambda args: args["n"] > 0 and args["n"] % args["BLOCK"] == 0})\n@triton.jit',
             "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_N: tl.constexpr",
-            "inside = offsets < n": "inside = ((offsets < n) | EVEN_N)",
+            "inside = offsets < n": "inside = (offsets < n) | EVEN_N",
         },
     ),
     Case(
@@ -198,7 +198,7 @@ CASES = [
         {
             "@triton.jit": '@triton.heuristics({"EVEN_N": lambda args: args["n"] > 0 and args["n"] % args["BLOCK"] == 0})\n@triton.jit',
             "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_N: tl.constexpr",
-            "inside = offsets < n": "inside = ((offsets < n) | EVEN_N)",
+            "inside = offsets < n": "inside = (offsets < n) | EVEN_N",
         },
     ),
     Case(

@@ -43,4 +43,4 @@ def _entry(rule: Rule) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201
+    print(page(), end="")  # noqa: T201  (a program that writes the page)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from accelopt_agent.rules.edit import Edit
+import libcst as cst
+
 from accelopt_agent.rules.launches import Launch, TritonKernel, integer, open_triton
 from accelopt_agent.rules.source import canonical
 from accelopt_agent.rules.subject import Rewrite, Subject
@@ -24,10 +25,9 @@ def neighbours(
         return
     present = _present(kernel.launches[0], option, default)
     for value in near(present) if present is not None else ():
-        edits = [kernel.keyword_edit(launch, option, str(value)) for launch in kernel.launches]
-        if all(edit is not None for edit in edits):
-            written = tuple(edit for edit in edits if edit is not None)
-            yield Rewrite((), f"Launch with {option}={value} instead of {present}.", written)
+        if all(launch.call.args for launch in kernel.launches):
+            edits = [e for la in kernel.launches for e in kernel.keyword_edits(la.call, option, str(value))]
+            yield Rewrite((), f"Launch with {option}={value} instead of {present}.", tuple(edits))
 
 
 def _present(launch: Launch, option: str, default: int) -> int | None:
@@ -53,7 +53,16 @@ def _more_configs(
                 at = source.end(config.args[-1]) - start
                 text = (code[:at] + f", {option}={value}".encode() + code[at:]).decode()
             if canonical(text) not in written:
-                end = source.end(config)
-                yield Rewrite(
-                    (Edit(end, end, f", {text}"),), f"Let the autotuner try {option}={value} as well."
-                )
+                edits = source.added(start, source.end(config), [text])
+                sizes = _sizes(kernel, config)
+                what = f"{sizes} with {option}={value}" if sizes else f"{option}={value}"
+                yield Rewrite(tuple(edits), f"Let the autotuner try {what} as well.")
+
+
+def _sizes(kernel: TritonKernel, config: cst.Call) -> str:
+    """What a config sets of the kernel's own arguments, as ``name=value``."""
+    given = config.args[0].value if config.args else None
+    entries = given.elements if isinstance(given, cst.Dict) else ()
+    pairs = [(e.key, e.value) for e in entries if isinstance(e, cst.DictElement)]
+    code = kernel.source.code
+    return ", ".join(f"{code(key).strip(chr(39) + chr(34))}={code(value)}" for key, value in pairs)

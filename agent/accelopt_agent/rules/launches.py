@@ -133,15 +133,13 @@ class TritonKernel:
             return assign.value
         return launch.grid
 
-    def keyword_edit(self, launch: Launch, name: str, value: str) -> Edit | None:
-        """Set a launch option: change the keyword, or add it after the last argument."""
-        present = launch.keyword(name)
+    def keyword_edits(self, call: cst.Call, name: str, value: str) -> list[Edit]:
+        """Set a keyword argument of a call that has arguments: change it, or add it after the last one."""
+        present = next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
         if present is not None:
-            return self.source.replace(present.value, value)
-        if not launch.call.args:
-            return None
-        at = self.source.end(launch.call.args[-1])
-        return Edit(at, at, f", {name}={value}")
+            return [self.source.replace(present.value, value)]
+        last = call.args[-1]
+        return self.source.added(self.source.start(last), self.source.end(last), [f"{name}={value}"])
 
 
 def open_triton(subject: Subject) -> TritonKernel | None:

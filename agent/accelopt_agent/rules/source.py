@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import dataclasses
 import io
+import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from typing import TypeVar
@@ -173,6 +174,45 @@ class Source:
         text = self._indented(lines, self.indent(statement))
         return Edit(at, at, text if self.data[:at].endswith(b"\n") else "\n" + text)
 
+    def added(self, start: int, end: int, items: Sequence[str]) -> list[Edit]:
+        """Add ``items`` behind the last of a list of arguments, which lies at ``start`` to ``end``: each
+        on a line of its own where that one stands on its own, else behind it."""
+        indent = self.data[self.line_start(start) : start].decode()
+        if indent.strip() or start == self.line_start(start):
+            return [Edit(end, end, "".join(f", {item}" for item in items))]
+        rest = self.data[end : self.line_end(end)].decode()
+        if re.fullmatch(r"[ \t]*(,[ \t]*)?(#.*)?\r?\n", rest) is None:
+            return [Edit(end, end, "".join(f",\n{indent}{item}" for item in items))]
+        comma = rest.lstrip().startswith(",")
+        lines = "".join(f"{indent}{item}{',' if comma or item is not items[-1] else ''}\n" for item in items)
+        below = self.line_end(end)
+        return [*([] if comma else [Edit(end, end, ",")]), Edit(below, below, lines)]
+
+    def removed(self, items: Sequence[cst.CSTNode], listed: Sequence[cst.CSTNode]) -> list[Edit]:
+        """Remove ``items`` from the list ``listed`` of arguments with the commas they need no longer. Comments stay."""
+        edits: list[Edit] = []
+        gone, at = {id(item) for item in items}, 0
+        while at < len(listed):
+            first = at
+            while at < len(listed) and id(listed[at]) in gone:
+                at += 1
+            if at > first:
+                edits.append(self._removed(listed, first, at))
+            at += 1
+        return edits
+
+    def _removed(self, listed: Sequence[cst.CSTNode], first: int, past: int) -> Edit:
+        start, end = self.start(listed[first]), self.end(listed[past - 1])
+        if past < len(listed):
+            end = self.start(listed[past])
+        elif first and not self._comments_in(self.end(listed[first - 1]), start):
+            start = self.end(listed[first - 1])
+        elif comma := re.match(rb"\s*,", self.data[end:]):
+            end += comma.end()
+        column = self.data[self.line_start(start) : start].decode()
+        indent = column[: len(column) - len(column.lstrip())]
+        return Edit(start, end, "".join(f"{c}\n{indent}" for c in self._comments_in(start, end)))
+
     def comment(self, statement: cst.CSTNode) -> str:
         """The comment behind a statement on its line (of a loop, behind its header); empty where there is none."""
         body = getattr(statement, "body", None)
@@ -194,8 +234,7 @@ class Source:
         """Remove a statement with its lines. Comments above it stay, those behind it and in it take its place, and a
         block left empty gets ``pass``."""
         start, end = self.start(statement), self.block_end(statement)
-        comments = [comment for at, comment in self._comments if start <= at < end]
-        kept = [*comments, *(["pass"] if self._is_alone(statement) else [])]
+        kept = [*self._comments_in(start, end), *(["pass"] if self._is_alone(statement) else [])]
         return Edit(self.line_start(start), end, self._indented("\n".join(kept), self.indent(statement)))
 
     def moved(self, statement: cst.CSTNode) -> Edit:
@@ -204,6 +243,9 @@ class Source:
         return (
             Edit(start, end, "pass\n") if self._is_alone(statement) else Edit(self.line_start(start), end, "")
         )
+
+    def _comments_in(self, start: int, end: int) -> list[str]:
+        return [comment for at, comment in self._comments if start <= at < end]
 
     @cached_property
     def _comments(self) -> list[tuple[int, str]]:

@@ -43,7 +43,9 @@ def divisions_as_flags(
     parts = [part for part in (last.name, last.annotation, last.default) if part is not None]
     end = max(source.end(node) for part in parts for node in source.below(part))
     default = " = False" if any(p.default is not None for p in parameters) else ""
-    declared = "".join(f", {flag}: {constexpr}{default}" for flag in flags.values())
+    declared = source.added(
+        source.start(last.name), end, [f"{flag}: {constexpr}{default}" for flag in flags.values()]
+    )
     entries = [
         f'"{flag}": lambda args: args["{size}"] > 0 and args["{size}"] % args["{block}"] == 0'
         for (size, block), flag in flags.items()
@@ -51,4 +53,4 @@ def divisions_as_flags(
     lines = [f"@{heuristics}({{{entries[0]}}})"]
     if len(entries) > 1:
         lines = [f"@{heuristics}(", "    {", *(f"        {entry}," for entry in entries), "    }", ")"]
-    return flags, [Edit(end, end, declared), source.before(jit, "\n".join(lines))]
+    return flags, [*declared, source.before(jit, "\n".join(lines))]

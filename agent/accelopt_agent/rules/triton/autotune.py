@@ -65,9 +65,8 @@ def _autotuned(
             choices.append(f'        {config}({{"{name}": {block}}}, num_warps={count}),')
     lines = [f"@{autotune}(", "    configs=[", *choices, "    ],", f"    key=[{', '.join(keys)}],", ")"]
     decorators = kernel.function.decorators
-    launch_edits = [*grid, _without_keyword(kernel, launch, keyword)]
-    if warps is not None:
-        launch_edits.append(_without_keyword(kernel, launch, warps))
+    chosen = [keyword, warps] if warps is not None else [keyword]
+    launch_edits = [*grid, *source.removed(chosen, launch.call.args)]
     edit = source.before(decorators[0], "\n".join(lines))
     return Rewrite((edit,), f"Let the autotuner choose {name} and the number of warps.", tuple(launch_edits))
 
@@ -115,13 +114,3 @@ def _counts_by(kernel: TritonKernel, name: str) -> bool:
     iterators = [loop.iter for loop in kernel.source.walk(kernel.function.body, cst.For)]
     steps = [i.args[2].value for i in iterators if isinstance(i, cst.Call) and len(i.args) == 3]
     return any(isinstance(step, cst.Name) and step.value == name for step in steps)
-
-
-def _without_keyword(kernel: TritonKernel, launch: Launch, keyword: cst.Arg) -> Edit:
-    """Remove a keyword argument with the comma before it."""
-    source = kernel.source
-    args = list(launch.call.args)
-    position = args.index(keyword)
-    if position > 0:
-        return Edit(source.end(args[position - 1]), source.end(keyword), "")
-    return Edit(source.start(keyword), source.start(args[1]) if len(args) > 1 else source.end(keyword), "")

@@ -17,7 +17,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
     if kernel is None:
         return
     loads = [(load, _tensor(kernel, load)) for load in kernel.calls("load")]
-    edits = []
+    edits: list[Edit] = []
     for position, (load, tensor) in enumerate(loads):
         if tensor is None or any(
             a.keyword is not None and a.keyword.value == "eviction_policy" for a in load.args
@@ -25,8 +25,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
             continue
         again = any(other == tensor for _, other in loads[position + 1 :])
         policy = "evict_last" if again or not _depends_on_program(kernel, load) else "evict_first"
-        at = kernel.source.end(load.args[-1])
-        edits.append(Edit(at, at, f', eviction_policy="{policy}"'))
+        edits += kernel.keyword_edits(load, "eviction_policy", f'"{policy}"')
     if edits:
         yield Rewrite(
             tuple(edits), "Evict what is read for the last time first, and keep what is read again."

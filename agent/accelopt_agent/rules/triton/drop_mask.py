@@ -35,7 +35,9 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
         return
     flags, edits = declared
     for bound in bounds:
-        text = f"(({kernel.source.code(bound.comparison)}) | {flags[bound.size, bound.block]})"
+        text = f"({kernel.source.code(bound.comparison)}) | {flags[bound.size, bound.block]}"
+        if not isinstance(kernel.source.parent(bound.comparison), (cst.Arg, cst.Assign, cst.AnnAssign)):
+            text = f"({text})"
         edits.append(kernel.source.replace_with_parentheses(bound.comparison, text))
     what = " and ".join(f"{size} that {block} divides" for size, block in divisions)
     yield Rewrite(tuple(edits), f"Compile a version without masks for {what}.")

@@ -1,0 +1,127 @@
+"""What a rule adds to a list that is written one item to a line gets a line of its own; what it takes away leaves the
+comments, and the layout of the rest."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from accelopt_agent.rules import catalogue
+from accelopt_profiling.kernels import find_kernels
+
+TALL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(
+    x_ptr,
+    out_ptr,
+    n,
+    BLOCK: tl.constexpr{after}
+):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(
+        x_ptr + offsets,
+        mask=offsets < n,
+        other=0)
+    tl.store(out_ptr + offsets, x, mask=(offsets < n) & (x > 0))
+
+
+def run(x, out, n):
+    kernel[(triton.cdiv(n, 256),)](
+        x,
+        out,
+        n,  # elements
+        BLOCK=256{behind}
+        num_warps=4{after}
+    )
+"""
+
+TUNED = """import triton
+import triton.language as tl
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({{"BLOCK": 256}}, num_warps=4),
+        triton.Config({{"BLOCK": 512}}, num_warps=4){after}
+    ],
+    key=["n"],
+)
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
+"""
+
+#: What may stand behind the last item of a list, and what stands there once another follows.
+ENDS = {
+    "": ("", ""),
+    ",": (",", ""),
+    "  # the last": (",  # the last", ""),
+    ",  # the last": (",  # the last", ""),
+}
+
+
+def candidates(rule: str, text: str) -> dict[str, str]:
+    (kernel,) = find_kernels(text).kernels
+    found = {c.summary: c.text for c in catalogue.apply(rule, text, kernel)}
+    for changed in found.values():
+        ast.parse(changed)
+    return found
+
+
+def end_of_new_item(after: str) -> str:
+    return "," if after.startswith(",") else ""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("after", ENDS)
+def test_a_parameter_gets_a_line_of_its_own(after: str, newline: str) -> None:
+    text = TALL.format(after=after, behind=",")
+    (changed,) = candidates("triton-drop-mask", text.replace("\n", newline)).values()
+    declared = f"    BLOCK: tl.constexpr{ENDS[after][0] or ','}\n    EVEN_N: tl.constexpr{end_of_new_item(after)}\n):"
+    assert declared.replace("\n", newline) in changed
+    assert "mask=(offsets < n) | EVEN_N," in changed
+    assert "mask=((offsets < n) | EVEN_N) & (x > 0)" in changed
+
+
+@pytest.mark.parametrize("after", ENDS)
+def test_a_launch_option_gets_a_line_of_its_own(after: str) -> None:
+    text = TALL.format(after=after, behind=",").replace("        num_warps=4", "        num_ctas=1")
+    (changed, _) = candidates("triton-num-warps", text).values()
+    assert (
+        f"        num_ctas=1{ENDS[after][0] or ','}\n        num_warps=8{end_of_new_item(after)}\n" in changed
+    )
+
+
+def test_an_argument_before_the_closing_parenthesis_gets_a_line_of_its_own() -> None:
+    (changed,) = candidates("triton-cache-hints", TALL.format(after="", behind=",")).values()
+    assert '        other=0,\n        eviction_policy="evict_first")' in changed
+
+
+@pytest.mark.parametrize("after", ENDS)
+def test_a_config_gets_a_line_of_its_own_and_its_summary_tells_which_one_it_is(after: str) -> None:
+    found = candidates("triton-num-warps", TUNED.format(after=after))
+    changed = found["Let the autotuner try BLOCK=512 with num_warps=8 as well."]
+    lines = [
+        f'        triton.Config({{"BLOCK": 512}}, num_warps=4){ENDS[after][0] or ","}\n',
+        f'        triton.Config({{"BLOCK": 512}}, num_warps=8){end_of_new_item(after)}\n    ],',
+    ]
+    assert "".join(lines) in changed
+    assert "Let the autotuner try BLOCK=256 with num_warps=2 as well." in found
+
+
+def test_what_is_taken_out_of_a_launch_leaves_its_comments_and_the_other_lines() -> None:
+    text = TALL.format(after=",  # enough", behind=",  # of each program")
+    (changed,) = candidates("triton-autotune", text).values()
+    launch = changed[changed.index("kernel[") :]
+    assert "        n,  # elements\n" in launch
+    assert launch.count("# of each program") == launch.count("# enough") == 1
+    assert "BLOCK=256" not in launch
+    assert "num_warps" not in launch
+    row = TALL.format(after="", behind=", num_stages_of_mine=1,")
+    (changed,) = candidates("triton-autotune", row).values()
+    assert "        n,  # elements\n        num_stages_of_mine=1" in changed
