@@ -1,10 +1,10 @@
-"""The scripted server with an editor at the other end, started for each test that asks for ``editor``."""
+"""The scripted server with an editor at the other end, begun for each test that asks for ``editor``."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,8 @@ import pytest_asyncio
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from editor import SCRIPTED, Editor
+from editor import Editor
+from forked import Parent
 
 
 @pytest.fixture
@@ -34,10 +35,18 @@ def environment(tmp_path: Path, decisions: Path) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parent]:
+    """What a server imports, imported once."""
+    parent = Parent(tmp_path_factory.mktemp("imported"))
+    yield parent
+    parent.close()
+
+
 @pytest_asyncio.fixture
-async def editor(environment: dict[str, str]) -> AsyncIterator[Editor]:
+async def editor(environment: dict[str, str], imported: Parent) -> AsyncIterator[Editor]:
     """An editor connected to the scripted server; the test calls ``begin``. The server must end by itself."""
     client = Editor()
-    await client.start_io(sys.executable, SCRIPTED, env=environment)
+    await client.start_io(*imported.command("scripted"), env=environment)
     yield client
     await client.end()

@@ -14,6 +14,7 @@ import asyncio
 import difflib
 import hashlib
 import json
+import logging
 import os
 import re
 import sys
@@ -226,8 +227,10 @@ def _suggest(file: FileText, kernel: Kernel, cost: float, factor: float) -> Sugg
     )
 
 
-if __name__ == "__main__":
-    import logging
-
+def main() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     start(backend=Scripted())
+
+
+if __name__ == "__main__":
+    main()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
-from editor import PATIENCE, SCRIPTED
+from editor import PATIENCE
+from forked import Parent
 
 from accelopt_agent.model.editor_models import Question, Reply
 from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, HostDown, SearchEvent, Wish
@@ -25,30 +24,14 @@ def scale(x):
     COST = 900
 """
 
-CHILD = """
-import asyncio, os, sys
-sys.path.insert(0, sys.argv[1])
-from accelopt_lsp.server.engine_process import serve
-from scripted import Scripted
-
-class Loud(Scripted):
-    async def remembered(self, file):
-        if "DIE = 1" in file.text:
-            os._exit(7)
-        self.memory_problem("the disk is full")
-        return await super().remembered(file)
-
-asyncio.run(serve(Loud(), os.fdopen(0, "rb"), os.fdopen(1, "wb")))
-"""
-
 
 def file(text: str = KERNEL) -> FileText:
     return FileText("/k.py", text, find_kernels(text), load_settings())
 
 
 @pytest.fixture
-async def engine() -> AsyncGenerator[Engine, None]:
-    engine = Engine((sys.executable, "-c", CHILD, str(Path(SCRIPTED).parent)))
+async def engine(imported: Parent) -> AsyncGenerator[Engine, None]:
+    engine = Engine(imported.command("scripted_engine"))
     yield engine
     await asyncio.wait_for(engine.close(), PATIENCE)
 

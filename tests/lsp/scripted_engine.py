@@ -1,0 +1,23 @@
+"""The child of ``test_engine.py``: the scripted backend behind the engine's pipe. It dies when a file says ``DIE = 1``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from scripted import Scripted
+
+from accelopt_lsp.server.backend import FileText, Remembered
+from accelopt_lsp.server.engine_process import serve
+
+
+class Loud(Scripted):
+    async def remembered(self, file: FileText) -> Remembered:
+        if "DIE = 1" in file.text:
+            os._exit(7)
+        self.memory_problem("the disk is full")
+        return await super().remembered(file)
+
+
+def main() -> None:
+    asyncio.run(serve(Loud(), os.fdopen(0, "rb"), os.fdopen(1, "wb")))
