@@ -1,4 +1,4 @@
-"""The child of ``test_engine.py``: the scripted backend behind the engine's pipe. It dies when a file says ``DIE = 1``."""
+"""The child of ``test_engine.py``: the scripted backend behind the pipe of an engine; ``DIE = 1`` in a file ends it."""
 
 from __future__ import annotations
 
