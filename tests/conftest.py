@@ -1,14 +1,29 @@
-"""For all tests: none says how fast this machine is, as Hypothesis's deadline would on a busy one."""
+"""For all tests: nothing says how fast this machine is, and what many processes need is made once."""
 
+import gc
 import os
 import sys
+from collections.abc import Generator
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
-settings.register_profile("patient", deadline=None)
+settings.register_profile("patient", deadline=None)  # Hypothesis's own is too short on a busy machine
 settings.load_profile("patient")
 
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of processes, and each would
 # compile the project anew. The workers of pytest-xdist and all they start inherit this.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Thousands of tests, and the modules that they import, stay to the end: collecting garbage finds none there."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

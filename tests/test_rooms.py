@@ -1,6 +1,7 @@
 """The plan of the house: who may import whom, what runs on a host, and names that say something."""
 
 import ast
+import functools
 import os
 import sys
 from pathlib import Path
@@ -32,14 +33,15 @@ def modules(room: str) -> list[Path]:
     return sorted(ROOMS[room].rglob("*.py"))
 
 
-def imported(path: Path) -> set[str]:
+@functools.cache
+def imported(path: Path) -> frozenset[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module.split(".")[0])
-    return names
+    return frozenset(names)
 
 
 @pytest.mark.parametrize("room", ROOMS)

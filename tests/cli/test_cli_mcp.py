@@ -8,16 +8,24 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import ClientSession, StdioServerParameters, stdio_client
 from nki_kernels import SILU
+
+if TYPE_CHECKING:
+    from mcp import ClientSession
 
 
 @asynccontextmanager
 async def tools(root: Path) -> AsyncIterator[ClientSession]:
     """A session with the server for ``root``."""
+    from mcp import (
+        ClientSession,
+        StdioServerParameters,
+        stdio_client,
+    )  # takes long: not while tests are collected
+
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "accelopt_lsp", "mcp", "--root", str(root)], env=dict(os.environ)
     )

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from loopback_sshd import answer, job, until
-from ray.cluster_utils import Cluster
 
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.ray import RayHost
@@ -27,6 +26,8 @@ SMALL = {"object_store_memory": 80 << 20, "num_cpus": 2}
 
 @pytest.fixture(scope="module")
 def cluster():
+    from ray.cluster_utils import Cluster  # takes long, and every collection would wait for it
+
     head = {**SMALL, "include_dashboard": False, "num_cpus": 1, "_system_config": QUICK}
     made = Cluster(initialize_head=True, head_node_args=head)
     yield made
