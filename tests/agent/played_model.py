@@ -79,6 +79,10 @@ def error(status: int, message: str = "no", **headers: str) -> Reply:
     return Reply(status, body, headers=tuple((k.replace("_", "-"), v) for k, v in headers.items()))
 
 
+#: How long an answer that does come is waited for, in seconds: on a busy machine anything may take long.
+PATIENCE = 60.0
+
+
 @dataclass
 class PlayedModel:
     """``asked`` holds the requests that came, ``headers`` theirs; each releases ``each``. ``left`` is set when a reader

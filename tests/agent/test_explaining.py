@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
-from played_model import PlayedModel, error, playing, says
+from played_model import PATIENCE, PlayedModel, error, playing, says
 from toy_search import TEXT, WIDE, ToyProposer, measurement, play
 
 from accelopt_agent.events import SuggestionFound
@@ -34,7 +34,9 @@ async def found(memory: Memory | None = None) -> Suggestion:
 async def explained(
     suggestion: Suggestion, memory: Memory | None, played: PlayedModel | None = None, **more: str
 ) -> list[Explanation]:
-    model = ModelSettings(played.url, "toy", seconds=0.5, price_in=1.0, price_out=1.0) if played else None
+    model = (
+        ModelSettings(played.url, "toy", seconds=PATIENCE, price_in=1.0, price_out=1.0) if played else None
+    )
     if model is not None and more:
         model = replace(model, **more)  # type: ignore[arg-type]
     return [e async for e in explanations(suggestion, memory, model, "", backoff_seconds=0.001)]

@@ -31,7 +31,7 @@ from accelopt_profiling.kernels import find_kernels
 
 
 async def tried(patience: int) -> tuple[int, list[Any]]:
-    asked = replace(request(budget=Budget(seconds=30.0)), strategy_options={"patience": patience})
+    asked = replace(request(budget=Budget(seconds=600.0)), strategy_options={"patience": patience})
     events = await play([ToyProposer({**WIDE, **SLOW, **TINY})], asked=asked)
     found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
     return sum(isinstance(e, CandidateTried) for e in events), found

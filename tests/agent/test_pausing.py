@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pytest
-from toy_search import FUSED, TEXT, WIDE, WRONG, ToyCost, ToyGate, ToyProposer, play, request
+from toy_search import FUSED, PATIENCE, TEXT, WIDE, WRONG, ToyCost, ToyGate, ToyProposer, play, request
 
 from accelopt_agent.budget import Meter
 from accelopt_agent.events import CandidateTried, Event, Finished, ProgressText, SuggestionFound
@@ -72,16 +72,16 @@ async def test_what_runs_is_finished_and_nothing_new_begins(memory: Memory) -> N
     cost, pause = ToyCost(hang=hang), Pause()
     events = begun(memory, pause, cost)
     rest = asyncio.ensure_future(until(events, "paused"))
-    await asyncio.wait_for(cost.busy.wait(), 10)
+    await asyncio.wait_for(cost.busy.wait(), PATIENCE)
     pause.pause()
     hang.set()
-    seen = await asyncio.wait_for(rest, 10)
+    seen = await asyncio.wait_for(rest, PATIENCE)
     assert len(of(CandidateTried, seen)) == len(cost.seen) == 2
     waiting = asyncio.ensure_future(events.__anext__())
     done, _ = await asyncio.wait([waiting], timeout=0.1)
     assert not done
     pause.go_on()
-    said = await asyncio.wait_for(waiting, 10)
+    said = await asyncio.wait_for(waiting, PATIENCE)
     assert "going on" in cast(ProgressText, said).text
     rest_of_it = await _all(events)
     assert of(Finished, rest_of_it)[0].reason == of(Finished, await play(RULES))[0].reason
@@ -95,12 +95,12 @@ async def test_going_on_wakes_a_search_whose_last_candidate_still_runs() -> None
     await until(events, "paused")
     pause.go_on()
     rest = asyncio.ensure_future(_all(events))
-    await asyncio.wait_for(cost.asked.wait(), 10)
+    await asyncio.wait_for(cost.asked.wait(), PATIENCE)
     pause.pause()
     pause.go_on()
     assert cost.hang is not None
     cost.hang.set()
-    assert of(Finished, await asyncio.wait_for(rest, 10))
+    assert of(Finished, await asyncio.wait_for(rest, PATIENCE))
 
 
 async def test_a_pause_uses_no_time() -> None:
@@ -114,7 +114,7 @@ async def test_a_pause_uses_no_time() -> None:
 async def test_a_paused_search_is_cancelled_at_once(memory: Memory) -> None:
     events = begun(memory, Pause(on=True))
     await until(events, "paused")
-    await asyncio.wait_for(events.aclose(), 5)
+    await asyncio.wait_for(events.aclose(), PATIENCE)
     assert memory.runs()[0].status == "cancelled"
     assert interrupted(memory, HASH, "trn1", "toy") is None  # it had found out nothing
 

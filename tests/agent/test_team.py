@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from played_model import Reply, playing, says
+from played_model import PATIENCE, Reply, playing, says
 from toy_search import TEXT, ToyCost, ToyGate, measurement, request, us_of
 
 from accelopt_agent.budget import Meter
@@ -49,7 +49,7 @@ async def proposed(
     """The texts proposed, the roles asked, and the questions."""
     meter = Meter(Budget())
     with playing(replies) as played:
-        settings = ModelSettings(played.url, "toy", seconds=0.5)
+        settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
         team = replace(same_for_all(settings), **options)
         found = await ModelProposer(team, meter, "trn1", backoff_seconds=0.001).propose(about)
     return [c.text for c in found], [call.role for call in meter.calls], played.asked
@@ -103,7 +103,7 @@ async def test_a_version_that_failed_is_repaired_with_the_exact_error_and_its_si
 
 async def test_accelopts_team_carries_one_plan_out_twice_and_repairs_nothing() -> None:
     with playing([PLAN, WIDE, UNTOUCHED]) as played:
-        settings = ModelSettings(played.url, "toy", seconds=0.5)
+        settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
         meter = Meter(Budget())
         found = await ModelProposer(accelopt_team(settings, settings), meter, "trn1").propose(node())
     assert [us_of(c.text) for c in found] == [60]
@@ -112,7 +112,7 @@ async def test_accelopts_team_carries_one_plan_out_twice_and_repairs_nothing() -
 
 async def test_starks_team_plans_hot_and_codes_cold() -> None:
     with playing([PLAN, WIDE]) as played:
-        team = stark_team(ModelSettings(played.url, "toy", seconds=0.5))
+        team = stark_team(ModelSettings(played.url, "toy", seconds=PATIENCE))
         await ModelProposer(team, Meter(Budget()), "trn1").propose(node())
     assert [a["temperature"] for a in played.asked] == [0.8, 0.1]
 
@@ -157,7 +157,7 @@ async def test_a_repaired_version_is_proved_before_it_is_offered() -> None:
     raising = change("    time_us = 60", "    raise ValueError")
     repair = says("<<<<<<< SEARCH\n    raise ValueError\n=======\n    wide = True\n>>>>>>> REPLACE")
     with playing([PLAN, raising, repair]) as played:
-        settings = ModelSettings(played.url, "toy", seconds=0.5)
+        settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
         events: list[Event] = [
             e async for e in drive(
                 request(), ToyCost(), ToyGate(), None, "toy",
