@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Union
+from typing import Literal
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.suggestion import Suggestion
@@ -96,4 +96,4 @@ class Finished:
     calls: tuple[ModelCall, ...] = ()
 
 
-Event = Union[BaselineMeasured, CandidateTried, CandidateJudged, SuggestionFound, ProgressText, Finished]  # noqa: UP007
+Event = BaselineMeasured | CandidateTried | CandidateJudged | SuggestionFound | ProgressText | Finished

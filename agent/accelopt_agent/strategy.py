@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Union
+from typing import Protocol
 
 from accelopt_agent.node import Node
 from accelopt_agent.trial import Trial
@@ -32,7 +32,7 @@ class Judge:
     node: Node
 
 
-Step = Union[Ask, Try, Judge]  # noqa: UP007
+Step = Ask | Try | Judge
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Judged:
     node: Node
 
 
-Seen = Union[Answered, Tried, Judged]  # noqa: UP007
+Seen = Answered | Tried | Judged
 
 
 #: The proposers that are asked about the original only, and those whose every call costs something and may answer

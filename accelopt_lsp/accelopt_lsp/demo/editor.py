@@ -40,13 +40,13 @@ CAPABILITIES = types.ClientCapabilities(
 def _converter() -> Any:
     """pygls' converter, reading an action that has a command as the action it is: lsprotocol 2025.0.0 takes every
     object with the key ``command`` for a bare command."""
-    converter: Any = default_converter()  # type: ignore[no-untyped-call]
+    converter: Any = default_converter()  # type: ignore[no-untyped-call]  # pygls'
 
     def structure(value: dict[str, Any], _: Any) -> Any:
         bare = isinstance(value.get("command"), str)
         return converter.structure(value, types.Command if bare else types.CodeAction)
 
-    for union in (Union[types.Command, types.CodeAction], Union[types.CodeAction, types.Command]):  # noqa: UP007
+    for union in (Union[types.Command, types.CodeAction], Union[types.CodeAction, types.Command]):  # noqa: UP007  (the key that cattrs looks for)
         converter.register_structure_hook(union, structure)
     return converter
 
@@ -99,7 +99,7 @@ class Editor:
     async def stop(self) -> None:
         await self._client.shutdown_async(None)
         self._client.exit(None)
-        await self._client.stop()  # type: ignore[no-untyped-call]
+        await self._client.stop()  # type: ignore[no-untyped-call]  # pygls'
 
     # Documents
 

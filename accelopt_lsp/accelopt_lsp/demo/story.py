@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types
 from rich.console import Console
@@ -166,8 +167,8 @@ async def _optimize(editor: Editor, uri: str, line: int, database: Path) -> Sear
 
 def _read_search(database: Path, best: types.CodeAction, seconds: float) -> Search:
     """What the run's own record says: the events before its first suggestion."""
-    data = best.data
-    best_id = data["id"] if isinstance(data, dict) else data.id  # type: ignore[union-attr]
+    data: Any = best.data  # a dictionary, or what lsprotocol made of it
+    best_id = data["id"] if isinstance(data, dict) else data.id
     with Memory.open(database, read_only=True) as memory:
         found = _suggestion(memory, best_id)
         run = memory.run(found.run)

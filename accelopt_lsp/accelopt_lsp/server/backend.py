@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
-from typing import Protocol, Union
+from typing import Protocol
 
 from accelopt_agent.model.editor_models import Complete
 from accelopt_agent.suggestion import Suggestion
@@ -75,7 +75,7 @@ class Wish:
     paused: bool = False
 
 
-SearchEvent = Union[Tried, Suggestion, Ended]  # noqa: UP007
+SearchEvent = Tried | Suggestion | Ended
 
 
 class Backend(Protocol):

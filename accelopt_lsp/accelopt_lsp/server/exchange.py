@@ -10,7 +10,7 @@ import asyncio
 import pickle
 import struct
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from accelopt_agent.model.editor_models import Question, Reply
 
@@ -80,7 +80,7 @@ class Withdrawn:
     number: int
 
 
-Message = Union[Call, Stop, Item, Done, Told, Asked, Replied, Withdrawn]  # noqa: UP007
+Message = Call | Stop | Item | Done | Told | Asked | Replied | Withdrawn
 
 
 def packed(message: Message) -> bytes:

@@ -209,7 +209,7 @@ async def candidate(server: AccelOptServer, uri: str) -> str:
 def _commands(server: AccelOptServer) -> None:
     def on(name: str, run: Callable[[Arguments], Awaitable[dict[str, Any]]]) -> None:
         # pygls reads annotations to see who wants the server; on Python 3.10 it fails on Any, and object wants it.
-        async def command(*given):  # type: ignore[no-untyped-def]
+        async def command(*given):  # type: ignore[no-untyped-def]  # so it has none
             try:
                 return await run(Arguments.of(name, given))
             except BackendProblem as problem:

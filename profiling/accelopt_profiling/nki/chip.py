@@ -7,6 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import prod
+from types import FrameType
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -88,7 +89,7 @@ class Chip(ABC):
         """The 1-based line of the innermost frame outside this package: the user's own."""
         if self.noted.line:
             return self.noted.line
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             name = frame.f_code.co_filename
             ours = _ours.get(name)
@@ -96,7 +97,7 @@ class Chip(ABC):
                 ours = _ours[name] = os.path.abspath(name).startswith(_PACKAGE)
             if not ours:
                 return frame.f_lineno
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return 0
 
     def fault(self, code: str, message: str) -> NoReturn:

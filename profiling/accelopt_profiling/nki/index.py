@@ -168,7 +168,7 @@ class Affine:
     def __ne__(self, other: object) -> Any:
         return Mask(dense=(self.array() != _plain(other),))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # no key, as arrays are none
 
     def __repr__(self) -> str:
         return f"Affine(offset={self.offset}, dims={self.dims})"

@@ -40,7 +40,7 @@ class Tile:
         "step", "trail", "valid", "where",
     )  # fmt: skip
     __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # no key, as arrays are none
 
     def __init__(self, machine: Chip, block: Block, offset: int, dims: tuple[Dim, ...]) -> None:
         self.machine, self.block, self.offset, self.dims = machine, block, offset, dims
