@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from accelopt_lsp.bench.gate import processor_seconds
 from accelopt_lsp.bench.gate_corpus import TARGETS
@@ -18,8 +19,10 @@ from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Limits
 
-#: Example kernels and their estimated times: 0.49, 2.2 ms on a NeuronCore, 0.05 ms on an H100.
+#: Example kernels, estimated to take 0.49 and 2.2 ms on a NeuronCore, and 0.05 ms on an H100.
 KERNELS = ("nki_rmsnorm.py", "nki_silu.py", "triton_softmax.py")
+#: One of them with half the rows: 1.1 ms.
+HALVED, ROWS, FEWER_ROWS = "nki_silu.py", "m=4096", "m=2048"
 SECONDS = 2.0
 _REWRITTEN = (
     "\n\n# A candidate: the same kernel, so that it is compared with an original besides the reference.\n"
@@ -29,10 +32,23 @@ _REWRITTEN = (
 async def gate_time(examples: Path, rounds: int, kernels: Sequence[str] = KERNELS) -> list[Row]:
     """For each kernel the median of ``rounds`` whole checks, one at a time, on a warm worker."""
     host = LocalHost()
-    try:
-        return [row for name in kernels for row in await _rows(host, examples.resolve() / name, rounds)]
-    finally:
-        await host.close()
+    paths = [examples.resolve() / name for name in kernels]
+    with TemporaryDirectory() as folder:
+        if HALVED in kernels:
+            paths.append(await asyncio.to_thread(_halved, examples / HALVED, Path(folder)))
+        try:
+            return [row for path in paths for row in await _rows(host, path, rounds)]
+        finally:
+            await host.close()
+
+
+def _halved(path: Path, folder: Path) -> Path:
+    text = path.read_text(encoding="utf-8")
+    if ROWS not in text:
+        raise ValueError(f"{path} does not say {ROWS}")
+    fewer = folder / f"{path.stem}_half_the_rows.py"
+    fewer.write_text(text.replace(ROWS, FEWER_ROWS), encoding="utf-8")
+    return fewer
 
 
 async def _rows(host: Host, path: Path, rounds: int) -> list[Row]:
