@@ -1,0 +1,1 @@
+"""What the editor shows and offers, as plain data that know no LSP."""
