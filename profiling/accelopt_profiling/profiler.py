@@ -205,9 +205,10 @@ class _State:
         code = _FINDING_CODES.get(error.code, error.code)
         if in_problem and code == "kernel-raised":
             code = "problem-raised"
-        where = "" if own or str(error.file) in error.message else f"{error.file}, line {error.line}: "
-        line = error.line if own and error.line else kernels[0].line
-        self._findings.append(Finding(code, line, "error", f"{where}{error.message}"))
+        line = f", line {error.line}" if error.line else ""
+        where = "" if own or str(error.file) in error.message else f"{error.file}{line}: "
+        at = error.line if own and error.line else kernels[0].line
+        self._findings.append(Finding(code, at, "error", f"{where}{error.message}"))
 
     def _kernel_file(self) -> str:
         root = self._subject.found.root

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -80,6 +81,12 @@ def test_a_module_problem_that_cannot_be_loaded(
         ("def launch(x, *, n): add[1](x)\n", 1, "no match"),
         ("def a(x): add[1](x)\ndef b(x): add[1](x)\n", 1, "(a, b)"),
         ("", 1, "name one with `entry"),
+        ("def _launch(x): add[1](x)\n", 1, '"`, such as `_launch`.'),
+        (
+            "class Add(torch.autograd.Function):\n    def forward(c, x): return _launch(x)\ndef _launch(x): add[1](x)\n",
+            1,
+            "such as `Add.apply`, `_launch`.",
+        ),
     ],
 )
 def test_the_entry_point_is_found_by_syntax(kernel: str, count: int, answer: str, tmp_path: Path) -> None:
@@ -93,6 +100,17 @@ def test_the_entry_point_is_found_by_syntax(kernel: str, count: int, answer: str
     with pytest.raises(ProblemError) as raised:
         loading.call(loading.inputs(0))
     assert answer in raised.value.message
+
+
+def test_an_entry_point_may_be_a_function_of_a_class(tmp_path: Path) -> None:
+    kernel = SUM + "class Sum:\n    @staticmethod\n    def apply(x, y):\n        return kernel(x, y)\n"
+    files = {"k.py": kernel, "p.py": PROBLEM.replace("'kernel'", "'Sum.apply'")}
+    problem = loaded(tmp_path, files, "module")
+    module = SimpleNamespace(Sum=SimpleNamespace(apply=lambda x, y: x + y))
+    inputs = problem.inputs(0)
+    assert np.array_equal(problem.run(module, inputs)[0], inputs[0] + inputs[1])
+    with pytest.raises(ProblemError, match=r"no function `Sum\.apply`"):
+        problem.run(SimpleNamespace(Sum=None), inputs)
 
 
 NKIBENCH = """

@@ -8,12 +8,16 @@ import pytest
 from accelopt_profiling.gate.reach import with_imports
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.problems.find import find_problem
 from accelopt_profiling.problems.found import FoundProblem, source_for
 from accelopt_profiling.problems.selfrun import run_own_launches
 from accelopt_profiling.worker.packages import PACKAGE, climbed
 from accelopt_profiling.worker.sources import write_sources
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import enter_sources, load_module
+
+PROBLEM = "def get_inputs(): return [1]\ndef reference(x): return x\n"
 
 
 @pytest.fixture
@@ -124,3 +128,24 @@ async def test_a_worker_loads_a_kernel_of_a_package(tmp_path):
         assert names == [["TILE"]]
     finally:
         await host.close()
+
+
+@pytest.mark.parametrize("packages", [("a", "a/b"), ()], ids=["packages", "plain folders"])
+def test_without_a_project_the_root_is_above_what_the_file_imports(tmp_path, packages):
+    text = "import nki\nfrom ..sizes import N\n@nki.jit\ndef k(x): return x\n"
+    files = {"a/b/k.py": text, "a/b/k_problem.py": PROBLEM, "a/sizes.py": "N = 3", "apart/x.py": ""}
+    write_sources(tmp_path, {**files, **{f"{folder}/__init__.py": "" for folder in packages}})
+    path = tmp_path / "a/b/k.py"
+    found = find_problem(path, text, find_kernels(text), project_root=None, configured=None)
+    source = source_for(path, text, found, ship_imports=True)
+    assert found.root == (tmp_path if packages else tmp_path / "a")
+    brought = {found.root / name for name in source.files}
+    assert {tmp_path / name for name in ("a/b/k.py", "a/b/k_problem.py", "a/sizes.py")} <= brought
+    assert tmp_path / "apart/x.py" not in brought
+
+
+def test_a_file_that_imports_nothing_relatively_needs_its_own_folder_only(tmp_path):
+    text = "import nki\n@nki.jit\ndef k(x): return x\n"
+    write_sources(tmp_path, {"a/__init__.py": "", "a/k.py": text, "a/k_problem.py": PROBLEM})
+    found = find_problem(tmp_path / "a/k.py", text, find_kernels(text), project_root=None, configured=None)
+    assert found.root == tmp_path / "a"

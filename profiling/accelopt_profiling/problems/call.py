@@ -28,7 +28,7 @@ class OutputSpec:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of ``function`` of the kernel file.
+    """A call of ``function`` of the kernel file, which may be a class's (``Softmax.apply``).
 
     With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
     ``seed`` seeds the generators before the constructor runs, as it does for the reference model.
@@ -54,7 +54,9 @@ def perform(
     Raises:
         ProblemError: the kernel file lacks the function, or it returned nothing.
     """
-    function = getattr(module, call.function, None)
+    function: Any = module
+    for part in call.function.split("."):  # ``Softmax.apply`` of an autograd function
+        function = getattr(function, part, None)
     if not callable(function):
         raise ProblemError(
             "problem-invalid", f"The kernel file has no function `{call.function}` to call.", file

@@ -38,7 +38,10 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
     inputs = f"{count} input{'' if count == 1 else 's'}"
     if not fitting:
         tried = f" ({', '.join(names)}: no match)" if names else ""
-        message = f'No function that launches a kernel takes {inputs}{tried}; name one with `entry = "..."`.'
+        ways = ways_in(tree, set(kernels))
+        such = f", such as {', '.join(f'`{way}`' for way in ways[:4])}" if ways else ""
+        message = f"No public function that launches a kernel takes {inputs}{tried}; "
+        message += f'name one with `entry = "..."`{such}.'
     else:
         listed = ", ".join(fitting)
         message = f'Several functions could take the {inputs} ({listed}); name one with `entry = "..."`.'
@@ -79,6 +82,18 @@ def reaching(tree: ast.Module, kernels: set[str]) -> list[str]:
     while more := {name for name, names in used.items() if names & found} - found:
         found |= more
     return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in found - kernels]
+
+
+def ways_in(tree: ast.Module, kernels: set[str]) -> list[str]:
+    """What reaches a kernel and is not tried unless named: ``apply`` of autograd functions, private functions."""
+    functions = [n for n in reaching(tree, kernels) if n.startswith("_") and not n.startswith("__")]
+    classes = [
+        f"{node.name}.apply"
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+        and any(ast.unparse(base).endswith("autograd.Function") for base in node.bases)
+    ]
+    return [*classes, *functions]
 
 
 def called_names(node: ast.AST) -> set[str]:

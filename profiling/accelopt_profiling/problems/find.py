@@ -28,6 +28,7 @@ from accelopt_profiling.problems.reading import Unreadable, read_text
 from accelopt_profiling.problems.recognise import Recognised, recognise_json, recognise_python
 from accelopt_profiling.problems.ref import ProblemKind, ProblemRef
 from accelopt_profiling.problems.selfruns import own_runs
+from accelopt_profiling.worker.packages import climbed
 
 
 def find_problem(
@@ -229,4 +230,14 @@ class _Search:
         """The folder that paths of the job are relative to; None when a file lies outside the project."""
         if self.project_root:
             return self.project_root if all(f.is_relative_to(self.project_root) for f in files) else None
-        return Path(os.path.commonpath([self.path.parent, *(f.parent for f in files)]))
+        around = _imported_from(self.path, self.text)
+        return Path(os.path.commonpath([around, *(f.parent for f in files)]))
+
+
+def _imported_from(path: Path, text: str) -> Path:
+    """The folder that holds what ``path`` may import relatively: its own, or the one around its outermost package."""
+    levels = min(climbed({path.name: text}), len(path.parents))
+    if not levels:
+        return path.parent
+    climbs_to = path.parents[levels - 1]
+    return next(f for f in (climbs_to, *climbs_to.parents) if not (f / "__init__.py").is_file())

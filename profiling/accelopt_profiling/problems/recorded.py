@@ -81,9 +81,11 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> list[list[
     package = package_for(context.source.kernel, context.source.files, context.folder / "src")
     run_functions(run_as_main(path, tree, {_HOOK: recorder.wrap}, package), functions)
     if not recorder.calls:
-        listed = ", ".join(f"`{n}`" for n in names) or "a function that takes the tensors"
+        listed = (
+            f"none of {', '.join(f'`{n}`' for n in names)}" if names else "no function that takes the tensors"
+        )
         message = (
-            f"Running the file called none of {listed} with arguments, so a rewrite has nothing to be compared on. "
+            f"Running the file called {listed} with arguments, so a rewrite has nothing to be compared on. "
             "Add get_inputs() and reference(), or launch the kernel from a function that takes its inputs."
         )
         raise ProblemError("problem-invalid", message, context.source.kernel)
