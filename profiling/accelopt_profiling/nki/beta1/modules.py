@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1 import isa, language
+from accelopt_profiling.nki.beta1 import allocation, isa, language
 from accelopt_profiling.nki.kernel import Kernel, Launcher, decorator
 from accelopt_profiling.nki.machine import Machine
 from accelopt_profiling.nki.namespace import Namespace
@@ -28,12 +28,14 @@ def modules(launch: Launcher) -> dict[str, Any]:
     nl = Namespace("neuronxcc.nki.language", language.names())
     nisa = Namespace("neuronxcc.nki.isa", isa.names())
     typing = Namespace("neuronxcc.nki.typing", {"tensor": Tile, "mutable_tensor": Tile, "scalar": np.generic})
+    compiler = Namespace("neuronxcc.nki.compiler", allocation.names())
     nki = Namespace(
         "neuronxcc.nki",
         {
             "jit": jit, "trace": jit, "baremetal": jit, "benchmark": jit, "profile": jit,
             "simulate_kernel": simulate_kernel, "language": nl, "isa": nisa, "typing": typing,
+            "compiler": compiler, "tensor": Tile,
         },
     )  # fmt: skip
     root = Namespace("neuronxcc", {"nki": nki, "_accelopt_emulated": True, "__version__": "0+emulated"})
-    return {m.__name__: m for m in (root, nki, nl, nisa, typing)}
+    return {m.__name__: m for m in (root, nki, nl, nisa, typing, compiler)}

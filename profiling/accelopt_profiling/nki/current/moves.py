@@ -12,6 +12,7 @@ from accelopt_profiling.nki.current.enums import DgeMode, Engine, OobMode
 from accelopt_profiling.nki.current.operands import engines, into, matched, on_chip, operator, real, same_size
 from accelopt_profiling.nki.fault import KernelFault
 from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.language import data_type
 from accelopt_profiling.nki.machine import Machine, current
 from accelopt_profiling.nki.movement import same
 from accelopt_profiling.nki.operations import operation_name
@@ -96,10 +97,19 @@ def dma_transpose(
     machine.transfer(target, [source], lambda x: x.transpose(order), oob_mode is OobMode.skip, element=True)
 
 
-def tensor_copy(dst: Any, src: Any, engine: Any = Engine.unknown, name: str | None = None) -> None:
-    """Copy within SBUF and PSUM."""
+def tensor_copy(
+    dst: Any, src: Any, engine: Any = Engine.unknown, name: str | None = None, dtype: Any = None
+) -> None:
+    """Copy within SBUF and PSUM. ``dtype`` is left from Beta 1, where it made the result's: it may repeat ``dst``'s."""
     machine = current()
     tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
+    if dtype is not None:
+        if data_type(dtype) != target.dtype:
+            machine.fault(
+                "unsupported",
+                f"tensor_copy takes no dtype: it copies into dst, which is {target.dtype.name}.",
+            )
+        machine.tell("deprecated", "tensor_copy takes no dtype any more; that of dst decides.", "information")
     same_size(machine, target, tile, "src")
     where = engines(machine, engine, (VECTOR, SCALAR), (GPSIMD,))
     into(machine, dst, "tensor_copy", where, [tile], same, cost=tile)
