@@ -10,6 +10,9 @@ import pytest
 from editor import Editor
 from test_lsp_saving import KERNELS
 
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.problems.template import problem_template
+
 
 async def works_again(editor: Editor, uri: str) -> None:
     """After the trouble: an ordinary text, saved, is profiled."""
@@ -93,7 +96,11 @@ async def test_no_problem_is_said_once_with_a_way_out(editor: Editor, tmp_path: 
     await editor.message("k_problem.py was written")
     written = (tmp_path / "k_problem.py").read_text()
     compile(written, "k_problem.py", "exec")
-    assert "def get_inputs" in written
+    kernel = find_kernels(text).kernels[0]
+    assert written == problem_template(text, kernel), (
+        "with what the file tells of its functions and their arguments"
+    )
+    assert f'entry = "{kernel.name}"' in written
     assert "def reference(x)" in written
     assert editor.shown_documents[-1].uri == (tmp_path / "k_problem.py").as_uri()
     await editor.execute("createProblem", uri)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from accelopt_lsp.features.change import change
-from accelopt_lsp.features.wording import duration, headline, speedup, version_name
+from accelopt_lsp.features.wording import headline, speedup, version_name
 from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.board import FileState, KernelState
 from accelopt_profiling.measurement import Dialect
@@ -94,8 +94,3 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
     elif result.correctness.status == "not checked":
         parts.append("result not checked")
     return " · ".join(parts)
-
-
-def short_result(kernel: KernelState) -> str:
-    """A few words for a status line or a log."""
-    return f"{kernel.kernel.name}: {duration(kernel.shown.latency) if kernel.shown else 'not profiled'}"

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from lsprotocol import types
 
 from accelopt_agent.apply import Refusal, apply_to_text
-from accelopt_agent.suggestion import Suggestion
 from accelopt_lsp.server.backend import BackendProblem
 from accelopt_lsp.server.commands import Arguments
 
@@ -25,15 +24,8 @@ SCHEME = "accelopt-candidate"
 #: The custom request with the same answer, for clients without ``workspace/textDocumentContent``.
 METHOD = "accelopt/candidate"
 
-
 #: So many candidates are kept fresh in the editor, the ones asked for last.
 KEPT = 8
-
-
-def candidate_uri(suggestion: Suggestion) -> str:
-    """The address of the text of a suggestion."""
-    path = suggestion.file if suggestion.file.startswith("/") else f"/{suggestion.file}"
-    return f"{SCHEME}:{quote(path)}?id={quote(suggestion.id)}"
 
 
 def suggestion_id(uri: str) -> str | None:

@@ -10,6 +10,7 @@ from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.backend import BackendProblem, FileText
 from accelopt_lsp.server.commands import Arguments
 from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.problems.template import problem_template
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
@@ -30,7 +31,7 @@ class ProblemFiles:
         kernel = choose_kernel(file, args.kernel, args.line)
         path = Path(file.path).with_name(f"{Path(file.path).stem}_problem.py")
         try:
-            await asyncio.to_thread(_write_new, path, problem_text(kernel, Path(file.path).name))
+            await asyncio.to_thread(_write_new, path, file.text, kernel)
         except FileExistsError:
             raise BackendProblem(f"{path} exists already; complete it there.") from None
         except OSError as error:
@@ -56,35 +57,8 @@ def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
     return launched[0]
 
 
-def problem_text(kernel: Kernel, file: str) -> str:
-    """A problem module for ``kernel``: complete for the names, with shapes and the reference left to the person."""
-    if kernel.dialect == "nki":
-        names = [a for a in kernel.arguments if a != "self"]
-        drawn = "\n".join(f"    {n} = rng.standard_normal((128, 512), dtype=np.float32)" for n in names)
-        head = "import numpy as np\n"
-        draw = f"    rng = np.random.default_rng()\n{drawn}"
-        example = "a NumPy expression"
-        entry = kernel.name
-    else:
-        names = [a.removesuffix("_ptr").removesuffix("_pointer") for a in kernel.arguments if "ptr" in a]
-        names = names or ["x"]
-        drawn = "\n".join(f"    {n} = torch.randn(4096, 4096)" for n in names)
-        head = "import torch\n"
-        draw = drawn
-        example = "a torch expression"
-        entry = f"the function of {file} that launches {kernel.name}"
-    joined = ", ".join(names)
-    message = f"write what {kernel.name} should compute, as {example} of {joined}"
-    return (
-        f'"""The problem of {kernel.name}: its inputs, and what it should compute.\n\n'
-        f"The inputs are handed to {entry}; name another function with ``entry``.\n"
-        f'"""\n\n{head}\n\n'
-        f"def get_inputs():\n{draw}\n    return [{joined}]\n\n\n"
-        f"def reference({joined}):\n"
-        f'    raise NotImplementedError("{message}")\n'
-    )
-
-
-def _write_new(path: Path, text: str) -> None:
+def _write_new(path: Path, kernel_file: str, kernel: Kernel) -> None:
+    """Write a problem for a kernel of the text ``kernel_file``. Raises FileExistsError, OSError."""
+    text = problem_template(kernel_file, kernel)
     with path.open("x", encoding="utf-8") as file:
         file.write(text)
