@@ -145,7 +145,7 @@ def test_a_receipt_says_what_was_checked(checker: Checker) -> None:
         *["original"] * 4,
         "large",
         "small",
-        "negated",
+        "skewed",
         "rows",
         "integers",
         "same sums",

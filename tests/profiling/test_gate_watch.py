@@ -99,6 +99,17 @@ def test_at_a_derived_shape_the_original_decides(checker: Checker) -> None:
     assert any("refused by the kernel" in c["outcome"] for c in alone.checks)
 
 
+def test_without_an_original_sizes_that_the_problem_leaves_open_have_to_be_right(checker: Checker) -> None:
+    silent = KERNEL.replace("HERE", "x = np.concatenate([x[:6], 0 * x[6:]])")
+    verdict, _ = checker.numpy(silent, PROBLEM, silent, QUICK)
+    assert set(codes(verdict)) == {"wrong-result"}
+    assert "leaves its sizes open" in verdict.reasons[0].message
+    listed = PROBLEM + '\nshapes = [{"rows": 5}]\n'
+    told, _ = checker.numpy(silent, listed, silent, QUICK)
+    assert told.accepted, told.reasons
+    assert codes(told) == ["not-general"]
+
+
 def test_a_receipt_is_a_question_again(checker: Checker) -> None:
     text = KERNEL.replace("HERE", "pass")
     verdict, receipt = checker.numpy(text, PROBLEM, text, QUICK)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accelopt_profiling.gate.long_sums import LONG_SUMS
+from accelopt_profiling.gate.lopsided import LOPSIDED
 from accelopt_profiling.gate.shapes import DERIVED
 
 #: In the order of what they find per second spent; "original" is always run. The last two are the exact integers
@@ -14,7 +15,7 @@ from accelopt_profiling.gate.shapes import DERIVED
 #: them about in the first. Sums, extremes, first and last elements stay, so that a result that was remembered by a
 #: fingerprint of its inputs shows.
 DISTRIBUTIONS = (
-    "original", "large", "small", "negated", "rows", *LONG_SUMS, "integers", "same sums", "same rest",
+    "original", "large", "small", *LOPSIDED, "rows", *LONG_SUMS, "integers", "same sums", "same rest",
 )  # fmt: skip
 ALTERED = ("same sums", "same rest")
 

@@ -1,7 +1,7 @@
 """Change drawn inputs into other distributions that are still fair to ask of a kernel.
 
 Only float arrays with more than one element change; numbers, flags and indices stay. An array that was drawn
-without a negative value keeps none, and NaN and infinities stay where they are.
+without a negative value keeps none, a triangular matrix its zeros, and NaN and infinities stay where they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
     """The inputs in ``distribution``, and whether anything changed. Lists and tuples are changed inside.
 
-    "large" is three times the original, "small" a hundredth, "negated" its negative, "rows" gives each row of
+    "large" is three times the original, "small" a hundredth, "rows" gives each row of
     the last axis one constant value, every other row values about it (off by a quarter at most), and one row in seven
     zeros, all of one sign (of mixed signs a sum over rows can cancel by chance, and what is left of it says nothing
     about how exact a kernel is), "integers"
@@ -72,7 +72,20 @@ class Rewriting(ABC):
         if changed is None:
             return None
         self.changed = True
-        return np.where(np.isfinite(array), changed, array)
+        return np.where(np.isfinite(array) & ~_outside_triangle(array), changed, array)
+
+
+def _outside_triangle(array: Array) -> Array | bool:
+    """Where triangular matrices are zero by construction, which a kernel may use. (A mask of ones, or the identity, is
+    a triangle too, but one that says nothing: there it is the values that must not be taken for granted.)
+    """
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] < 3:
+        return False
+    below = np.tri(array.shape[-1], k=-1, dtype=bool)
+    for outside in (below, below.T):
+        if not array[..., outside].any():
+            return outside if len(np.unique(array)) > 3 else False
+    return False
 
 
 class _State(Rewriting):
@@ -82,9 +95,7 @@ class _State(Rewriting):
 
     def rule(self, array: Array) -> Array | None:
         non_negative = not bool((array[np.isfinite(array)] < 0).any())
-        if self.distribution == "negated" and non_negative:
-            return None
-        factor = {"large": 3.0, "small": 0.01, "negated": -1.0}.get(self.distribution)
+        factor = {"large": 3.0, "small": 0.01}.get(self.distribution)
         if factor is not None:
             scaled: Array = array * factor
             return scaled

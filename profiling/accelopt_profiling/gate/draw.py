@@ -12,7 +12,9 @@ from accelopt_profiling.gate.cases import ALTERED, Case
 from accelopt_profiling.gate.distributions import altered, change
 from accelopt_profiling.gate.emulation import GateDialect, emulation
 from accelopt_profiling.gate.files import case_folder, forget_requests, problem_errors, problem_files
+from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.gate.long_sums import LONG_SUMS, long_sums
+from accelopt_profiling.gate.lopsided import LOPSIDED, skewed, spikes
 from accelopt_profiling.gate.memory import arrays_of, byte_count
 from accelopt_profiling.gate.shapes import derive_shapes
 from accelopt_profiling.gate.values import NotCarried, digest, save_values
@@ -43,7 +45,8 @@ class DrawParams:
 class DrawnCase:
     """A case as drawn. ``digests`` are of its saved files; ``left_out`` says why a case was not drawn. ``shapes`` and
     ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs,
-    further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself.
+    further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself, ``open`` that the
+    problem leaves such sizes open.
     """
 
     index: int
@@ -57,6 +60,7 @@ class DrawnCase:
     shape: dict[str, Any] | None = None
     twice: bool = False
     derived: bool = False
+    open: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -93,6 +97,7 @@ class _Drawing:
         self.first: list[Any] | None = None
         self.integers: list[Any] | None = None
         self.written: list[int] | None = None
+        self.work = HostWork()  # what the reference computes
         self.used = 0
         self.doubled = False
 
@@ -119,6 +124,12 @@ class _Drawing:
             inputs, changed = long_sums(case.distribution, inputs)
             if not changed:
                 return None
+        elif case.distribution in LOPSIDED:
+            seed = case.seed ^ 0x5DEECE66D
+            skew = case.distribution == "skewed"
+            inputs, changed = skewed(inputs, seed) if skew else spikes(inputs, seed, self.work.elements)
+            if not changed and not skew:
+                return None
         elif case.distribution not in ("original", *ALTERED):
             inputs, changed = change(case.distribution, inputs, case.seed ^ 0x5DEECE66D)
             self.integers = inputs if changed and case.distribution == "integers" else self.integers
@@ -133,7 +144,11 @@ class _Drawing:
     def _derived(self, index: int, case: Case) -> DrawnCase:
         """A case at a shape that the problem did not list: it need not be able to draw it."""
         shape = dict(self.derived[case.derived or 0])
-        drawn = DrawnCase(index, case.name, case.distribution, shape=shape, derived=True)
+        axes = getattr(self.problem, "axes", {})
+        partial = self.params.dialect != "triton" and any(size % axes[name] for name, size in shape.items())
+        drawn = DrawnCase(
+            index, case.name, case.distribution, shape=shape, derived=True, open=not (self.shapes or partial)
+        )
         if 4 * self.sizes[None] > self.params.large_bytes:
             return replace(drawn, left_out="the inputs are large enough at the main shape")
         try:
@@ -148,7 +163,7 @@ class _Drawing:
     def _keep(self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any]) -> DrawnCase:
         if self.written is None:
             plain = call.style == "returns"
-            self.written = written_by_reference(self.problem, inputs, arguments) if plain else []
+            self.written = written_by_reference(self.problem, inputs, arguments, self.work) if plain else []
         asked = Asked(call, drawn.twice, drawn.derived, self.written)
         digests = self._save(drawn.index, inputs, arguments, asked)
         self.used += byte_count(inputs)

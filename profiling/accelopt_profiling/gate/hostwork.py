@@ -12,7 +12,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-#: Kind of work by the name of an operation of torch (aten) or NumPy. What is not here moves or makes data.
+#: Kind of work by the name of an operation of torch (aten) or NumPy. What is not here moves or makes data. "Python" is
+#: what hands elements to Python code: it may do anything with them.
 _KINDS = {
     "matmul": "mm bmm addmm baddbmm addbmm addmv mv dot vdot matmul linear einsum tensordot inner outer addr",
     "convolution": "convolution conv1d conv2d conv3d convolve correlate _convolution mkldnn_convolution",
@@ -33,13 +34,14 @@ _KINDS = {
     "sum": "sum mean nansum nanmean", "variance": "var var_mean std std_mean", "product": "prod",
     "extreme": "amax amin max min maximum minimum aminmax clamp clamp_min clamp_max clip fmax fmin",
     "index of extreme": "argmax argmin", "choice": "where",
+    "Python": "tolist tobytes apply_along_axis apply_over_axes vectorize piecewise",
     "add": "add sub subtract rsub", "multiply": "mul div multiply divide true_divide truediv addcmul addcdiv lerp",
 }  # fmt: skip
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 #: Work that is never mere preparation or the end of a reduction.
 HEAVY = frozenset(
     ["matmul", "convolution", "attention", "softmax", "norm", "activation", "loss", "pooling", "scan", "order", "exp",
-     "erf", "tanh", "sigmoid", "log", "variance"]
+     "erf", "tanh", "sigmoid", "log", "variance", "Python"]
 )  # fmt: skip
 #: Work beside which all other work of a problem is little.
 DOMINANT = frozenset(["matmul", "convolution", "attention"])
@@ -61,16 +63,18 @@ _MAKE_PLAIN = ("asarray", "array", "ascontiguousarray", "asfortranarray", "copy"
 
 
 class HostWork:
-    """Counts elements per kind of work, in the body of ``counting``. What is done in the body of ``pausing`` is not the
-    host code's.
+    """Counts elements per kind of work, in the body of ``counting``: ``elements`` of the largest single operation,
+    ``total`` of all together. What is done in the body of ``pausing`` is not the host code's.
 
     ``source`` is the folder of the host code: where it makes plain arrays of ``marked`` ones they stay marked. Give it
-    before that code is loaded.
+    before that code is loaded. Nothing is marked while ``marking`` is off.
     """
 
     def __init__(self, source: str = "") -> None:
         self.elements: dict[str, int] = {}
-        self._paused = False
+        self.total: dict[str, int] = {}
+        self.marking = True
+        self._paused = self._in_torch = False
         if source:
             numpy: Any = np
             for name in _MAKE_PLAIN:
@@ -82,11 +86,14 @@ class HostWork:
         @functools.wraps(real)
         def make(*args: Any, **kwargs: Any) -> Any:
             made = real(*args, **kwargs)
-            if args and isinstance(args[0], _Counted) and frame(1).f_code.co_filename.startswith(source):
-                return self.marked(made)
-            return made
+            counts = args and (isinstance(args[0], _Counted) or self.of_tensor(args[0]))
+            return self.marked(made) if counts and frame(1).f_code.co_filename.startswith(source) else made
 
         return make
+
+    def of_tensor(self, value: Any) -> bool:
+        """Whether it is a tensor whose numbers host code takes to NumPy while it is being counted."""
+        return self._in_torch and not self._paused and isinstance(value, sys.modules["torch"].Tensor)
 
     @contextmanager
     def pausing(self) -> Iterator[None]:
@@ -107,6 +114,7 @@ class HostWork:
         )
         if kind is not None:
             self.elements[kind] = max(self.elements.get(kind, 0), size)
+            self.total[kind] = self.total.get(kind, 0) + size
 
     @contextmanager
     def counting(self) -> Iterator[None]:
@@ -114,14 +122,18 @@ class HostWork:
         if "torch" not in sys.modules:
             yield
             return
-        with _torch_mode(self):
-            yield
+        self._in_torch = True
+        try:
+            with _torch_mode(self):
+                yield
+        finally:
+            self._in_torch = False
 
     def marked(self, value: Any) -> Any:
         """NumPy arrays as arrays that count what is computed with them; anything else as it is."""
         if type(value) in (list, tuple):
             return type(value)(self.marked(v) for v in value)
-        if type(value) is np.ndarray:
+        if type(value) is np.ndarray and self.marking:
             counted = value.view(_Counted)
             counted.work = self
             return counted
@@ -136,6 +148,8 @@ class _Counted(np.ndarray[Any, Any]):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         sizes = [v.size for v in inputs if isinstance(v, np.ndarray)]
+        if getattr(np, ufunc.__name__, None) is not ufunc:  # made of a Python function
+            self._tell("vectorize", max(sizes, default=1))
         name = "sum" if method == "reduce" and ufunc.__name__ == "add" else ufunc.__name__
         self._tell(name, max(sizes, default=1))
         plain = [_plain(v) for v in inputs]
@@ -148,6 +162,30 @@ class _Counted(np.ndarray[Any, Any]):
         self._tell(getattr(function, "__name__", ""), max(sizes, default=self.size))
         plain = {k: _plain(v) for k, v in options.items()}
         return self._mark(function(*[_plain(v) for v in args], **plain))
+
+    def tolist(self) -> Any:
+        self._tell("tolist", self.size)
+        return super().tolist()
+
+    def tobytes(self, *args: Any, **options: Any) -> bytes:
+        self._tell("tobytes", self.size)
+        return super().tobytes(*args, **options)
+
+    @property
+    def flat(self) -> Any:
+        self._tell("tolist", self.size)
+        return super().flat
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim == 1:
+            self._tell("tolist", self.size)
+        return super().__iter__()
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        if not isinstance(found, np.ndarray):
+            self._tell("tolist", 1)
+        return found
 
     def _tell(self, name: str, size: int) -> None:
         if self.work is not None:
@@ -178,14 +216,15 @@ def _torch_mode(work: HostWork) -> Any:
                 flat = [*args, *(kwargs or {}).values(), *(result if type(result) is tuple else [result])]
                 sizes = [t.numel() for t in flat if isinstance(t, torch.Tensor)]
                 work.add(name, max(sizes, default=0))
-            return result
+            taken = name in ("numpy", "__array__") and work.of_tensor(args[0])
+            return work.marked(result) if taken else result
 
     return Counting()
 
 
 def covers(done: dict[str, int], asked: dict[str, int]) -> bool:
     """Whether the work ``done`` holds every kind of work that was ``asked`` for, on as many elements (a half at
-    least).
+    least). What Python did with elements may be any kind.
     """
     whole: dict[str, int] = {}
     waiting = list(done.items())
@@ -194,4 +233,5 @@ def covers(done: dict[str, int], asked: dict[str, int]) -> bool:
         if whole.get(kind, -1) < size:
             whole[kind] = size
             waiting += [(part, size) for part in _CONTAINS.get(kind, ())]
-    return bool(asked) and all(2 * whole.get(kind, -1) >= size for kind, size in asked.items())
+    free = whole.get("Python", -1)
+    return bool(asked) and all(2 * max(whole.get(kind, -1), free) >= size for kind, size in asked.items())

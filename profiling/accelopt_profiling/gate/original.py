@@ -91,4 +91,4 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     user_errors(own),
                 ):
                     perform(module, asked.call, work.marked(arguments), own.source.kernel)
-    return OriginalResult(work.elements)
+    return OriginalResult(work.total)

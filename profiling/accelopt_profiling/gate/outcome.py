@@ -181,6 +181,9 @@ class _Decision:
                 else f"it singles shapes out on line {special.line if special else 0}"
             )
             self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in found]
+        elif found and drawn.open and not self.subject.rewritten:
+            why = "the problem leaves its sizes open, and the kernel does not refuse it"
+            self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in found]
         elif found:
             self.notes.append(
                 Reason("not-general", f"{where} it is wrong without saying so: {found[0].message}")

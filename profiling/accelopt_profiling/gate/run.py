@@ -89,7 +89,7 @@ class _Run:
             self._without_kernels(n)
         return RunResult(
             list(cases.values()), sorted(set(candidate.patched)), len(sys._current_frames()) - 1, _processes(),
-            candidate.calls, self.work.elements, candidate.moved_only, late, sorted(set(candidate.attributes)),
+            candidate.calls, self.work.total, candidate.moved_only, late, sorted(set(candidate.attributes)),
             candidate.races, candidate.configurations.left(),
         )  # fmt: skip
 
@@ -168,6 +168,7 @@ class _Run:
         outputs: list[Any] | None = None
         for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
             pausing, seconds = self.work.pausing, params.interpret_seconds
+            self.work.marking = mark is not None
             with (
                 neutralised(params.dialect, params.target, seconds, pausing, mark) as seen,
                 poisoned_memory(),

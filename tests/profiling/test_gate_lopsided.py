@@ -1,0 +1,93 @@
+"""Inputs that lean to one side: what changes, what must not, and for which problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from accelopt_profiling.gate.lopsided import skewed, spikes
+
+RNG = np.random.default_rng(7)
+NORMAL = RNG.standard_normal((16, 48)).astype(np.float32)
+SOFTMAX = {"softmax": 100}
+finite = arrays.arrays(
+    np.float32, arrays.array_shapes(max_dims=3, max_side=9), elements=st.floats(-8, 8, width=32)
+)
+
+
+def test_rows_far_above_and_far_below_are_of_one_sign() -> None:
+    [moved], changed = skewed([NORMAL], 1)
+    assert changed
+    assert moved.dtype == NORMAL.dtype
+    assert (moved[0] > 0).all()
+    assert (moved[8] < 0).all()
+    assert moved[1:8].mean() == pytest.approx(1, abs=0.2)
+    assert np.corrcoef(moved[3], NORMAL[3])[0, 1] == pytest.approx(-1, abs=1e-3)
+
+
+def test_arrays_of_one_sign_keep_their_kind() -> None:
+    [positive, negative], _ = skewed([np.abs(NORMAL), -np.abs(NORMAL)], 1)
+    assert positive is not None
+    assert np.array_equal(positive, np.abs(NORMAL))
+    assert np.array_equal(negative, np.abs(NORMAL))
+    assert skewed([np.abs(NORMAL)], 1)[1] is False
+
+
+@pytest.mark.parametrize("make", [np.arange, torch.arange])
+def test_counted_indices_come_in_another_order(make: Any) -> None:
+    counted, held = make(9), make(3, 12)
+    [moved, same], changed = skewed([counted, held], 1)
+    assert changed
+    assert type(moved) is type(counted)
+    assert moved.dtype == counted.dtype
+    assert sorted(int(i) for i in moved) == list(range(9))
+    assert not bool((moved == counted).all())
+    assert same is held
+
+
+@pytest.mark.parametrize("mask", [np.tri(5, dtype=bool), torch.tril(torch.ones(5, 5, dtype=torch.bool))])
+def test_triangular_masks_leave_each_row_something(mask: Any) -> None:
+    [moved, other], changed = skewed([mask, ~mask], 1)
+    assert changed
+    assert not bool((moved == mask).all())
+    assert bool(moved.any(-1).all())
+    assert bool((other == ~mask).all())
+
+
+def test_spikes_meet_where_arrays_are_multiplied() -> None:
+    (one, other, narrow), changed = spikes([NORMAL, NORMAL[:4], NORMAL[:, :12]], 3, SOFTMAX)
+    assert changed
+    places = np.flatnonzero(one[-2] != NORMAL[-2])
+    assert len(places) == 2
+    assert (places >= 24).all()
+    assert set(one[-2, places]) == {190, 200}
+    assert (other[-2, places] == one[-2, places]).all()
+    assert (one != NORMAL).sum() == (narrow != NORMAL[:, :12]).sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("work", "spiked"),
+    [(["softmax"], True), (["attention"], True), (["exp", "extreme", "sum"], True), (["exp", "sum"], False),
+     (["matmul", "extreme"], False), (["tanh"], False), ([], False)],
+)  # fmt: skip
+def test_only_problems_that_take_a_maximum_off_get_spikes(work: list[str], spiked: bool) -> None:
+    assert spikes([NORMAL], 3, work)[1] is spiked
+
+
+@given(array=finite)
+@settings(max_examples=40, deadline=None)
+def test_nothing_else_changes(array: Any) -> None:
+    masked = np.where(array > 4, -np.inf, array).astype(np.float32)
+    for changed in (skewed([array, 1e-5, masked], 5)[0], spikes([array, 1e-5, masked], 5, SOFTMAX)[0]):
+        assert changed[0].shape == array.shape
+        assert changed[0].dtype == array.dtype
+        assert changed[1] == 1e-5
+        assert np.array_equal(np.isinf(changed[2]), np.isinf(masked))
+        if not (array < 0).any():
+            assert np.array_equal(changed[0], array)
