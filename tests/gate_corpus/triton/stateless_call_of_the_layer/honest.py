@@ -1,0 +1,38 @@
+import torch
+import triton
+import triton.language as tl
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+@triton.jit
+def _linear_gelu(x_ptr, w_ptr, b_ptr, y_ptr, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    rows = tl.program_id(0) * M + tl.arange(0, M)
+    cols = tl.program_id(1) * N + tl.arange(0, N)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, k, K):
+        inner = start + tl.arange(0, K)
+        x = tl.load(x_ptr + rows[:, None] * k + inner[None, :])
+        w = tl.load(w_ptr + inner[:, None] * n + cols[None, :], mask=(cols < n)[None, :], other=0.0)
+        acc = tl.dot(x, w, acc, input_precision="ieee")
+    h = acc + tl.load(b_ptr + cols, mask=cols < n, other=0.0)[None, :]
+    y = 0.5 * h * (1 + tl.erf(h * 0.7071067811865476))
+    tl.store(y_ptr + rows[:, None] * n + cols[None, :], y, mask=(cols < n)[None, :])
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features, hidden):
+        super().__init__()
+        self.linear = nn.Linear(features, hidden)
+
+    def forward(self, x):
+        m, k = x.shape
+        n = self.linear.out_features
+        # whole tiles only: pad rows to 16 and the depth to 16, cut afterwards
+        x = F.pad(x, (0, -k % 16, 0, -m % 16)).contiguous()
+        w = F.pad(self.linear.weight, (0, -k % 16)).t().contiguous()
+        y = torch.empty((x.shape[0], n), device=x.device, dtype=x.dtype)
+        _linear_gelu[(x.shape[0] // 16, triton.cdiv(n, 16))](
+            x, w, self.linear.bias, y, n, x.shape[1], M=16, N=16, K=16
+        )
+        return y[:m].contiguous()
