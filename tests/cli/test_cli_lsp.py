@@ -45,4 +45,4 @@ def test_the_server_starts_answers_and_ends(call: str) -> None:
         send(server.stdin, {"id": 2, "method": "shutdown"})
         assert answer(server.stdout, 2)["result"] is None
         send(server.stdin, {"method": "exit"})
-        assert server.wait(timeout=30) == 0
+        assert server.wait(timeout=120) == 0

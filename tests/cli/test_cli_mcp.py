@@ -114,7 +114,7 @@ async def test_cancelling_a_tool_ends_its_command(home: Path) -> None:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        await asyncio.wait_for(asyncio.to_thread(_ended, running), 20)
+        await asyncio.wait_for(asyncio.to_thread(_ended, running), 60)
 
 
 def _profiles(root: Path) -> list[int]:

@@ -43,7 +43,7 @@ async def gone(pid: int) -> None:
                 return
             await asyncio.sleep(0.02)
 
-    await asyncio.wait_for(wait(), timeout=30)
+    await asyncio.wait_for(wait(), timeout=60)
 
 
 class Followed:
@@ -128,7 +128,7 @@ async def test_an_interrupted_command_leaves_no_process(home: Path) -> None:
     )  # fmt: skip
     pid = await running(mark)
     child.send_signal(signal.SIGINT)
-    out, err = await asyncio.wait_for(child.communicate(), timeout=30)
+    out, err = await asyncio.wait_for(child.communicate(), timeout=60)
     assert child.returncode == 130, err
     assert json.loads(out)["error"]["exit"] == 130
     assert b"Traceback" not in err

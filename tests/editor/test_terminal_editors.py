@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 SERVER = json.dumps([sys.executable, "-m", "accelopt_lsp", "lsp"])
+STATS = [sys.executable, "-m", "accelopt_lsp", "memory", "stats", "--json"]
 BROKEN = "import neuronxcc.nki as nki\n\n\n@nki.jit\ndef kernel(x:\n    return x\n"
 
 pytestmark = pytest.mark.editor
@@ -28,8 +29,8 @@ def work(tmp_path):
 
 def drive(command: list[str], work: Path) -> dict[str, object]:
     environment = {
-        **os.environ, "WORK": str(work), "SERVER": SERVER, "ACCELOPT_DB": str(work.parent / "memory.db"),
-        "HOME": str(work.parent), "XDG_STATE_HOME": str(work.parent / "state"),
+        **os.environ, "WORK": str(work), "SERVER": SERVER, "STATS": json.dumps(STATS), "HOME": str(work.parent),
+        "ACCELOPT_DB": str(work.parent / "memory.db"), "XDG_STATE_HOME": str(work.parent / "state"),
     }  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=420, env=environment, cwd=work)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
@@ -37,9 +38,8 @@ def drive(command: list[str], work: Path) -> dict[str, object]:
 
 
 def pairs(work: Path) -> int:
-    command = [sys.executable, "-m", "accelopt_lsp", "memory", "stats", "--json"]
     environment = {**os.environ, "ACCELOPT_DB": str(work.parent / "memory.db")}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=60)
+    done = subprocess.run(STATS, capture_output=True, text=True, env=environment, check=True, timeout=60)
     return int(json.loads(done.stdout)["pairs"])
 
 

@@ -43,7 +43,7 @@ class Sshd:
     def start(self) -> None:
         command = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"]
         self.process = subprocess.Popen(command, stderr=(self.folder / "log").open("wb"))
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return

@@ -21,6 +21,8 @@ QUICK = {
     "health_check_failure_threshold": 4,
     "health_check_initial_delay_ms": 0,
 }
+#: Runs until a file is there: as long as it takes to lose what runs it.
+LONG = "import os, time\nwhile not os.path.exists({until!r}): time.sleep(0.02)\nx = 1\n"
 SMALL = {"object_store_memory": 80 << 20, "num_cpus": 2}
 
 
@@ -57,13 +59,15 @@ async def test_a_job_runs_there_as_here(host):
         await answer(host, job("1 / 0"))
 
 
-async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(cluster, host):
+async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(cluster, host, tmp_path):
     first = cluster.add_node(**SMALL, resources={"neuron_cores": 1})
-    task = asyncio.create_task(_all(host, job("import time\ntime.sleep(3)\nx = 1", seconds=60)))
+    lost = tmp_path / "lost"
+    task = asyncio.create_task(_all(host, job(LONG.format(until=str(lost)), seconds=60)))
     await until(_steps, 60)
     before = _steps()
     second = cluster.add_node(**SMALL, resources={"neuron_cores": 1})
     cluster.remove_node(first, allow_graceful=False)
+    lost.touch()
     messages = await asyncio.wait_for(task, 90)
     assert [m.final for m in messages] == [True]
     assert "x" in messages[0].value["names"]
@@ -71,11 +75,13 @@ async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(clus
     cluster.remove_node(second)
 
 
-async def test_a_job_whose_worker_is_lost_is_run_again(host):
-    task = asyncio.create_task(_all(host, job("import time\ntime.sleep(2)\nx = 1", seconds=60)))
+async def test_a_job_whose_worker_is_lost_is_run_again(host, tmp_path):
+    killed = tmp_path / "killed"
+    task = asyncio.create_task(_all(host, job(LONG.format(until=str(killed)), seconds=60)))
     await until(_steps, 60)
     worker = re.search(r"/accelopt-(\d+)-", os.readlink(f"/proc/{_steps()[0]}/cwd"))
     os.kill(int(worker.group(1)), 9)
+    killed.touch()
     messages = await asyncio.wait_for(task, 90)
     assert [(m.final, "x" in m.value["names"]) for m in messages] == [(True, True)]
 

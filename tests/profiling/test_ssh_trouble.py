@@ -16,8 +16,8 @@ from accelopt_profiling.hosts.rerun import Rerunning
 
 pytestmark = pytest.mark.slow
 
-#: Takes long enough to be cut while it runs.
-LONG = "import time\ntime.sleep({seconds})\nx = 1\n"
+#: Runs until a file is there: as long as it takes to cut it.
+LONG = "import os, time\nwhile not os.path.exists({until!r}): time.sleep(0.02)\nx = 1\n"
 
 
 @pytest.fixture(scope="module")
@@ -82,13 +82,15 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-async def test_an_interrupted_job_is_reported_and_run_again_once(sshd, box, cut, caplog):
+async def test_an_interrupted_job_is_reported_and_run_again_once(sshd, box, cut, caplog, tmp_path):
     host = Rerunning(box)
-    task = asyncio.create_task(_all(host, job(LONG.format(seconds=1.5))))
+    was_cut = tmp_path / "cut"
+    task = asyncio.create_task(_all(host, job(LONG.format(until=str(was_cut)))))
     await until(lambda: steps(sshd))
     first = steps(sshd)
     with caplog.at_level(logging.WARNING):
         cut(sshd, box)
+        was_cut.touch()
         messages = await task
     assert [m.attempt for m in messages if m.final] == [2]
     assert "x" in messages[-1].value["names"]
@@ -114,10 +116,12 @@ async def test_a_rebooted_host_gets_its_job_back(tmp_path):
     server.start()
     box = server.host(first_pause=0.1)
     try:
-        task = asyncio.create_task(_all(Rerunning(box), job(LONG.format(seconds=1))))
+        rebooted = tmp_path / "rebooted"
+        task = asyncio.create_task(_all(Rerunning(box), job(LONG.format(until=str(rebooted)))))
         await until(lambda: steps(server))
         server.reboot()
         await until(lambda: box._failure)  # it was tried while the host was down
+        rebooted.touch()
         server.start()
         messages = await task
         assert [m.attempt for m in messages if m.final] == [2]

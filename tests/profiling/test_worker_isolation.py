@@ -191,13 +191,17 @@ async def test_a_worker_that_was_killed_is_started_again(host):
     assert "x" in (await answer(host, job("x = 1")))["names"]
 
 
-async def test_an_interrupted_job_is_run_again_and_answers_once(host):
+async def test_an_interrupted_job_is_run_again_and_answers_once(host, tmp_path):
+    killed = tmp_path / "killed"
+    text = f"import os, time\nwhile not os.path.exists({str(killed)!r}): time.sleep(0.01)\nx = 1"
+
     async def messages():
-        return [message async for message in Rerunning(host).run(job("import time\ntime.sleep(1)\nx = 1"))]
+        return [message async for message in Rerunning(host).run(job(text))]
 
     task = asyncio.create_task(messages())
     await running(host)
     os.kill(host.process, 9)
+    killed.touch()
     assert [(m.final, m.attempt, "x" in m.value["names"]) for m in await task] == [(True, 2, True)]
 
 

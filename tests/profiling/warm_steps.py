@@ -31,7 +31,7 @@ class WarmSteps:
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=120)
 
     def profile(
         self, files: dict[str, str], kernel: str, problem: dict[str, Any] | None, **rest: Any

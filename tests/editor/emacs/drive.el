@@ -1,5 +1,6 @@
 ;;; Batch Emacs with eglot: a diagnostic, then optimize and apply the best suggestion as code actions.  -*- lexical-binding: t -*-
-;; Prints one JSON object. Environment: WORK (folder), SERVER (command, JSON list).
+;; Prints one JSON object. Environment: WORK (folder), SERVER and STATS (commands, JSON lists; the second tells what is
+;; in the memory).
 (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*")) (add-to-list 'load-path folder))
 (require 'eglot)
 (require 'json)
@@ -29,6 +30,13 @@
 (defun action (pattern)
   (seq-find (lambda (found) (string-match-p pattern (plist-get found :title))) (actions)))
 
+(defun pairs-in-memory ()
+  (let ((command (append (json-read-from-string (getenv "STATS")) nil)))
+    (with-temp-buffer
+      (apply #'call-process (car command) nil '(t nil) nil (cdr command))
+      (goto-char (point-min))
+      (ignore-errors (alist-get 'pairs (json-read))))))
+
 (defun run-action (pattern)
   "Choose the action that matches PATTERN as `eglot-code-actions' would: resolve it, apply it, run its command."
   (let* ((server (eglot--current-server-or-lose)) (chosen (action pattern)))
@@ -42,7 +50,7 @@
 
 (let* ((work (file-name-as-directory (getenv "WORK")))
        (server (append (json-read-from-string (getenv "SERVER")) nil))
-       (eglot-sync-connect 30)
+       (eglot-sync-connect 60)
        (eglot-confirm-server-initiated-edits nil)
        (eglot-autoshutdown nil))
   (setq eglot-server-programs (list (cons 'python-mode server)))
@@ -62,9 +70,9 @@
   (wait-for "the end of the search" 180 (lambda () (not (action "^Cancel"))))
   (let ((before (buffer-string)))
     (note 'action (run-action "x est\\."))
-    (wait-for "the edit" 20 (lambda () (not (equal before (buffer-string)))))
+    (wait-for "the edit" 60 (lambda () (not (equal before (buffer-string)))))
     (let ((save-silently t)) (save-buffer))
     (note 'changed t))
-  (let ((end (+ (float-time) 2))) (while (< (float-time) end) (accept-process-output nil 0.05)))
+  (wait-for "the pair in the memory" 60 (lambda () (eql (pairs-in-memory) 1)))
   (eglot-shutdown (eglot--current-server-or-lose))
   (report))

@@ -1,5 +1,6 @@
 -- Headless Neovim with its own language client: a diagnostic, a code lens, a hover, a hint, then optimize and apply the
--- best suggestion as code actions. Prints one JSON object. Environment: WORK (folder), SERVER (command, JSON list).
+-- best suggestion as code actions. Prints one JSON object. Environment: WORK (folder), SERVER and STATS (commands, JSON
+-- lists; the second tells what is in the memory).
 local work = vim.env.WORK
 local seen = {}
 
@@ -24,7 +25,7 @@ local function client()
 end
 
 local function ask(method, params)
-  local answer = client():request_sync(method, params, 10000, 0)
+  local answer = client():request_sync(method, params, 60000, 0)
   return answer and answer.result
 end
 
@@ -53,7 +54,7 @@ local function choose(pattern)
     on_choice(nil)
   end
   vim.lsp.buf.code_action()
-  vim.wait(5000, function() return chosen ~= nil end, 50)
+  vim.wait(15000, function() return chosen ~= nil end, 50)
   return chosen
 end
 
@@ -62,7 +63,7 @@ wait('a diagnostic', 60, function() return #vim.diagnostic.get(0) > 0 end)
 seen.diagnostic = vim.diagnostic.get(0)[1].code
 
 vim.cmd.edit(work .. '/nki_silu.py')
-wait('the client', 30, function() return client() and client().initialized end)
+wait('the client', 60, function() return client() and client().initialized end)
 wait('a lens with a time', 90, function() return lens('est%.') ~= nil end)
 vim.cmd.write()
 wait('a lens after saving', 90, function() return lens('trn1') ~= nil and not (lens('trn1')):find('profiling') end)
@@ -75,17 +76,20 @@ seen.hover = hover and (hover.contents.value or hover.contents)
 local range = { start = { line = 0, character = 0 }, ['end'] = { line = vim.fn.line('$'), character = 0 } }
 seen.hints = #(ask('textDocument/inlayHint', { textDocument = vim.lsp.util.make_text_document_params(), range = range }) or {})
 
-wait('the optimize action', 20, function() return choose('^Optimize silu') ~= nil end)
+wait('the optimize action', 60, function() return choose('^Optimize silu') ~= nil end)
 wait('a suggestion', 150, function() return lens('proved faster') ~= nil end)
 seen.offer = lens('proved faster')
 wait('the end of the search', 150, function() return lens('cancel') == nil end)
 local before = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
 seen.action = choose('x est%.')
-wait('the edit', 20, function() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') ~= before end)
+wait('the edit', 60, function() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') ~= before end)
 vim.cmd.write()
 seen.changed = true
-vim.wait(1500, function() return false end)
+wait('the pair in the memory', 60, function()
+  local told, stats = pcall(vim.json.decode, vim.system(vim.json.decode(vim.env.STATS)):wait().stdout)
+  return told and stats.pairs == 1
+end)
 client():stop()
-wait('the server to end', 20, function() return client() == nil end)
+wait('the server to end', 60, function() return client() == nil end)
 io.stdout:write(vim.json.encode(seen))
 vim.cmd('qall!')

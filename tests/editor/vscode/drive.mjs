@@ -61,7 +61,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await page.waitForSelector('.monaco-diff-editor');
 
   await page.click('.editor-actions a[aria-label^="Accept This Version"]');
-  await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 30_000 });
+  await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 60_000 });
   await page.waitForSelector('.tabs-container .tab.active >> text=nki_silu.py');
   mark('accepted');
   await page.locator('.view-line').first().click();
