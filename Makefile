@@ -36,10 +36,10 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 -m "not editor and not slow"
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not editor and not slow"
 
 test: check editor-tools vsix
-	$(BIN)/pytest -q -n 2 -m "slow and not editor"
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "slow and not editor"
 	$(BIN)/pytest -q -m editor
 	cd vscode-extension && npm test
 
