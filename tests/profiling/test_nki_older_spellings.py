@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import nki_current_source
 import nki_source
 import numpy as np
+import pytest
 
 A = np.random.default_rng(5).standard_normal((128, 64), dtype=np.float32)
 
@@ -30,7 +33,50 @@ def test_a_tile_that_the_kernel_places_is_placed_by_the_emulator_which_says_so()
 def test_hints_to_the_compiler_and_annotations_change_nothing() -> None:
     head = nki_source.HEAD.replace("@nki.jit", "@nki.compiler.skip_middle_end_transformations\n@nki.jit")
     head = head.replace("{arguments}", "{arguments}: nki.tensor")
-    assert nki_source.run("return a", A, head=head).fault is None
+    assert nki_source.run("with nki.compiler.no_reorder():\n    b = a\nreturn b", A, head=head).fault is None
+
+
+REDUCED = """
+out = nl.ndarray((128, 64), dtype=np.float32, buffer=nl.shared_hbm)
+column = nl.ndarray((nl.par_dim(128), 1), dtype=np.float32)
+x = nl.load(a)
+{statement}
+nl.store(out, nl.multiply(y, column))
+return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (
+            "y = nisa.tensor_scalar_reduce(data=x, op0=nl.multiply, operand0=2.0, reduce_op=nl.max, reduce_res=column)",
+            2 * A * (2 * A).max(1, keepdims=True),
+        ),
+        (
+            "y = nisa.tensor_scalar_reduce(data=x, op0=np.subtract, operand0=1.0, reverse0=True, reduce_op=np.add,"
+            " reduce_res=column)",
+            (1 - A) * (1 - A).sum(1, keepdims=True),
+        ),
+        (
+            "y = nisa.activation(op=nl.exp, data=x, reduce_op=nl.add, reduce_res=column,"
+            " reduce_cmd=nisa.reduce_cmd.reset_reduce)",
+            np.exp(A) * np.exp(A).sum(1, keepdims=True),
+        ),
+    ],
+)
+def test_an_instruction_reduces_what_it_computes(statement: str, expected: np.ndarray[Any, Any]) -> None:
+    outcome = nki_source.run(REDUCED.format(statement=statement), A)
+    assert outcome.fault is None, outcome.fault
+    np.testing.assert_allclose(outcome.result, expected, rtol=1e-4, atol=1e-4)
+    assert any(i.opcode.endswith("_reduce") for i in outcome.trace.instructions)
+
+
+def test_an_accumulation_over_instructions_is_refused_and_not_computed_as_another_one() -> None:
+    statement = "y = nisa.activation(nl.exp, x, reduce_op=nl.add, reduce_res=column, reduce_cmd=nisa.reduce_cmd.reduce)"
+    fault = nki_source.run(REDUCED.format(statement=statement), A).fault
+    assert fault is not None
+    assert (fault.code, fault.line) == ("unsupported", nki_source.FIRST_LINE + 3)
 
 
 COPY = """

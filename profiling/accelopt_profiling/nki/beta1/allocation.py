@@ -6,6 +6,7 @@ checked: a tile that is overwritten too early on the hardware keeps its values h
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from accelopt_profiling.nki.buffer import PSUM, SBUF, Buffer
@@ -40,4 +41,4 @@ def names() -> dict[str, Any]:
         for b in (SBUF, PSUM)
     }
     hints = ("skip_middle_end_transformations", "enable_stack_allocator", "force_auto_alloc")
-    return {**places, **dict.fromkeys(hints, _as_it_is)}
+    return {**places, **dict.fromkeys(hints, _as_it_is), "no_reorder": nullcontext}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for, two_operands
+from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.machine import Machine, current
 from accelopt_profiling.nki.operations import ACTIVATIONS, REDUCTIONS, operation_name
@@ -44,7 +45,7 @@ def activation(
     cost = machine.operand(data)
     result = machine.run("activation", (SCALAR,), operands, compute, dtype_or_none(dtype), mask, cost=cost)
     if reduce_op is not None and reduce_res is not None:
-        _reduce_into(machine, reduce_op, result, reduce_res)
+        _reduce_into(machine, "activation_reduce", reduce_op, result, reduce_res, reduce_cmd)
     return result
 
 
@@ -52,15 +53,22 @@ def _number(value: Any) -> Any:
     return value if isinstance(value, np.ndarray) else np.float32(value)
 
 
-def _reduce_into(machine: Machine, op: Any, result: Tile, place: Any) -> None:
+def _reduce_into(
+    machine: Machine, opcode: str, op: Any, result: Tile, place: Any, command: Any = None
+) -> None:
+    """``result`` reduced along the free dimensions into ``place`` by the instruction that made it."""
+    if command not in (None, ReduceCmd.idle, ReduceCmd.reset_reduce):
+        machine.fault(
+            "unsupported", f"reduce_cmd.{command.name} is not emulated; reduce_cmd.reset_reduce is."
+        )
     producer = result.producer
     assert producer is not None
-    producer.opcode = "activation_reduce"
+    producer.opcode = opcode
     target = machine.operand(place)
     producer.writes.append(target.region())
     name = operation_name(op)
     if name not in REDUCTIONS:
-        machine.fault("unsupported", f"activation_reduce cannot reduce with {name!r}.")
+        machine.fault("unsupported", f"{opcode} cannot reduce with {name!r}.")
     function = REDUCTIONS[name]
     total = machine.later(lambda x: function(x, axis=tuple(range(1, x.ndim))).reshape(target.shape), result)
     machine.write(target, total)
@@ -118,6 +126,26 @@ def tensor_scalar(
     return machine.run(
         opcode, engines_for(machine, engine, usual), operands, compute, dtype_or_none(dtype), mask, cost=cost
     )
+
+
+def tensor_scalar_reduce(
+    *, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any, reverse0: bool = False,
+    dtype: Any = None, mask: Any = None, **unused: Any,
+) -> Tile:  # fmt: skip
+    """``data op0 operand0`` on VectorE, which also reduces its result along the free dimensions into ``reduce_res``."""
+    machine = current()
+    first = two_operands(machine, op0)
+
+    def compute(x: Any, a: Any) -> Any:
+        a = _like(a, x)
+        return first(a, x) if reverse0 else first(x, a)
+
+    cost = machine.operand(data)
+    result = machine.run(
+        "tensor_scalar", (VECTOR,), [data, operand0], compute, dtype_or_none(dtype), mask, cost=cost
+    )
+    _reduce_into(machine, "tensor_scalar_reduce", reduce_op, result, reduce_res)
+    return result
 
 
 def _like(value: Any, data: Any) -> Any:

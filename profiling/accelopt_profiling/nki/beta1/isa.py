@@ -11,6 +11,7 @@ from accelopt_profiling.nki.beta1.elementwise import (
     reciprocal,
     scalar_tensor_tensor,
     tensor_scalar,
+    tensor_scalar_reduce,
     tensor_tensor,
 )  # fmt: skip
 from accelopt_profiling.nki.beta1.engines import Engine
@@ -24,6 +25,7 @@ from accelopt_profiling.nki.beta1.moves import (
     tensor_copy_predicated,
 )  # fmt: skip
 from accelopt_profiling.nki.beta1.reductions import bn_aggr, bn_stats, tensor_reduce, tensor_tensor_scan
+from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.machine import current
 
 
@@ -42,8 +44,13 @@ def names() -> dict[str, Any]:
     functions = (
         nc_matmul, nc_transpose, activation, activation_reduce, tensor_tensor, tensor_scalar, tensor_reduce, reciprocal,
         tensor_copy, tensor_copy_predicated, memset, iota, affine_select, tensor_tensor_scan, scalar_tensor_tensor,
-        dma_copy, bn_stats, bn_aggr, get_nc_version,
+        dma_copy, bn_stats, bn_aggr, get_nc_version, tensor_scalar_reduce,
     )  # fmt: skip
     table: dict[str, Any] = {f.__name__: f for f in functions}
-    table.update({f"{member.name}_engine": member for member in Engine}, engine=Engine, nc_version=NcVersion)
+    table.update(
+        {f"{member.name}_engine": member for member in Engine},
+        engine=Engine,
+        nc_version=NcVersion,
+        reduce_cmd=ReduceCmd,
+    )
     return table
