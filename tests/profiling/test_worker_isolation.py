@@ -293,13 +293,24 @@ HOSTILE = {
         "more than 40 processes|temporarily unavailable",
     ),
     "write too large a file": ("open('big', 'wb').write(bytes(2 << 20))", "File too large|SIGXFSZ"),
+    "write too much in many files": (
+        "import os\nfor i in range(40):\n    f = open(str(i % 8), 'wb')\n    f.write(bytes(1 << 20))\n    f.close()\n"
+        "    if os.fork() == 0: os._exit(0)\nimport time\ntime.sleep(60)",
+        "wrote more than 16 MiB to disk",
+    ),
     "open too many files": ("fs = [open('/dev/null') for i in range(1000)]", "Too many open files"),
 }
 
 
 @pytest.mark.parametrize(("text", "said"), HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_job_gets_nowhere(host, text, said):
-    limits = {"memory_bytes": 512 << 20, "processes": 40, "file_bytes": 1 << 20, "open_files": 64}
+    limits = {
+        "memory_bytes": 512 << 20,
+        "processes": 40,
+        "file_bytes": 1 << 20,
+        "written_bytes": 16 << 20,
+        "open_files": 64,
+    }
     with pytest.raises(JobFailed) as failed:
         await answer(host, job(text, **limits))
     assert re.search(said, failed.value.error.message)

@@ -9,14 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 #: How the first process of a cell ends when its step used too much.
-TOO_MUCH_MEMORY, TOO_MANY_PROCESSES = 41, 42
+TOO_MUCH_MEMORY, TOO_MANY_PROCESSES, TOO_MUCH_WRITTEN = 41, 42, 43
 WATCH_SECONDS = 0.1
 
 
-def watch(memory: int, processes: int, shared: int, reap: Callable[[], None]) -> None:
+def watch(memory: int, processes: int, written: int, shared: int, reap: Callable[[], None]) -> None:
     """Look at all processes of the cell again and again; ends this one, and so the cell, when they use too much.
 
-    ``memory`` is in bytes; ``shared`` is what a step has in common with the warm parent that it was forked from.
+    ``memory`` and ``written`` (to disk) are in bytes; ``shared`` is what a step has in common with the warm parent that
+    it was forked from.
     """
     while True:
         time.sleep(WATCH_SECONDS)
@@ -27,6 +28,8 @@ def watch(memory: int, processes: int, shared: int, reap: Callable[[], None]) ->
         used = sum(own_memory(pid) for pid in pids)
         if used > memory + len(pids) * shared and _exact_memory(pids) > memory + shared:
             os._exit(TOO_MUCH_MEMORY)
+        if sum(_written(pid) for pid in ("1", *pids)) > written:
+            os._exit(TOO_MUCH_WRITTEN)
 
 
 def own_memory(pid: str) -> int:
@@ -36,6 +39,17 @@ def own_memory(pid: str) -> int:
         return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _written(pid: str) -> int:
+    """Bytes that a process, and the children it waited for, sent on their way to a disk."""
+    try:
+        for line in Path(f"/proc/{pid}/io").read_text().splitlines():
+            if line.startswith("write_bytes:"):
+                return int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
 
 
 def _exact_memory(pids: list[str]) -> int:

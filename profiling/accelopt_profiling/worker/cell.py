@@ -84,7 +84,10 @@ class Cells:
 
     def take(self, limits: Limits) -> Cell:
         """The next cell, its first process watching over ``limits``. Raises OSError when there is none."""
-        bounds = {"memory": limits.memory_bytes, "processes": limits.processes, "shared": own_memory("self")}
+        bounds = {
+            "memory": limits.memory_bytes, "processes": limits.processes, "written": limits.written_bytes,
+            "shared": own_memory("self"),
+        }  # fmt: skip
         self._control.send(json.dumps(bounds).encode())
         while True:
             message = self._hear()
@@ -94,7 +97,7 @@ class Cells:
                 raise OSError(message["failed"])
 
     def end_of(self, cell: Cell) -> int:
-        """The exit status of a cell that was ended: TOO_MUCH_MEMORY, TOO_MANY_PROCESSES, or no news."""
+        """The exit status of a cell that was ended: a constant of ``bounds``, or no news."""
         while cell.pid not in self._ends:
             self._hear()
         return self._ends.pop(cell.pid)

@@ -30,7 +30,7 @@ class Started:
 class Ended:
     """A child's end: ``status`` is its exit code, negative for the signal that ended it.
 
-    ``why`` is "memory" or "processes" when all processes of the step together went beyond a limit.
+    ``why`` is "memory", "processes" or "written" when all processes of the step together went beyond a limit.
     """
 
     token: str

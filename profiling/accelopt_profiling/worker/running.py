@@ -155,4 +155,7 @@ def beyond(why: str, limits: Limits) -> StepError | None:
         return StepError(
             "user-error", f"The run started more than {limits.processes} processes and was ended."
         )
+    if why == "written":
+        said = f"The run wrote more than {limits.written_bytes >> 20} MiB to disk and was ended."
+        return StepError("user-error", said)
     return None

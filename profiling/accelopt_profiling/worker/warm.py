@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Runtime, Source
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.worker.bounds import TOO_MANY_PROCESSES, TOO_MUCH_MEMORY
+from accelopt_profiling.worker.bounds import TOO_MANY_PROCESSES, TOO_MUCH_MEMORY, TOO_MUCH_WRITTEN
 from accelopt_profiling.worker.cell import Cell, Cells
 from accelopt_profiling.worker.child import run_step
 from accelopt_profiling.worker.frames import encode
@@ -32,7 +32,7 @@ _WANTED: dict[Runtime, tuple[str, ...]] = {
     "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", "accelopt_profiling.gate.steps"),
     "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps"),
 }
-_WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes"}
+_WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes", TOO_MUCH_WRITTEN: "written"}
 LARGEST_TOKEN = 64
 
 
