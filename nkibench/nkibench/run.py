@@ -8,6 +8,7 @@ import hashlib
 import math
 import time
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -108,10 +109,11 @@ async def _one(
     search_key = f"{key} {toolchain_hash()[:8]} {plan.searching.key}"
     finished = journal.get(search_key) if journal is not None else None
     if finished is None and known.status == "passed" and known.latency.us is not None:
-        async for text, best in plan.searching.search(host, subject, known):
-            if best is None:
-                await told.put(Working(subject.name, text))
-            else:
+        async with aclosing(plan.searching.search(host, subject, known)) as happening:
+            async for text, best in happening:
+                if best is None:
+                    await told.put(Working(subject.name, text))
+                    continue
                 finished = dataclasses.replace(known, best=best, key=search_key)
         if finished is not None and journal is not None:
             journal.add(finished)

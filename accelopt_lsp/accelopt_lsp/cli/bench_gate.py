@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,9 +59,10 @@ async def _judge(cases: list[CorpusCase], reading: bool) -> list[Judged]:
     judged: list[Judged] = []
     try:
         with err().status("checking the corpus ...") as status:
-            async for one in judge_corpus(host, cases, reading=reading):
-                judged.append(one)
-                status.update(f"{len(judged)} of {2 * len(cases)}: {printable(one.case)}")
+            async with aclosing(judge_corpus(host, cases, reading=reading)) as told:
+                async for one in told:
+                    judged.append(one)
+                    status.update(f"{len(judged)} of {2 * len(cases)}: {printable(one.case)}")
     finally:
         await host.close()
     return judged

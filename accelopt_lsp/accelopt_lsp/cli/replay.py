@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,8 +96,9 @@ async def _profile_again(settings: Settings, receipt: Receipt) -> Replayed:
             limits=settings.job_limits,
         )
         try:
-            async for measurement in profile(host, request):
-                now = next((k for k in measurement.kernels if k.name == then.name), now)
+            async with aclosing(profile(host, request)) as growing:
+                async for measurement in growing:
+                    now = next((k for k in measurement.kernels if k.name == then.name), now)
         finally:
             await host.close()
     if now is None:

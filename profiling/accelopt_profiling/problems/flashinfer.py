@@ -39,7 +39,6 @@ class FlashInferProblem:
     ) -> None:
         self._definition, self._workloads, self._file = definition, workloads, file
         self._entry, self._kernel_text = entry, kernel_text
-        self._workload = workloads[0]
         self.tolerance = Tolerance()
         self.shapes: Sequence[Mapping[str, Any]] = [{"workload": n} for n in range(1, len(workloads))]
         self._namespace: dict[str, Any] = {}
