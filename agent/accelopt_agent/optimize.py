@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelopt_agent.budget import BudgetSpent, Meter
-from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText, SuggestionFound
+from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText
 from accelopt_agent.from_memory import MemoryProposer
 from accelopt_agent.model.client import Ask, ask
 from accelopt_agent.model.propose import ModelProposer
@@ -23,6 +23,7 @@ from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.resume import BASELINE, RESUMES, Remembered, remembered
 from accelopt_agent.search import KernelSearch
 from accelopt_agent.strategies import strategy_named
+from accelopt_agent.tally import Tally
 from accelopt_agent.tools import CostModel, CostUnknown, Gate, ToolLost
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus
@@ -57,6 +58,7 @@ def optimize(
         host.name,
         lambda meter: _proposers(request, memory, model, meter, asked),
         pause,
+        asks_a_model=model is not None,
     )
 
 
@@ -92,6 +94,7 @@ async def drive(
     host: str,
     proposers: Callable[[Meter], Sequence[Proposer]],
     pause: Pause | None = None,
+    asks_a_model: bool = True,
 ) -> AsyncGenerator[Event, None]:
     """``optimize`` with its tools given: the part that runs without a host."""
     recorder, meter, end = Recorder(memory), Meter(request.budget), _End()
@@ -115,18 +118,18 @@ async def drive(
         host,
         options,
     )
-    found = 0
+    tally = Tally(kernels, asks_a_model)
     try:
         events = _all_kernels(
             request, kernels, cost, gate, recorder, meter, run, host, known, proposers, pause
         )
         async with aclosing(events):
             async for event in events:
-                found += isinstance(event, SuggestionFound)
+                tally.take(event)
                 yield event
-        end = _End("finished", _nothing_more(found))
+        end = _End("finished", tally.said())
     except BudgetSpent as spent:
-        end = _End("finished", f"{_nothing_more(found)}: {spent}")
+        end = _End("finished", f"{tally.said()}: {spent}")
     except (ToolLost, CostUnknown) as error:
         end = _End("failed", str(error))
     except BaseException as error:
@@ -136,15 +139,11 @@ async def drive(
     finally:
         await recorder.finish(
             end.status,
-            {"reason": end.reason, "usage": meter.usage, "suggestions": found, "calls": meter.calls},
+            {"reason": end.reason, "usage": meter.usage, "suggestions": tally.found, "calls": meter.calls},
         )
     if trouble := recorder.new_trouble():
         yield ProgressText(trouble)
     yield Finished(run, end.reason, meter.usage, tuple(meter.calls))
-
-
-def _nothing_more(found: int) -> str:
-    return f"{found} suggestion{'' if found == 1 else 's'}" if found else "nothing faster found"
 
 
 async def _all_kernels(

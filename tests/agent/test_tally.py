@@ -1,0 +1,66 @@
+"""A run without a suggestion says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+import pytest
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.events import BaselineMeasured, CandidateJudged, CandidateTried, Outcome
+from accelopt_agent.tally import Tally
+from accelopt_profiling.gate.verdict import Reason, Verdict
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+
+CANDIDATE = Candidate("k", "", "rule:x", "")
+
+
+def text(imported: str) -> str:
+    return f"import {imported} as it\n@it.jit\ndef k(x): return x\n"
+
+
+def said(imported: str, outcomes: Sequence[Outcome], model: bool = False, refused: int = 0) -> str:
+    kernels = find_kernels(text(imported)).kernels
+    tally = Tally(kernels, model)
+    tally.take(BaselineMeasured("k", KernelMeasurement("k", 1, kernels[0].dialect, "t", "local")))
+    for number, outcome in enumerate(outcomes, 1):
+        tally.take(CandidateTried(number, CANDIDATE, outcome, Latency()))
+    for _ in range(refused):
+        tally.take(CandidateJudged(CANDIDATE, Verdict(False, [Reason("wrong-result", "It is wrong.")])))
+    return tally.said()
+
+
+@pytest.mark.parametrize(
+    ("imported", "outcomes", "why"),
+    [
+        (
+            "nki",
+            [],
+            "(the rules rewrite neuronxcc.nki; kernels of today's nki need a model, see docs/models.md)",
+        ),
+        ("neuronxcc.nki", [], "(no rule applies)"),
+        ("triton", [], "(no rule applies)"),
+        ("triton", ["unclear"], "(it made no difference that is larger than the uncertainty of the times)"),
+        (
+            "triton",
+            ["unclear"] * 3,
+            "(all 3 made no difference that is larger than the uncertainty of the times)",
+        ),
+        ("triton", ["unclear", "slower"], "(1 of 2 made no difference that is larger than the uncertainty"),
+        ("triton", ["slower", "failed"], "nothing faster found"),
+    ],
+)
+def test_why_there_is_none(imported: str, outcomes: list[Outcome], why: str) -> None:
+    assert set(outcomes) <= set(get_args(Outcome))
+    assert said(imported, outcomes).startswith("nothing faster found")
+    assert why in said(imported, outcomes)
+
+
+def test_a_model_that_is_asked_is_not_recommended() -> None:
+    assert said("nki", [], model=True) == "nothing faster found (no rewrite was proposed)"
+
+
+def test_what_the_gate_refused_is_said_first() -> None:
+    assert said("triton", ["faster", "unclear"], refused=1) == "nothing faster found (1 refused by the gate)"
