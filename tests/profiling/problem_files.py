@@ -18,7 +18,7 @@ from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemKind, ProblemRef
 from accelopt_profiling.worker.step import StepContext
 
-FEW = CaseOptions(distributions=["original", "negated"], shapes=1)
+FEW = CaseOptions(distributions=["original", "large"], shapes=1)
 KERNEL = """import triton
 import triton.language as tl
 
