@@ -31,12 +31,27 @@ def test_rows_far_above_and_far_below_are_of_one_sign() -> None:
     assert np.corrcoef(moved[3], NORMAL[3])[0, 1] == pytest.approx(-1, abs=1e-3)
 
 
-def test_arrays_of_one_sign_keep_their_kind() -> None:
-    [positive, negative], _ = skewed([np.abs(NORMAL), -np.abs(NORMAL)], 1)
-    assert positive is not None
+def test_arrays_of_one_sign_keep_their_kind_beside_others() -> None:
+    [positive, negative], changed = skewed([np.abs(NORMAL), -np.abs(NORMAL)], 1)
+    assert changed
     assert np.array_equal(positive, np.abs(NORMAL))
     assert np.array_equal(negative, np.abs(NORMAL))
-    assert skewed([np.abs(NORMAL)], 1)[1] is False
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+def test_where_nothing_is_negative_the_largest_array_becomes_so(convert: Any) -> None:
+    drawn, weight, ones = np.abs(NORMAL), np.abs(NORMAL[0]), np.ones(3, np.float32)
+    inputs = [convert(a) for a in (weight, drawn, ones)]
+    (same, moved, still), changed = skewed(inputs, 1)
+    assert changed
+    assert (np.asarray(moved) < 0).any()
+    assert (np.asarray(moved) > 0).any()
+    assert np.array_equal(same, weight)
+    assert np.array_equal(still, ones)
+    assert skewed([convert(ones)], 1)[1] is False
+    (one, spiked), _ = spikes(inputs[:2], 1, SOFTMAX)
+    assert np.array_equal(one, weight)
+    assert sorted(np.asarray(spiked)[-2])[-2:] == [190, 200]
 
 
 @pytest.mark.parametrize("make", [np.arange, torch.arange])
@@ -89,5 +104,3 @@ def test_nothing_else_changes(array: Any) -> None:
         assert changed[0].dtype == array.dtype
         assert changed[1] == 1e-5
         assert np.array_equal(np.isinf(changed[2]), np.isinf(masked))
-        if not (array < 0).any():
-            assert np.array_equal(changed[0], array)

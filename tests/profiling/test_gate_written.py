@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gate_checking import Checker, codes, running_checker
 
+from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.gate.written import with_written, written_by_reference
 from accelopt_profiling.problems.problem import Problem
 
@@ -72,11 +73,11 @@ class Adds:
 
 def test_written_arguments_are_counted_from_the_end() -> None:
     inputs = ["add", np.ones(3), np.zeros(3)]
-    problem = cast(Problem, Adds())
-    assert written_by_reference(problem, inputs, inputs[1:]) == [-1]
+    problem, work = cast(Problem, Adds()), HostWork()
+    assert written_by_reference(problem, inputs, inputs[1:], work) == [-1]
     assert (inputs[2] == 0).all()
-    assert written_by_reference(problem, inputs, [a + 0 for a in inputs[1:]]) == []
-    assert written_by_reference(problem, inputs, []) == []
+    assert written_by_reference(problem, inputs, [a + 0 for a in inputs[1:]], work) == []
+    assert written_by_reference(problem, inputs, [], work) == []
 
 
 def test_what_is_written_is_kept_apart_from_the_arguments() -> None:

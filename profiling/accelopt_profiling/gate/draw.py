@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.gate.asked_work import count_work
 from accelopt_profiling.gate.cases import ALTERED, Case
 from accelopt_profiling.gate.distributions import altered, change
 from accelopt_profiling.gate.emulation import GateDialect, emulation
@@ -24,8 +25,12 @@ from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.call import Call
 from accelopt_profiling.problems.load import load_problem
 from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.problems.recorded import copied
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step import StepContext, StepFailed
+
+#: Inputs up to this size are given to the reference once more, to see what kinds of work it does.
+_COUNTED_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,8 @@ class _Drawing:
         if self.written is None:
             plain = call.style == "returns"
             self.written = written_by_reference(self.problem, inputs, arguments, self.work) if plain else []
+            if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
+                count_work(self.problem, [copied(v) for v in inputs], self.work)
         asked = Asked(call, drawn.twice, drawn.derived, self.written)
         digests = self._save(drawn.index, inputs, arguments, asked)
         self.used += byte_count(inputs)

@@ -7,6 +7,7 @@ by counting are counted anew rather than read.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Collection
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.gate.distributions import Array, Rewriting
+from accelopt_profiling.gate.memory import arrays_of
 
 #: "spikes" only for problems that take off a maximum (below): others may well overflow there.
 LOPSIDED = ("skewed", "spikes")
@@ -24,26 +26,40 @@ _SPIKES = np.array([200.0, 190.0])
 #: A row far above the others, in root mean squares, and how much of its own variation it keeps: all of it is of one
 #: sign then, and its variance is still a fiftieth of its mean square, as in the case "rows".
 _SINK, _KEPT = 3.5, 0.5
+#: How much wider than it was drawn an array from 0 to 1 is made around zero.
+_CENTRED = 4.0
 
 
 def skewed(inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
     """Float arrays that have negative elements: negated, and if they have both signs moved up by their root mean
-    square, with the first row of each matrix far above the others and its middle row far below. Indices that count
-    (0, 1, 2, ... along the last axis) come in another order, lower triangular masks upside down.
+    square, with the first row of each matrix far above the others and its middle row far below. If none has negative
+    elements, so the largest one, less its mean: a problem that draws from 0 to 1 seldom means that, and one that does
+    gives NaN. Indices that count (0, 1, 2, ... along the last axis) come in another order, lower triangular masks
+    upside down.
     """
-    state = _Skewed(np.random.default_rng(seed))
+    state = _Skewed(np.random.default_rng(seed), _largest_positive(inputs))
     return [state.value(v) for v in inputs], state.changed
 
 
 def spikes(inputs: list[Any], seed: int, work: Collection[str]) -> tuple[list[Any], bool]:
-    """Float arrays of both signs with two elements, in the second half of the last row but one of each matrix, at 200
-    and 190: at the same places in arrays of the same width. Nothing changes unless the reference's ``work`` takes a
-    maximum off.
+    """Float arrays of both signs (or the largest one, if there is none) with two elements, in the second half of the
+    last row but one of each matrix, at 200 and 190: at the same places in arrays of the same width. Nothing changes
+    unless the reference's ``work`` takes a maximum off.
     """
     if not any(kinds <= set(work) for kinds in _SHIFTED):
         return inputs, False
-    state = _Spikes(seed)
+    state = _Spikes(seed, _largest_positive(inputs))
     return [state.value(v) for v in inputs], state.changed
+
+
+def _largest_positive(inputs: list[Any]) -> tuple[int, ...] | None:
+    """The shape of the largest float array if no float array has a negative element."""
+    floats = [
+        a for _, a in arrays_of(inputs) if str(a.dtype).removeprefix("torch.").startswith(("float", "bfloat"))
+    ]
+    if not floats or any(bool(((a < 0) & (a > -math.inf)).any()) for a in floats):
+        return None
+    return max((tuple(a.shape) for a in floats), key=math.prod)
 
 
 def _both_signs(array: Array) -> bool:
@@ -52,12 +68,15 @@ def _both_signs(array: Array) -> bool:
 
 
 class _Skewed(Rewriting):
-    def __init__(self, generator: np.random.Generator) -> None:
+    def __init__(self, generator: np.random.Generator, positive: tuple[int, ...] | None) -> None:
         super().__init__()
-        self.generator = generator
+        self.generator, self.positive = generator, positive
 
     def rule(self, array: Array) -> Array | None:
         finite = np.isfinite(array)
+        if array.shape == self.positive:
+            self.positive = None
+            array = _CENTRED * (array - np.mean(array[finite]))
         if not (array[finite] < 0).any():
             return None
         negated: Array = -array
@@ -97,12 +116,12 @@ class _Skewed(Rewriting):
 
 
 class _Spikes(Rewriting):
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, positive: tuple[int, ...] | None) -> None:
         super().__init__()
-        self.seed = seed
+        self.seed, self.positive = seed, positive
 
     def rule(self, array: Array) -> Array | None:
-        if array.ndim < 2 or array.shape[-1] < 4 or not _both_signs(array):
+        if array.ndim < 2 or array.shape[-1] < 4 or not (array.shape == self.positive or _both_signs(array)):
             return None
         columns = array.shape[-1]
         generator = np.random.default_rng((self.seed, columns))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.gate.asked_work import count_work
 from accelopt_profiling.gate.draw import Asked, case_digests
 from accelopt_profiling.gate.emulation import GateDialect, emulation
 from accelopt_profiling.gate.files import (
@@ -125,7 +126,7 @@ def _one(
             raise
         return ReferenceCase(index, "", digests, unusable=failed.error.message[:300])
     if asked.twice:
-        _count(problem, load_values(folder / "inputs"), work)
+        count_work(problem, load_values(folder / "inputs"), work)
     fault = ""
     if (folder / "outputs").is_dir() and getattr(problem, "rearranges", False):
         try:
@@ -140,17 +141,6 @@ def _one(
 def _answer(problem: Problem, inputs: list[Any], written: list[int]) -> list[Any]:
     """What the reference returns, and what it leaves in the inputs that it writes to."""
     return with_written(lambda: problem.reference(inputs), inputs, written)
-
-
-def _count(problem: Problem, inputs: list[Any], work: HostWork) -> None:
-    """What the reference computes. It need not run on arrays that count; then less is known."""
-    for marked in (work.marked(inputs), inputs):
-        try:
-            with work.counting():
-                problem.reference(marked)
-            return
-        except Exception:  # the reference has run on plain inputs before
-            continue
 
 
 def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from accelopt_profiling.gate.asked_work import count_work
 from accelopt_profiling.gate.hostwork import HostWork
-from accelopt_profiling.gate.memory import fingerprint, overlapping
+from accelopt_profiling.gate.memory import overlapping, same_bits
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.problems.recorded import copied
 
@@ -16,21 +16,14 @@ def written_by_reference(
     problem: Problem, inputs: list[Any], arguments: list[Any], work: HostWork
 ) -> list[int]:
     """Which arguments the reference changes, counted from the end (-1 is the last): a problem may put something before
-    its arguments to make inputs of them. It is run on a copy, and what it computes added to ``work`` (it need not run
-    on arrays that count). None where arguments are made anew from inputs.
+    its arguments to make inputs of them. It is run on a copy, and what it computes added to ``work``. None where
+    arguments are made anew from inputs.
     """
     if not arguments or any(a is not b for a, b in zip(reversed(arguments), reversed(inputs), strict=False)):
         return []
     copies = [copied(v) for v in inputs]
-    before = [fingerprint(v) for v in copies]
-    for given in (work.marked(copies), copies):
-        with contextlib.suppress(
-            Exception
-        ):  # whatever is wrong with it is said where its answers are asked for
-            with work.counting():
-                problem.reference(given)
-            break
-    return [n for n in range(-len(arguments), 0) if fingerprint(copies[n]) != before[n]]
+    count_work(problem, copies, work)
+    return [n for n in range(-len(arguments), 0) if not same_bits(copies[n], inputs[n])]
 
 
 def with_written(call: Callable[[], list[Any] | None], arguments: list[Any], written: list[int]) -> list[Any]:
