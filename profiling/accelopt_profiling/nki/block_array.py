@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 class BlockArray:
-    """Many tiles under one name: ``(B.., par_dim(P), F..)``. Each tile is a block of its own, made when first used."""
+    """Many tiles under one name: ``(B.., par_dim(P), F..)``. Each tile is a block of its own, made when first used.
+
+    A part of one (``a[1]`` where there are two block dimensions) begins at ``prefix`` of its ``root``, whose ``blocks``
+    it shares. ``noted``: made in an iteration that is noted, so that all look-ups in it are.
+    """
 
     __slots__ = (
         "_fill",
@@ -39,23 +43,18 @@ class BlockArray:
         self, machine: Chip, shape: tuple[int, ...], rank: int, dtype: np.dtype[Any], memory: Memory,
         name: str, line: int, fill: Any, prefix: tuple[int, ...] = (), root: BlockArray | None = None,
     ) -> None:  # fmt: skip
-        self.machine, self.shape, self.dtype, self.memory, self.name, self.line = (
-            machine,
-            shape,
-            dtype,
-            memory,
-            name,
-            line,
-        )
+        self.machine = machine
+        self.shape = shape
+        self.dtype = dtype
+        self.memory = memory
+        self.name = name
+        self.line = line
         self.tile_shape = shape[rank:]
         self._fill, self.prefix = fill, prefix
         self.root = self if root is None else root
         self.blocks: dict[tuple[int, ...], Tile] = {} if root is None else root.blocks
-        self.noted = False  # made in an iteration that is noted
-        if root is not None:
-            self.noted = root.noted
-        elif machine.noted.loops:
-            self.noted = True
+        self.noted: bool = bool(machine.noted.loops) if root is None else root.noted
+        if root is None and self.noted:
             machine.noted.events.append(self)
 
     def another(self) -> BlockArray:

@@ -89,10 +89,8 @@ class FlashInferProblem:
 
     def _entry_point(self) -> tuple[str, bool]:
         functions = {n.name: n for n in ast.parse(self._kernel_text).body if isinstance(n, ast.FunctionDef)}
-        count, total = (
-            len(self._definition.inputs),
-            len(self._definition.inputs) + len(self._definition.outputs),
-        )
+        count = len(self._definition.inputs)
+        total = len(self._definition.inputs) + len(self._definition.outputs)
         name = self._entry or ("run" if "run" in functions else None)
         if name is None:
             try:

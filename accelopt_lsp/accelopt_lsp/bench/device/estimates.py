@@ -18,10 +18,8 @@ _HEADER = ["kernel", "correct", "measured (us)", "estimated (us)", "estimated / 
 
 
 async def estimates(place: Place) -> Found:
-    table, lacks = (
-        Table(f"Estimate against measurement (target {place.target})", list(_HEADER)),
-        list(place.trouble),
-    )
+    table = Table(f"Estimate against measurement (target {place.target})", list(_HEADER))
+    lacks = list(place.trouble)
     if place.device and not place.target_known:
         lacks.append(f"No target describes {place.device}: estimates are for {place.target}.")
     ratios: list[float] = []
@@ -40,21 +38,12 @@ async def estimates(place: Place) -> Found:
                 ratios.append(model.value / kernel.latency.us)
                 inside += within(model, kernel.latency.us)
         lacks += [f"{subject.name}: {finding.message}" for finding in measured.findings]
-    rows = [
-        Row(
-            "Triton kernels right, emulated and on the device",
-            "all",
-            right,
-            "",
-            right == total > 0,
-            f"of {total}",
-        )
-    ]
+    what = "Triton kernels right, emulated and on the device"
+    rows = [Row(what, "all", right, "", right == total > 0, f"of {total}")]
     if not ratios:
         why = "no device" if not place.usable else "nothing was timed"
-        return Found(
-            "estimates", [*rows, not_measured("estimate / measurement", "0.5 to 2", why)], [table], lacks
-        )
+        rows.append(not_measured("estimate off by, geometric mean", "<= 1.5x", why))
+        return Found("estimates", rows, [table], lacks)
     middle = math.exp(sum(abs(math.log(ratio)) for ratio in ratios) / len(ratios))
     rows += [
         Row("estimate off by, geometric mean", "<= 1.5x", middle, "x", middle <= 1.5, f"over {len(ratios)} kernels"),
@@ -80,13 +69,9 @@ def _row(name: str, kernel: KernelMeasurement, model: Quantity | None) -> list[s
     timed = kernel.latency.known is Known.MEASURED and bool(kernel.latency.us)
     estimate = model.value if model else None if timed else kernel.latency.us
     ratio = f"{estimate / kernel.latency.us:.2f}" if timed and estimate and kernel.latency.us else "-"
-    interval = (
-        "-"
-        if not (timed and model and kernel.latency.us)
-        else "yes"
-        if within(model, kernel.latency.us)
-        else "no"
-    )
+    interval = "-"
+    if timed and model and kernel.latency.us:
+        interval = "yes" if within(model, kernel.latency.us) else "no"
     share = f"{kernel.percent_of_peak:.0f} %" if kernel.percent_of_peak is not None else "-"
     return [
         name, kernel.correctness.status, microseconds(kernel.latency.us) if timed else "-", microseconds(estimate),

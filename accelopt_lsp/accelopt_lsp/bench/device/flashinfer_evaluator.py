@@ -73,10 +73,8 @@ def verdict(bench: Any, root: Path) -> tuple[bool, float | None, str]:
         benchmark.close()
     known = found if found is not None else traces
     trace = next(one for many in known.traces.values() for one in many if one.evaluation is not None)
-    status, measured = (
-        str(getattr(trace.evaluation.status, "value", trace.evaluation.status)),
-        trace.evaluation.performance,
-    )
+    status = str(getattr(trace.evaluation.status, "value", trace.evaluation.status))
+    measured = trace.evaluation.performance
     passed = status == "PASSED"
     us = 1000.0 * float(measured.latency_ms) if passed and measured is not None else None
     return passed, us, f"{status} {str(trace.evaluation.log or '')[-200:]}"

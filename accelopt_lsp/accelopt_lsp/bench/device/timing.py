@@ -50,15 +50,8 @@ async def timing(place: Place) -> Found:
                 lacks.append(f"{name}: do_bench: {theirs}")
             repeated.rows.append(_repeated(name, sessions, None if isinstance(theirs, str) else theirs))
             spread = _spread([s.call for s in sessions])
-            rows.append(
-                Row(
-                    f"{name}: spread of {SESSIONS} fresh processes",
-                    "<= 2 %",
-                    100 * spread,
-                    "%",
-                    spread <= 0.02,
-                )
-            )
+            what = f"{name}: spread of {SESSIONS} fresh processes"
+            rows.append(Row(what, "<= 2 %", 100 * spread, "%", spread <= 0.02))
             wrong = [s.checked.wrong for s in sessions if s.checked is not None and s.checked.wrong]
             rows.append(Row(f"{name}: outputs of timed runs right", "all", SESSIONS - len(wrong), "",
                             not wrong, "; ".join(wrong[:1])))  # fmt: skip
@@ -105,10 +98,8 @@ async def _do_bench(place: Place, subject: Subject) -> float:
 async def _comparisons(place: Place, lacks: list[str]) -> list[Row]:
     """A against itself is noise; against itself done twice it is faster, and the other way round slower."""
     subject = named(kernels(), "scale")
-    once, call = (
-        subject.text(),
-        "    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)\n",
-    )
+    once = subject.text()
+    call = "    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)\n"
     twice = once.replace(call, call + call)
     assert twice != once
     rows = []

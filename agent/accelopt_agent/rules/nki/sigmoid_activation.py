@@ -122,8 +122,6 @@ def _replaced(kernel: NkiKernel, found: _Sigmoid) -> Rewrite | None:
     edits: list[Edit] = [kernel.source.replace_with_parentheses(last.call, text)]
     for inner in found.inner:
         edits += kernel.without(inner)
-    what, count = (
-        "silu" if silu else "sigmoid",
-        len(found.inner) + (0 if found.times_data and not silu else 1),
-    )
+    what = "silu" if silu else "sigmoid"
+    count = len(found.inner) + (0 if found.times_data and not silu else 1)
     return Rewrite(tuple(edits), f"Compute {what} as one activation instead of {count} instructions.")

@@ -53,11 +53,9 @@ def _running_sum(kernel: NkiKernel, instruction: Instruction) -> _Sum | None:
     before, term = (both.left, both.right) if root_name(both.left) == name else (both.right, both.left)
     if root_name(before) != name or not isinstance(term, cst.Name) or term.value == name:
         return None
-    made, written, added = (
-        tile(kernel, cst.ensure_type(zeros.call, cst.Call)),
-        tile(kernel, target),
-        tile(kernel, term),
-    )
+    made = tile(kernel, cst.ensure_type(zeros.call, cst.Call))
+    written = tile(kernel, target)
+    added = tile(kernel, term)
     if made is None or written is None or added is None or not _from_zero(kernel, target):
         return None
     same = (made.rows, made.columns) == (written.rows, written.columns) == (added.rows, added.columns)

@@ -30,10 +30,8 @@ def nc_matmul(
     """
     machine = current()
     target = on_chip(machine, dst, "dst")
-    left, right = (
-        on_chip(machine, stationary, "stationary operand"),
-        on_chip(machine, moving, "moving operand"),
-    )
+    left = on_chip(machine, stationary, "stationary operand")
+    right = on_chip(machine, moving, "moving operand")
     if perf_mode not in (MatmulPerfMode.none, "none", None):
         machine.fault("unsupported", f"nc_matmul's perf_mode {perf_mode} is not emulated; leave it out.")
     if target.block.place.memory is not Memory.PSUM:

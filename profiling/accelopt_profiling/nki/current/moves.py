@@ -209,11 +209,9 @@ def affine_select(
 def nc_n_gather(dst: Any, data: Any, indices: Any, name: str | None = None) -> None:
     """``data[p, indices[p, i]]`` within each partition, on GpSimdE."""
     machine = current()
-    tile, chosen, target = (
-        on_chip(machine, data, "data"),
-        on_chip(machine, indices, "indices"),
-        on_chip(machine, dst, "dst"),
-    )
+    tile = on_chip(machine, data, "data")
+    chosen = on_chip(machine, indices, "indices")
+    target = on_chip(machine, dst, "dst")
     same_size(machine, target, chosen, "indices")
     limit, line = prod(tile.shape[1:]), machine.line()
 

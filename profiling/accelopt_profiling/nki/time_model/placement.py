@@ -207,12 +207,10 @@ class _Spilling:
     """Walk through the program with a full SBUF."""
 
     def __init__(self, placing: _Placing, kinds: Kinds) -> None:
-        self.steps, self.tiles, self.result, self.kinds = (
-            placing.steps,
-            placing.tiles,
-            placing.result,
-            kinds,
-        )
+        self.steps = placing.steps
+        self.tiles = placing.tiles
+        self.result = placing.result
+        self.kinds = kinds
         self.capacity = placing.room - placing.compiler.reserve_bytes
         self.lookahead = placing.compiler.lookahead
         self.used = 0
