@@ -145,10 +145,10 @@ class Affine:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> IntArray:
-        return cast(IntArray, self.array() // _plain(other))
+        return cast(IntArray, self.array() // np.asarray(other))
 
     def __mod__(self, other: Any) -> IntArray:
-        return cast(IntArray, self.array() % _plain(other))
+        return cast(IntArray, self.array() % np.asarray(other))
 
     def __ge__(self, other: Any) -> Mask:
         return Mask.at_least_zero(self - other)
@@ -163,10 +163,10 @@ class Affine:
         return Mask.at_least_zero((self * -1) + other - 1)
 
     def __eq__(self, other: object) -> Any:
-        return Mask(dense=(self.array() == _plain(other),))
+        return Mask(dense=(self.array() == np.asarray(other),))
 
     def __ne__(self, other: object) -> Any:
-        return Mask(dense=(self.array() != _plain(other),))
+        return Mask(dense=(self.array() != np.asarray(other),))
 
     __hash__ = None  # type: ignore[assignment]  # no key, as arrays are none
 
@@ -175,10 +175,6 @@ class Affine:
 
 
 _WHOLE = slice(None)
-
-
-def _plain(value: Any) -> npt.NDArray[Any]:
-    return np.asarray(value.plain() if isinstance(value, Counter) else value)
 
 
 def merged(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
