@@ -17,6 +17,8 @@ from accelopt_agent.versions import Versions, versions_of
 from accelopt_lsp.explaining import Explanation, explanations
 from accelopt_lsp.features.explanation import Said, explanation
 from accelopt_memory.memory import Memory
+from accelopt_profiling.gate import conduct
+from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.quantity import executed, measured
 
 
@@ -109,6 +111,28 @@ async def test_a_model_that_may_see_the_kernel_only_is_sent_nothing_else() -> No
         await explained(suggestion, None, played)
         kernel_only, whole = ("SECRET" in str(asked) for asked in played.asked)
     assert (kernel_only, whole) == (False, True)
+
+
+async def test_what_the_gate_says_again_and_again_is_told_once() -> None:
+    suggestion = await found()
+    said = [
+        *(Reason("low-precision", f"It uses bfloat16. (line {n})") for n in (11, 9, 700, 12, 13, 14, 15, 16)),
+        *(Reason("not-run", f"The problem never launches the kernel {n}; it was not checked.") for n in "xy"),
+        Reason("loose-problem", "The tolerance tells nothing apart."),
+    ]
+    page = explanation(replace(suggestion, gate=replace(suggestion.gate, reasons=said)), Versions(), None, "")
+    told = page.partition("The gate also says:")[2].partition("\n## ")[0]
+    remarks = [line for line in told.splitlines() if line]
+    assert remarks == [
+        "- It uses bfloat16. (lines 9, 11, 12, 13, 14, 15 and 2 more)",
+        "- The tolerance tells nothing apart.",
+        "- Not launched by the problem, so not checked: x, y.",
+    ]
+
+
+async def test_the_gate_s_words_for_a_kernel_that_is_not_launched_are_known() -> None:
+    """They are read again here, so a change of the gate's wording has to be made in both places."""
+    assert "never launches the kernel {name}; it was not checked." in Path(conduct.__file__).read_text()
 
 
 async def test_what_a_model_writes_makes_no_link_picture_or_html() -> None:

@@ -10,6 +10,7 @@ from command import Command
 
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.optimize import drive
+from accelopt_lsp.cli.terminal import print_markdown
 from accelopt_memory.memory import Memory
 
 TOYS = Path(__file__).parents[1] / "agent"
@@ -39,6 +40,18 @@ def test_explain(accelopt: Command, home: Path, searched: str) -> None:
     assert "No model was asked" in shown
     assert "|---" not in shown  # it is rendered
     assert accelopt("explain", "nothing").code == 1
+
+
+def test_an_explanation_is_wrapped_and_its_diff_is_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words, line = "word " * 60, "+" + "x" * 300
+    print_markdown(f"# Title\n\n- {words}\n\n````diff\n{line}\n```\n````\n\nlast\n")
+    shown = capsys.readouterr().out
+    assert shown.split().count("word") == 60
+    assert f"\n{line}\n```\n" in shown
+    assert all(len(text) <= 100 for text in shown.splitlines() if "x" not in text)
+    assert shown.rstrip().endswith("last")
 
 
 def test_runs(accelopt: Command, home: Path, searched: str) -> None:

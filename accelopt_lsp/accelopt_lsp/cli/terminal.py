@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 #: model or an imported file could use them to write over what the terminal shows.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+#: The line that opens a block of code.
+_FENCE = re.compile(r"(`{3,})[\w-]*\s*$")
 
 #: Columns of a table that no terminal shows, and of prose.
 _UNREAD_WIDTH, _PROSE_WIDTH = 1000, 100
@@ -60,11 +63,33 @@ def out() -> Console:
 
 
 def print_markdown(text: str) -> None:
-    """Prose for people, at the terminal's width."""
+    """Prose for people, at the terminal's width; blocks of code as they are, with whole lines that can be copied."""
     from rich.markdown import Markdown
 
     console = out()
-    console.print(Markdown(printable(text), hyperlinks=False), width=min(console.width, _PROSE_WIDTH))
+    width = min(console.width, _PROSE_WIDTH)
+    for prose, code in _blocks(printable(text)):
+        if prose.strip():
+            console.print(Markdown(prose, hyperlinks=False), width=width, soft_wrap=False)
+        if code:
+            console.print(f"\n{code}", end="")
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """The parts of a Markdown text: prose, and the block of code after it without its fence."""
+    prose: list[str] = []
+    code: list[str] = []
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        found = _FENCE.match(line)
+        if not fence and found:
+            fence = found[1]
+        elif fence and line.strip() == fence:
+            yield "".join(prose), "".join(code)
+            prose, code, fence = [], [], ""
+        else:
+            (code if fence else prose).append(line)
+    yield "".join(prose), "".join(code)
 
 
 def err() -> Console:

@@ -13,8 +13,8 @@ from accelopt_agent.versions import Versions
 from accelopt_lsp.features.wording import CHANGE_HEADING, duration, origin, percent, quantity, speedup
 from accelopt_profiling.quantity import Known, Quantity
 
-#: So many counters that moved are listed, and so much of a model's answer is shown.
-COUNTERS, CHARACTERS = 16, 4000
+#: So many counters that moved are listed, so many lines of one remark, and so much of a model's answer is shown.
+COUNTERS, LINES, CHARACTERS = 16, 6, 4000
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,42 @@ def _proof(suggestion: Suggestion) -> str:
     if passed:
         said += f": {len(passed)} cases of inputs agree with the reference"
     said += "."
-    said += "".join(f" {plain(reason.message)}" for reason in suggestion.gate.reasons)
     if receipt:
-        said += f" `accelopt replay {plain(receipt)}` does it again."
+        said += f" `accelopt replay {plain(receipt)}` checks it again."
     if suggestion.speedup.known is not Known.MEASURED:
         said += f" The times are {suggestion.speedup.known}: no device has timed either version."
+    if remarks := _remarks(suggestion):
+        said += "\n\nThe gate also says:\n\n" + "\n".join(f"- {remark}" for remark in remarks)
     return said
+
+
+_LINE = re.compile(r" \(line (\d+)\)$")
+_NEVER = re.compile(r"The problem never launches the kernel (.+); it was not checked\.")
+
+
+def _remarks(suggestion: Suggestion) -> list[str]:
+    """What the gate has to say of what it accepted, each kind of remark once: the same words of many lines, and kernels
+    that the problem does not launch, are told together."""
+    lines: dict[str, list[str]] = {}
+    unlaunched: list[str] = []
+    for reason in suggestion.gate.reasons:
+        if never := _NEVER.fullmatch(reason.message):
+            unlaunched.append(never[1])
+            continue
+        line = _LINE.search(reason.message)
+        lines.setdefault(_LINE.sub("", reason.message), []).extend([line[1]] if line else [])
+    said = [_with_lines(plain(words), sorted(numbers, key=int)) for words, numbers in lines.items()]
+    if unlaunched:
+        said.append(f"Not launched by the problem, so not checked: {plain(', '.join(unlaunched))}.")
+    return said
+
+
+def _with_lines(words: str, numbers: list[str]) -> str:
+    if not numbers:
+        return words
+    shown = ", ".join(numbers[:LINES])
+    more = f" and {len(numbers) - LINES} more" if len(numbers) > LINES else ""
+    return f"{words} (line{'' if len(numbers) == 1 else 's'} {shown}{more})"
 
 
 _MARKUP = re.compile(r"([\\\[\]!<>|*_~])")
