@@ -72,12 +72,13 @@ class DrawnCase:
 @dataclass(frozen=True)
 class Asked:
     """How a case is to be run: saved beside its arguments. ``written`` are the arguments that are outputs as well,
-    counted from the end.
+    counted from the end. ``altered`` tells that the gate changed the values that the problem drew.
     """
 
     call: Call
     twice: bool = False
     derived: bool = False
+    altered: bool = False
     written: list[int] = field(default_factory=list)
 
 
@@ -171,7 +172,7 @@ class _Drawing:
             self.written = written_by_reference(self.problem, inputs, arguments, self.work) if plain else []
             if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
                 count_work(self.problem, [copied(v) for v in inputs], self.work)
-        asked = Asked(call, drawn.twice, drawn.derived, self.written)
+        asked = Asked(call, drawn.twice, drawn.derived, drawn.distribution != "original", self.written)
         digests = self._save(drawn.index, inputs, arguments, asked)
         self.used += byte_count(inputs)
         arrays = [a for _, a in arrays_of(inputs)]

@@ -113,6 +113,8 @@ class _Decision:
         if drawn.derived:
             self._derived(drawn, check)
             return
+        if self._did_not_take(drawn, check):
+            return
         if drawn.index not in self.judged or drawn.index not in self.ran or drawn.index not in self.answered:
             check["outcome"] = "missing"
             self.refusals.append(Reason("incomplete", f"The case {drawn.name!r} was drawn but not answered."))
@@ -138,6 +140,21 @@ class _Decision:
             said = f"In the case {drawn.name!r} {100 * judged.checked:.3g} % of the output was checked."
             self.notes.append(Reason("partly-checked", said))
         check.update(_described(ran, answered.precision, judged, found))
+
+    def _did_not_take(self, drawn: DrawnCase, check: dict[str, Any]) -> bool:
+        """Whether the reference, or the candidate alone, does not take values that the gate changed itself: numbers
+        above 1 may be no probabilities, and nobody promised that they are taken.
+        """
+        ran, answered = self.ran.get(drawn.index), self.answered.get(drawn.index)
+        if answered is not None and answered.unusable:
+            check["outcome"] = "left out: the reference does not take such values"
+        elif ran is not None and ran.raised:
+            check["outcome"] = "refused"
+            said = f"The candidate failed on the case {drawn.name!r}: {ran.raised}"
+            self.refusals.append(Reason("kernel-raised", said))
+        else:
+            return False
+        return True
 
     def _tampering(self, drawn: DrawnCase, judged: JudgedCase) -> list[Reason]:
         found: list[Reason] = []

@@ -104,7 +104,8 @@ class _Run:
         try:
             outputs, result = candidate.call(index, arguments, "outputs", built)
         except StepFailed as failed:
-            if not asked.derived or failed.error.code not in ("user-error", "wrong-output"):
+            own = asked.derived or asked.altered
+            if not own or failed.error.code not in ("user-error", "wrong-output"):
                 raise
             return RunCase(index, 0.0, raised=failed.error.message[:300])
         if asked.twice:
