@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,12 @@ entry = "run"
 def warm():
     with WarmSteps() as steps:
         yield steps
+
+
+@pytest.fixture(scope="module")
+def tutorial(warm):
+    """What profiling a tutorial answers, asked once for each."""
+    return functools.cache(lambda name: warm.profile_path(TUTORIALS / f"{name}.py", detail=False))
 
 
 def profile(
@@ -108,8 +115,8 @@ def test_softmax_counts_are_those_of_its_shape(warm):
         pytest.param("attention", ["attention_kernel"], marks=pytest.mark.slow),
     ],
 )
-def test_files_in_the_tutorials_style_profile_as_they_are(warm, name, kernels):
-    answer = warm.profile_path(TUTORIALS / f"{name}.py", detail=False)
+def test_files_in_the_tutorials_style_profile_as_they_are(tutorial, name, kernels):
+    answer = tutorial(name)
     assert answer["error"] is None, answer["error"]
     assert [k["name"] for k in answer["result"]] == kernels
     for kernel in answer["result"]:
@@ -119,16 +126,14 @@ def test_files_in_the_tutorials_style_profile_as_they_are(warm, name, kernels):
         assert [f["code"] for f in kernel["findings"] if f["severity"] == "error"] == []
 
 
-def test_layer_norm_reads_its_rows_three_times(warm):
-    answer = warm.profile_path(TUTORIALS / "layer_norm.py", detail=False)
-    forward = answer["result"][0]
+def test_layer_norm_reads_its_rows_three_times(tutorial):
+    forward = tutorial("layer_norm")["result"][0]
     assert forward["quantities"]["load_bytes"]["value"] == 1151 * 1024 * 2 * 5  # three times X, once W and B
     assert sum("again" in line["text"] for line in forward["lines"]) == 2
 
 
-def test_autotuned_configurations_are_counted(warm):
-    answer = warm.profile_path(TUTORIALS / "matmul.py", detail=False)
-    assert answer["result"][0]["quantities"]["autotune_configurations"]["value"] == 4
+def test_autotuned_configurations_are_counted(tutorial):
+    assert tutorial("matmul")["result"][0]["quantities"]["autotune_configurations"]["value"] == 4
 
 
 def test_out_of_bounds_is_a_finding_on_its_line(warm):
