@@ -84,13 +84,13 @@ def test_a_rule_that_breaks_its_promise_is_refused(
 
 def test_what_helps_against_the_bound_comes_first() -> None:
     kernel = find_kernels(KERNEL).kernels[0]
+    applying = {c.origin.removeprefix("rule:") for c in catalogue.proposals(KERNEL, kernel)}
     for rule in catalogue.rules():
         if rule.dialect != "nki" or not rule.helps:
             continue
         measurement = KernelMeasurement("kernel", kernel.line, "nki", "trn1", bound=rule.helps[0])
         first = next(catalogue.proposals(KERNEL, kernel, measurement)).origin.removeprefix("rule:")
         helping = {r.name for r in catalogue.rules() if rule.helps[0] in r.helps}
-        applying = {c.origin.removeprefix("rule:") for c in catalogue.proposals(KERNEL, kernel)}
         assert first in helping or not helping & applying
 
 
