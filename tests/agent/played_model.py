@@ -142,10 +142,10 @@ def playing(replies: Sequence[Reply], models: Sequence[str] = ()) -> Iterator[Pl
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.send_header("transfer-encoding", "chunked")
-            self.end_headers()
-            for event in reply.events:
-                self._event(event)
-            try:
+            try:  # who asked may go away at any point
+                self.end_headers()
+                for event in reply.events:
+                    self._event(event)
                 while reply.endless and not stop.is_set():
                     self._event(reply.events[-1])
                 if reply.hang:
