@@ -17,6 +17,7 @@ from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.gate.long_sums import LONG_SUMS, long_sums
 from accelopt_profiling.gate.lopsided import LOPSIDED, skewed, spikes
 from accelopt_profiling.gate.memory import arrays_of, byte_count
+from accelopt_profiling.gate.scalars import varied
 from accelopt_profiling.gate.shapes import derive_shapes
 from accelopt_profiling.gate.values import NotCarried, digest, save_values
 from accelopt_profiling.gate.written import written_by_reference
@@ -29,7 +30,7 @@ from accelopt_profiling.problems.recorded import copied
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step import StepContext, StepFailed
 
-#: Inputs up to this size are given to the reference once more, to see what kinds of work it does.
+#: Inputs up to this size are given to the reference once more, to see what kinds of work it does and what it looks at.
 _COUNTED_BYTES = 4 << 20
 
 
@@ -136,6 +137,9 @@ class _Drawing:
             inputs, changed = skewed(inputs, seed) if skew else spikes(inputs, seed, self.work.elements)
             if not changed and not skew:
                 return None
+            if skew and getattr(self.problem, "float64", True) and byte_count(inputs) <= _COUNTED_BYTES:
+                given, inputs = inputs, varied(self.problem, inputs)
+                changed = changed or given is not inputs
         elif case.distribution not in ("original", *ALTERED):
             inputs, changed = change(case.distribution, inputs, case.seed ^ 0x5DEECE66D)
             self.integers = inputs if changed and case.distribution == "integers" else self.integers
