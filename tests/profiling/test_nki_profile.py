@@ -55,7 +55,11 @@ class Profiled:
 
 
 def profiled(
-    folder: Path, text: str, specs: list[dict[str, Any]] | None = None, target: str = "trn1"
+    folder: Path,
+    text: str,
+    specs: list[dict[str, Any]] | None = None,
+    target: str = "trn1",
+    problem: ProblemRef = ProblemRef("module"),  # noqa: B008  (it is frozen)
 ) -> Profiled:
     (folder / "src").mkdir(exist_ok=True)
     (folder / "src" / "kernel.py").write_text(text)
@@ -64,7 +68,7 @@ def profiled(
         folder, Source("kernel.py", {"kernel.py": text}), lambda value: emitted.append(to_plain(value))
     )
     kernels = list(find_kernels(text).kernels)
-    params = ProfileParams(kernels, ProblemRef("module"), target, input_specs=specs)
+    params = ProfileParams(kernels, problem, target, input_specs=specs)
     return Profiled(profile(context, params), emitted)
 
 
@@ -213,3 +217,54 @@ def test_the_stand_in_modules_leave_with_the_emulation() -> None:
         import neuronxcc.nki  # noqa: F401
     assert not {m for m in set(sys.modules) - before if m.startswith("neuronxcc")}
     assert not sdk_present()
+
+
+SELFRUN = """
+import numpy as np
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x) * {factor})
+    return out
+
+if __name__ == "__main__":
+    x = np.ones((128, 512), np.float32)
+    got = kernel(x)
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "status", "words"),
+    [
+        (
+            "assert np.allclose(got, 2 * x), 'too far off'",
+            "failed",
+            "own check failed: AssertionError: too far off.",
+        ),
+        (
+            "print(kernel.benchmark_result)",
+            "not checked",
+            "own run broke off after these launches: AttributeError",
+        ),
+    ],
+)
+def test_a_file_whose_own_run_fails_after_its_launches_keeps_their_cost(
+    after: str, status: str, words: str, tmp_path: Path
+) -> None:
+    text = SELFRUN.format(factor=3, after=after)
+    (kernel,) = profiled(tmp_path, text, problem=ProblemRef("selfrun", options={"main": True})).kernels
+    assert kernel.latency.us is not None
+    assert kernel.correctness.status == status
+    ((code, line, severity, message),) = [(f.code, f.line, f.severity, f.message) for f in kernel.findings]
+    assert (code, line, severity) == ("kernel-raised", 15, "error")
+    assert words in message
+
+
+def test_a_file_whose_own_run_fails_in_its_kernel_has_no_cost(tmp_path: Path) -> None:
+    text = SELFRUN.format(factor="missing", after="print(got)")
+    with pytest.raises(StepFailed, match="missing"):
+        profiled(tmp_path, text, problem=ProblemRef("selfrun", options={"main": True}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
+from accelopt_profiling.nki import kernel as launching
 from accelopt_profiling.nki.compare import compare, widen
 from accelopt_profiling.nki.current.versions import UnknownVersion, chosen
 from accelopt_profiling.nki.fault import KernelFault
@@ -73,6 +75,7 @@ class _Run:
         self.traced: Emulation | None = None
         self.fault: KernelFault | None = None
         self.findings: list[Finding] = []
+        self.broke_off: Finding | None = None
         self.correctness = Correctness()
         self.stage = "traced"
         self.answers: dict[str, Estimate] = {}
@@ -120,9 +123,12 @@ class _Run:
                 with user_errors(self.context):
                     outputs = self.problem.run(self.module, inputs)
             except StepFailed as failed:
-                if not isinstance(failed.__cause__, KernelFault):
+                if isinstance(failed.__cause__, KernelFault):
+                    self._stop(failed.__cause__, emulation)
+                elif not self._broke_off(failed, emulation):
                     raise
-                self._stop(failed.__cause__, emulation)
+                else:
+                    self.traced = self.traced or emulation
                 self._collect(emulation)
                 return
         if self.traced is None:
@@ -139,6 +145,24 @@ class _Run:
         self.fault = fault
         if emulation.machines:
             emulation.machines.pop()
+
+    def _broke_off(self, failed: StepFailed, emulation: Emulation) -> bool:
+        """Whether a file that runs itself failed outside of its kernels, after launches: those have their cost then."""
+        error = failed.error
+        frames = traceback.extract_tb(failed.__cause__.__traceback__ if failed.__cause__ else None)
+        of_kernel = any(frame.filename == launching.__file__ for frame in frames)
+        selfrun = self.params.problem is not None and self.params.problem.kind == "selfrun"
+        if not selfrun or error.code != "user-error" or of_kernel or not emulation.machines:
+            return False
+        checked = isinstance(failed.__cause__, AssertionError)
+        what = (
+            "The file's own check failed" if checked else "The file's own run broke off after these launches"
+        )
+        message = f"{what}: {error.message.removesuffix('.')}."
+        if checked:
+            self.correctness = Correctness("failed", message)
+        self.broke_off = Finding("kernel-raised", error.line or self.params.kernels[0].line, "error", message)
+        return True
 
     def _collect(self, emulation: Emulation) -> None:
         for machine in emulation.machines:
@@ -161,7 +185,10 @@ class _Run:
             if inside or (first and not self._owned(self.fault.line)):
                 line = self.fault.line or kernel.line
                 findings.append(Finding(self.fault.code, line, "error", self.fault.message))
-        if self.correctness.status == "failed":
+        if self.broke_off is not None:
+            if first:
+                findings.append(self.broke_off)
+        elif self.correctness.status == "failed":
             findings.append(
                 Finding("wrong-result", kernel.line, "error", f"Wrong result: {self.correctness.detail}")
             )

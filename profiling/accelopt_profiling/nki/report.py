@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
+from accelopt_profiling.measurement import (
+    Correctness,
+    Finding,
+    KernelMeasurement,
+    Latency,
+    LineCost,
+    Severity,
+)
 from accelopt_profiling.nki.instruction import DMA, Memory
 from accelopt_profiling.nki.time_model.estimate import Estimate
 from accelopt_profiling.nki.time_model.explain import Wait
@@ -13,6 +20,8 @@ from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 _GOOD_PIECE = 2048
 #: Lines below this share of the time are not worth a word.
 _WORTH = 0.02
+#: From this share of the time on a transfer in small pieces is a warning.
+_WORTH_A_WARNING = 0.1
 
 
 def measurement(
@@ -124,10 +133,11 @@ def _small_transfers(answer: Estimate) -> list[Finding]:
         busy = plan.lines[line].get(DMA, 0.0) / plan.total if plan.total else 0.0
         if piece < _GOOD_PIECE and busy >= _WORTH:
             message = (
-                f"This transfer moves pieces of {_bytes(piece)} and takes {busy:.0%} of the DMA time there is; "
-                f"pieces of 2 KiB or more use the DMA engines well. Make the free dimension of the tile larger."
+                f"This transfer moves pieces of {_bytes(piece)} and keeps the DMA engines busy for {busy:.0%} of the "
+                f"time; pieces of 2 KiB or more use them well. Make the free dimension of the tile larger."
             )
-            found.append(Finding("small-dma", line, "warning", message))
+            severity: Severity = "warning" if busy >= _WORTH_A_WARNING else "information"
+            found.append(Finding("small-dma", line, severity, message))
     return found
 
 
