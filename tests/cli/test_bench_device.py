@@ -78,7 +78,7 @@ def test_a_trick_is_caught_when_it_gets_nowhere(attack, honest, caught):
     ],
 )
 def test_a_twin_has_to_be_timed_and_right(honest, fine):
-    assert tricks_part.judge_honest(honest).caught == fine
+    assert (tricks_part.wrong_with(honest) == "") == fine
 
 
 NCU = """==PROF== Connected to process 7

@@ -178,21 +178,26 @@ _WHOLE = slice(None)
 
 
 def merged(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The dimensions of the sum of two indices, which broadcast as NumPy's arrays do.
+
+    Raises:
+        IndexError: they do not.
+    """
     if len(a) != len(b):
         rank = max(len(a), len(b))
         a = ((1, 0),) * (rank - len(a)) + a
         b = ((1, 0),) * (rank - len(b)) + b
-    merged = []
+    dims: list[Dim] = []
     for (num_a, step_a), (num_b, step_b) in zip(a, b, strict=True):
         if num_a == num_b:
-            merged.append((num_a, step_a + step_b))
+            dims.append((num_a, step_a + step_b))
         elif num_a == 1:
-            merged.append((num_b, step_b))
+            dims.append((num_b, step_b))
         elif num_b == 1:
-            merged.append((num_a, step_a))
+            dims.append((num_a, step_a))
         else:
             raise IndexError(f"index shapes {[n for n, _ in a]} and {[n for n, _ in b]} do not broadcast")
-    return tuple(merged)
+    return tuple(dims)
 
 
 @lru_cache(maxsize=1024)

@@ -134,6 +134,11 @@ def _random(torch: Any, shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
+    """The problem of a definition's JSON file and its workloads, both files of the job.
+
+    Raises:
+        ProblemError: one of them is missing or cannot be read, or no workload can be drawn.
+    """
     files = context.source.files
     file, workloads_file = ref.path or "", str(ref.options.get("workloads", ""))
     for needed in (file, workloads_file):

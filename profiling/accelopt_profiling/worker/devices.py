@@ -38,11 +38,13 @@ def neuron_cores() -> int:
 
 
 def parse_nvidia(text: str) -> list[dict[str, Any]]:
+    """What ``nvidia-smi`` printed as CSV, an object per GPU; lines of another form are passed over. Memory in MiB."""
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.strip()]
     return [dict(zip(_NVIDIA_FIELDS, row, strict=True)) for row in rows if len(row) == len(_NVIDIA_FIELDS)]
 
 
 def parse_rocm(text: str) -> list[dict[str, Any]]:
+    """What ``rocm-smi --json`` printed (bytes), in the words of ``gpus`` (MiB); nothing where it is no JSON object."""
     cards = _json(text, dict)
     system = cards.get("system")
     driver = str(system.get("Driver version", "")) if isinstance(system, dict) else ""
@@ -58,6 +60,7 @@ def parse_rocm(text: str) -> list[dict[str, Any]]:
 
 
 def parse_neuron(text: str) -> int:
+    """The sum of the cores that ``neuron-ls --json-output`` printed; 0 where it is no JSON list."""
     return sum(
         device["nc_count"]
         for device in _json(text, list)

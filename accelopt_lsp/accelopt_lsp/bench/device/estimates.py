@@ -18,6 +18,7 @@ _HEADER = ["kernel", "correct", "measured (us)", "estimated (us)", "estimated / 
 
 
 async def estimates(place: Place) -> Found:
+    """Profile every kernel of the corpus and the examples; where the device timed one, compare (microseconds)."""
     table = Table(f"Estimate against measurement (target {place.target})", list(_HEADER))
     lacks = list(place.trouble)
     if place.device and not place.target_known:
@@ -62,6 +63,7 @@ async def _profiled(place: Place, subject: Subject) -> FileMeasurement:
 
 
 def within(model: Quantity, us: float) -> bool:
+    """Whether a measured time lies in the interval of an estimate, both in microseconds."""
     return model.low is not None and model.high is not None and model.low <= us <= model.high
 
 

@@ -35,6 +35,7 @@ class _Without:
 
 
 async def facts(place: Place) -> Found:
+    """Profile every kernel as if there were no device, then ask the driver and ncu about one call of it."""
     table, lacks = Table("Static facts, the driver's and ncu's", list(_HEADER)), list(place.trouble)
     same = compared = 0
     ratios: list[float] = []
@@ -103,6 +104,7 @@ def _value(kernel: KernelMeasurement, name: str) -> float | None:
 def row(
     name: str, kernel: KernelMeasurement, driver: dict[str, Any], counted: ncu.Counted | None
 ) -> list[str]:
+    """The cells of a kernel in the order of the header, "-" for what is not known. A sector has 32 bytes."""
     values = counted.values if counted is not None else {}
     dram, estimate = counted.dram_bytes if counted is not None else None, _value(kernel, "dram_bytes")
     ratio = f"{estimate / dram:.2f}" if dram and estimate else "-"

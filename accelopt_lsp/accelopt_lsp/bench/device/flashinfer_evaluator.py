@@ -57,6 +57,7 @@ def data_set(asked: AskedFile) -> dict[str, str]:
 
 
 def write(files: dict[str, str], root: Path) -> None:
+    """Write a data set below ``root``, with the folder where the evaluator leaves its traces."""
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(content, encoding="utf-8")

@@ -56,4 +56,5 @@ async def attempt(work: Awaitable[T], seconds: float) -> T | str:
 
 
 def microseconds(us: float | None) -> str:
+    """A time for a table: tenths below a millisecond, "-" where there is none."""
     return "-" if us is None else f"{us:,.1f}" if us < 1000 else f"{us:,.0f}"

@@ -39,6 +39,7 @@ Evaluate = Callable[[Subject], Awaitable[Judgement]]
 
 
 async def evaluators(place: Place, kernelbench: Path | None) -> Found:
+    """Ours and those of the others that are there; ``kernelbench`` is a checkout of KernelBench."""
     lacks = list(place.trouble)
     if not place.usable:
         return Found("evaluators", [not_measured("beside other evaluators", "told", "no device")], [], lacks)

@@ -7,6 +7,7 @@ from accelopt_lsp.bench.row import Row
 
 
 def page(found: list[Found]) -> str:
+    """The page as Markdown, a section a part."""
     devices = sorted({one.device or "no GPU" for one in found})
     lines = [f"# Measured on {', '.join(devices)}", ""]
     for one in found:

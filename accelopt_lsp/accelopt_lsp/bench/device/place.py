@@ -24,9 +24,10 @@ assert float(x.sum()) == 1 << 20
 """
 
 
-def opening_job(text: str = OPENING, device: bool = True) -> Job:
+def opening_job(text: str = OPENING) -> Job:
+    """A job whose one step imports ``text`` in a process with torch that has the device."""
     return Job(
-        Source("opening.py", {"opening.py": text}, name="opening.py"), [Step("load", "torch", device=device)]
+        Source("opening.py", {"opening.py": text}, name="opening.py"), [Step("load", "torch", device=True)]
     )
 
 

@@ -15,6 +15,7 @@ from accelopt_lsp.bench.device.programs import FACTS, answer
 
 
 def load(path: Path) -> ModuleType:
+    """Import a file by its own name, under which a problem may import its kernel. What it raises goes through."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

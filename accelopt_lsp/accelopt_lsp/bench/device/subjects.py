@@ -71,6 +71,7 @@ def kernels(corpus: Path = CORPUS, examples: Path = EXAMPLES) -> list[Subject]:
 
 
 def tricks(corpus: Path = CORPUS) -> list[Trick]:
+    """The tricks of the corpus by name."""
     found = []
     for file in sorted((corpus / "tricks").glob("*/case.json")):
         case, problem = json.loads(file.read_text(encoding="utf-8")), file.parents[1] / "problem.py"
@@ -83,4 +84,5 @@ def tricks(corpus: Path = CORPUS) -> list[Trick]:
 
 
 def named(subjects: list[Subject], name: str) -> Subject:
+    """The subject of that name, which has to be there."""
     return next(subject for subject in subjects if subject.name == name)

@@ -27,6 +27,7 @@ globals()[FOUND] = True
 
 
 async def timing(place: Place) -> Found:
+    """Time some kernels in several fresh processes each, and one against itself and against itself done twice."""
     lacks = list(place.trouble)
     if not place.usable:
         return Found("timing", [not_measured("spread between processes", "<= 2 %", "no device")], [], lacks)

@@ -25,6 +25,7 @@ class Caught:
 
 
 async def tricks_on_device(place: Place) -> Found:
+    """Time every trick, its twin and the plain kernel, and judge whether the trick got anywhere."""
     table = Table("Tricks on the device", ["trick", "attack (us)", "twin (us)", "plain (us)", "caught", "by what",
                                            "read before it runs", "twin accepted"])  # fmt: skip
     lacks = list(place.trouble)
@@ -35,11 +36,11 @@ async def tricks_on_device(place: Place) -> Found:
     for trick in tricks():
         attack = await attempt(_timed(place, trick.attack), place.left(120))
         honest = await attempt(_timed(place, trick.honest), place.left(120))
-        told, fine = judge_attack(attack, honest, plain), judge_honest(honest)
-        total, caught, accepted = total + 1, caught + told.caught, accepted + fine.caught
+        told, wrong = judge_attack(attack, honest, plain), wrong_with(honest)
+        total, caught, accepted = total + 1, caught + told.caught, accepted + (not wrong)
         table.rows.append([
             trick.name, _us(attack), _us(honest), _us(plain), "yes" if told.caught else "NO", told.how,
-            "; ".join(_read(trick)) or "nothing", "yes" if fine.caught else f"NO: {fine.how}",
+            "; ".join(_read(trick)) or "nothing", f"NO: {wrong}" if wrong else "yes",
         ])  # fmt: skip
     rows = [
         Row("device tricks caught by timing", "100 %", 100 * caught / max(1, total), "%", caught == total > 0,
@@ -68,14 +69,13 @@ def judge_attack(attack: Session | str, honest: Session | str, plain: Session | 
     return Caught(False, "; ".join(attack.notes) or "nothing was noticed")
 
 
-def judge_honest(honest: Session | str) -> Caught:
+def wrong_with(honest: Session | str) -> str:
+    """Why a twin was not timed, or what is wrong with its outputs; empty where all is well."""
     if isinstance(honest, str):
-        return Caught(False, honest)
-    if honest.checked is None or honest.checked.wrong or not honest.checked.runs:
-        return Caught(
-            False, honest.checked.wrong or honest.checked.unknown if honest.checked else "not checked"
-        )
-    return Caught(True, "")
+        return honest
+    if honest.checked is None:
+        return "not checked"
+    return honest.checked.wrong or ("" if honest.checked.runs else honest.checked.unknown or "not checked")
 
 
 def _read(trick: Trick) -> list[str]:

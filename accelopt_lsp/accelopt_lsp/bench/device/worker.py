@@ -23,6 +23,7 @@ _HOLDING = OPENING + "import time\ntime.sleep(120)\n"
 
 
 async def worker(place: Place) -> Found:
+    """Look at the worker's facts, open the device in steps, and kill a worker that holds it."""
     facts = place.facts
     shown = [[str(value) for value in (d.get("name"), d.get("driver_version"), d.get("memory.total"),
               d.get("compute_cap"))] for d in facts.devices]  # fmt: skip

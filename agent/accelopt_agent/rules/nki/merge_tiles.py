@@ -209,4 +209,5 @@ def _all_widened(kernel: NkiKernel, loop: cst.For, variable: str) -> bool:
 
 
 def root_is_index(kernel: NkiKernel, subscript: cst.Subscript) -> bool:
+    """Whether what is indexed is an index itself (``rows[:, None]``)."""
     return isinstance(subscript.value, cst.Name) and subscript.value.value in kernel.index_variables
