@@ -22,18 +22,21 @@ class Answers:
     def __init__(self, folder: Path, stated: Tolerance, sums: bool = False) -> None:
         self.folder, self.stated, self.sums = folder, stated, sums
         self.expected, self.native = read_leaves(folder / "expected"), read_leaves(folder / "native")
-        self.nearby = self._nearby()
+        self.nearby = [
+            leaf if leaf is not None and leaf.floating else None for leaf in self._others("nearby")
+        ]
+        self.further = [None if leaf is None or leaf.floating else leaf for leaf in self._others("further")]
         self.inputs = read_leaves(folder / "inputs", others=True)
 
     def finite(self) -> bool:
         return all(is_finite(leaf) for leaf in [*self.expected, *self.native])
 
-    def _nearby(self) -> list[Leaf | None]:
-        """What the reference gives for inputs nearby, output by output; None where that is not known."""
-        found = read_leaves(self.folder / "nearby") if self.has("nearby") else []
+    def _others(self, name: str) -> list[Leaf | None]:
+        """What the reference gives for other inputs, output by output; None where that is not known."""
+        found = read_leaves(self.folder / name) if self.has(name) else []
         fits = len(found) == len(self.expected)
         return [
-            found[n] if fits and found[n].floating and found[n].shape == leaf.shape else None
+            found[n] if fits and found[n].shape == leaf.shape else None
             for n, leaf in enumerate(self.expected)
         ]
 
@@ -81,9 +84,9 @@ class Answers:
         if theirs.floating and values.dtype.kind == "f":
             nearby = None if near is None else near.values
             return compare(values, theirs.values, native, limit, nearby, mask)
-        if mask is not None:
-            values, native = np.where(mask, values, 0), np.where(mask, native, 0)
-        return compare_exact(values, native)
+        further = self.further[number]
+        arrays = [values, native, *([] if further is None else [further.values])]
+        return compare_exact(*(array if mask is None else np.where(mask, array, 0) for array in arrays))
 
     def right(self, leaves: list[Leaf], masks: dict[int, Array] | None = None) -> Comparison | None:
         """The first output that is wrong; None where all are right. Forms must agree."""

@@ -12,9 +12,11 @@ from accelopt_profiling.gate.decode import Leaf
 _FEW = 1024
 
 
-def right_without_kernels(answers: Answers, actual: list[Leaf]) -> float | None:
-    """The share of elements that were right although nothing was left of what kernels wrote. Zeros, NaN and elements of
-    an input that stayed need no kernel; None where no others are left, or nobody tried.
+def right_without_kernels(
+    answers: Answers, actual: list[Leaf], known: dict[int, Array] | None = None
+) -> float | None:
+    """The share of elements (of those ``known``) that were right although nothing was left of what kernels wrote.
+    Zeros, NaN and elements of an input that stayed need no kernel; None where no others are left, or nobody tried.
     """
     idle = answers.read("idle") if answers.has("idle") else ""
     if isinstance(idle, str) or len(idle) != len(actual):
@@ -31,6 +33,9 @@ def right_without_kernels(answers: Answers, actual: list[Leaf]) -> float | None:
         matters = (full.values != 0) | (mine.values != full.values)
         if full.values.dtype.kind == "f":
             matters = matters & ~np.isnan(full.values)  # without kernels everything is NaN
+        mask = (known or {}).get(number)
+        if mask is not None and mask.shape == full.shape:
+            matters = matters & mask
         for leaf in answers.inputs:
             if leaf.shape == full.shape and leaf.library != "number":
                 matters = matters & (full.values != leaf.values)

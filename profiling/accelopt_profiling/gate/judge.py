@@ -87,7 +87,7 @@ class _Case:
         digests = {raw: digest(answers.folder / raw) for raw in RAW if answers.has(raw)}
         return JudgedCase(
             self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
-            None if actual is None or self.reasons else right_without_kernels(answers, actual),
+            None if actual is None or self.reasons else right_without_kernels(answers, actual, self.known),
             self._original_right(), only_moved(answers) if answers.has("again") else None,
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ from accelopt_profiling.gate.files import (
 )
 from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.gate.memory import byte_count
-from accelopt_profiling.gate.tolerance import NEARBY, coarsest
+from accelopt_profiling.gate.tolerance import FURTHER, NEARBY, coarsest
 from accelopt_profiling.gate.values import NotCarried, load_values, save_values
 from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import Source, StepError
@@ -83,7 +83,7 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         StepFailed: the reference raised, or returned nothing; or the candidate left files where the answers go.
     """
     for index in range(params.cases):
-        for name in ("expected", "native", "nearby", *FINISHED.values()):
+        for name in ("expected", "native", "nearby", "further", *FINISHED.values()):
             if (case_folder(context, index) / name).exists():
                 raise StepFailed(
                     StepError("tampered", "The candidate wrote into the folder of the expected values.")
@@ -120,7 +120,7 @@ def _one(
         )
         _save(folder / "native", native)
         _save(folder / "expected", expected)
-        if precision == "float64":
+        if precision in ("float64", "exact"):
             _save_nearby(problem, folder, expected, asked.written)
     except StepFailed as failed:
         refused = asked.derived or (asked.altered and failed.error.code == "problem-raised")
@@ -188,21 +188,24 @@ def _in_float64(
 
 
 def _save_nearby(problem: Problem, folder: Path, expected: list[Any], written: list[int]) -> None:
-    """What the reference gives for inputs nearby, where it is soon done."""
+    """What the reference gives for inputs nearby, and further off where it rounds floats to whole numbers; where it is
+    soon done.
+    """
     inputs = load_values(folder / "inputs")
-    if byte_count(inputs) > _NEARBY_BYTES:
+    own = _coarsest(inputs)
+    if byte_count(inputs) > _NEARBY_BYTES or own is None:
         return
-    moved = _moved(
-        [widen(v) for v in inputs],
-        NEARBY.get(_coarsest(inputs) or "", NEARBY["float32"]),
-        np.random.default_rng(1),
-    )
-    try:
-        found = _answer(problem, moved, written)
-    except Exception:  # it did run on the inputs themselves
-        return
-    if len(found) == len(expected):
-        _save(folder / "nearby", found)
+    near = NEARBY.get(own, NEARBY["float32"])
+    floats = [d.startswith(("float", "bfloat")) for d in _dtypes(expected)]
+    runs = [("nearby", near)] if any(floats) else []
+    for name, by in runs if all(floats) else [*runs, ("further", FURTHER * near)]:
+        moved = _moved([widen(v) for v in inputs], by, np.random.default_rng(1))
+        try:
+            found = _answer(problem, moved, written)
+        except Exception:  # it did run on the inputs themselves
+            return
+        if len(found) == len(expected):
+            _save(folder / name, found)
 
 
 def _moved(value: Any, by: float, generator: np.random.Generator) -> Any:

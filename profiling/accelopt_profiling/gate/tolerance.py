@@ -12,6 +12,9 @@ is e for inputs that are each off by up to ``NEARBY`` of their size (eight round
 exact for inputs nearby. Where one of them was not run its part is zero. 5 r: the largest of a million normal errors is
 about five times their rms. ``absolute`` is the problem's, and at least the least number that the dtype holds: below it
 an honest kernel gives zero, however large the error is beside the number.
+
+Whole numbers have to be equal, but where they were rounded from floats (int8 of a quantisation): so many elements may
+be off by one as are off by one for inputs ``FURTHER`` times as far off as those nearby.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ ELEMENT = 5.0
 #: By the coarsest dtype among the inputs: how far inputs nearby are; float32 for all that is coarser, since kernels
 #: compute in it.
 NEARBY = {"float64": 2.0**-49, "float32": 2.0**-20}
+#: So many times further off are inputs that show which whole numbers, rounded from floats, may be rounded otherwise.
+FURTHER = 8.0
 #: float dtypes from fine to coarse
 _COARSENESS = (
     "float64", "float32", "float16", "bfloat16",
