@@ -11,7 +11,7 @@ from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.find import find_problem
 from accelopt_profiling.problems.found import FoundProblem, source_for
-from accelopt_profiling.problems.selfrun import run_own_launches
+from accelopt_profiling.problems.selfrun import SelfrunProblem
 from accelopt_profiling.worker.packages import PACKAGE, climbed
 from accelopt_profiling.worker.sources import write_sources
 from accelopt_profiling.worker.step import StepContext, StepFailed
@@ -86,11 +86,12 @@ def test_what_goes_wrong_is_said_of_the_users_file(load, text, code, said):
 
 def test_a_file_that_runs_itself_finds_its_neighbours(load, tmp_path):
     files = {
-        "k.py": "from .tiles import N\nif __name__ == '__main__':\n    assert N == 3",
-        "tiles.py": "N = 3",
+        "k.py": "from .tiles import N, seen\nif __name__ == '__main__':\n    seen.append(N)",
+        "tiles.py": "N = 3\nseen = []",
     }
-    load("k.py", files)
-    run_own_launches(StepContext(tmp_path, Source("k.py", files), print))
+    module = load("k.py", files)
+    SelfrunProblem(str(tmp_path / "src" / "k.py"), "k.py", {"main": True}).run(module, [])
+    assert module.seen == [3]
 
 
 def test_how_far_imports_climb():

@@ -18,8 +18,6 @@ from accelopt_profiling.problems.call import Call
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.problems.seeding import seed_everything
-from accelopt_profiling.problems.selfruns import own_runs
-from accelopt_profiling.worker.packages import package_for
 from accelopt_profiling.worker.step import StepContext
 
 _WITH_A_VALUE = (
@@ -61,14 +59,6 @@ class SelfrunProblem:
 
     def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
         return outputs
-
-
-def run_own_launches(context: StepContext) -> None:
-    """Run the kernel file as the main program, then its tests and benchmarks: every launch it makes by itself."""
-    text = context.source.files[context.source.kernel]
-    package = package_for(context.source.kernel, context.source.files, context.folder / "src")
-    module = run_as_main(str(context.kernel_path), ast.parse(text), package=package)
-    run_functions(module, own_runs(text).functions)
 
 
 def run_as_main(
