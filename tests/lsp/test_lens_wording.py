@@ -10,6 +10,7 @@ from accelopt_agent.suggestion import Speedup
 from accelopt_lsp.features import wording
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.diagnostics import MOST, findings
+from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.lens import result_title
 from accelopt_lsp.server.board import FileState, KernelState
 from accelopt_profiling.kernels import Kernel
@@ -68,10 +69,24 @@ STATE = FileState("file:///k.py", "/k.py", read=True)
             "est. 820-1,000 us on trn1 · 41 % of peak · VectorE bound · result not checked",
         ),
         (KernelState(KERNEL, result(Latency())), False, "not measured on trn1"),
+        (KernelState(KERNEL, result(Latency(), correctness=Correctness())), False, "not measured on trn1"),
     ],
 )  # fmt: skip
 def test_titles(kernel: KernelState, profiling: bool, title: str) -> None:
     assert result_title(STATE, kernel, "trn1", profiling) == title
+
+
+def test_a_kernel_without_a_problem_says_what_is_missing() -> None:
+    unknown = KernelState(KERNEL, result(Latency(), correctness=Correctness()))
+    state = replace(STATE, run_findings=(Finding("no-problem", 3, "information", "No problem was found."),))
+    assert result_title(state, unknown, "trn1", False) == "not measured on trn1 · no problem file"
+
+
+def test_a_hover_ends_what_it_says_of_the_result_with_a_full_stop() -> None:
+    shown = result(estimate(911), correctness=Correctness("passed", "relative L2 error 4e-07", 1.0))
+    said = hover(replace(STATE, kernels=(KernelState(KERNEL, shown),)), KERNEL.line, markdown=True)
+    assert said is not None
+    assert "reference (100 % of the output compared). Relative L2 error 4e-07.\n" in said
 
 
 @pytest.mark.parametrize(

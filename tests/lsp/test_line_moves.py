@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types as t
 
-from accelopt_lsp.server.moves import LineMap
+from accelopt_lsp.server.moves import LineMap, move_findings, move_measurement
+from accelopt_profiling.measurement import Finding, KernelMeasurement, LineCost
 
 
 def change(start: tuple[int, int], end: tuple[int, int], text: str) -> t.TextDocumentContentChangePartial:
@@ -79,3 +80,14 @@ def test_touching_lines_5_to_8(edit: t.TextDocumentContentChangePartial, touched
 
 def test_a_whole_new_text_touches_everything() -> None:
     assert LineMap.of([t.TextDocumentContentChangeWholeDocument("x")]).touches(1, 1)
+
+
+def test_lines_that_a_text_names_move_with_the_code() -> None:
+    moved = LineMap.of([change((0, 0), (0, 0), "# two\n# lines\n")])
+    waits = LineCost(7, "VectorE waits 4.79 us for line 64 (TensorE); 12 % of 3 lines")
+    finding = Finding("capacity", 3, "error", "A tile (made on line 9) is read; a/b.py, line 17: it fails.")
+    result = KernelMeasurement("k", 1, "nki", "trn1", "local", lines=[waits], findings=[finding])
+    (cost,), (told,) = (m := move_measurement(result, moved)).lines, m.findings
+    assert (cost.line, cost.text) == (9, "VectorE waits 4.79 us for line 66 (TensorE); 12 % of 3 lines")
+    assert (told.line, told.message) == (5, "A tile (made on line 11) is read; a/b.py, line 17: it fails.")
+    assert move_findings([finding], LineMap()) == [finding]

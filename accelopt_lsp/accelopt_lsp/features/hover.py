@@ -59,11 +59,12 @@ def _line(result: KernelMeasurement, line: int, markdown: bool) -> str | None:
 
 def _correctness(result: KernelMeasurement) -> str:
     checked = result.correctness
+    detail = f"{checked.detail[:1].upper()}{checked.detail[1:].removesuffix('.')}." if checked.detail else ""
     if checked.status == "not checked":
-        return f"Result not checked. {checked.detail}".strip()
+        return f"Result not checked. {detail}".strip()
     share = f" ({percent(checked.checked * 100)} % of the output compared)" if checked.checked else ""
     verdict = "agrees with" if checked.status == "passed" else "DISAGREES with"
-    return f"The result {verdict} the reference{share}. {checked.detail}".strip()
+    return f"The result {verdict} the reference{share}. {detail}".strip()
 
 
 def _table(rows: list[tuple[str, str, str]], markdown: bool) -> str:

@@ -91,6 +91,9 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
         parts.append(str(changed))
     if profiling:
         parts.append("profiling...")
+    elif result.latency.known is Known.NOT_MEASURED:
+        if any(f.code == "no-problem" for f in (*state.findings, *state.run_findings)):
+            parts.append("no problem file")
     elif result.correctness.status == "not checked":
         parts.append("result not checked")
     return " · ".join(parts)

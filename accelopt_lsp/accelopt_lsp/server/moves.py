@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -80,8 +81,19 @@ def move_kernel(kernel: Kernel, moved: LineMap) -> Kernel:
     )
 
 
+#: "line 12" in a sentence about the same file; after ``FILE, `` it is a line of that one.
+_NAMED = re.compile(r"(?<!, )\bline (\d+)\b")
+
+
+def move_text(text: str, moved: LineMap) -> str:
+    """A sentence with the lines that it names where they are now."""
+    return _NAMED.sub(lambda found: f"line {moved.line(int(found[1]))}", text)
+
+
 def move_findings(findings: Iterable[Finding], moved: LineMap) -> list[Finding]:
-    return [replace(f, line=moved.line(f.line)) for f in findings] if moved.moves else list(findings)
+    if not moved.moves:
+        return list(findings)
+    return [replace(f, line=moved.line(f.line), message=move_text(f.message, moved)) for f in findings]
 
 
 def move_measurement(result: KernelMeasurement, moved: LineMap) -> KernelMeasurement:
@@ -90,6 +102,9 @@ def move_measurement(result: KernelMeasurement, moved: LineMap) -> KernelMeasure
     return replace(
         result,
         line=moved.line(result.line),
-        lines=[replace(cost, line=moved.line(cost.line)) for cost in result.lines],
+        lines=[
+            replace(cost, line=moved.line(cost.line), text=move_text(cost.text, moved))
+            for cost in result.lines
+        ],
         findings=move_findings(result.findings, moved),
     )
