@@ -184,6 +184,8 @@ def test_distributions_do_what_they_say() -> None:
     assert (abs(spread / spread.mean(1, keepdims=True) - 1) < 0.6).all()
     assert (spread != spread[:, :1]).any()
     assert (made["rows"][3::7] == 0).all()
+    near = change("rows", [np.where(array == array[:, :1], 1e-6, array).astype(np.float32)], 5)[0][0]
+    assert abs(np.delete(near, [3, 10], 0)).min() > 0.05
     assert set(np.unique(made["integers"])) <= {-2, -1, 0, 1, 2}
     assert not np.array_equal(made["shuffled"], array)
     assert np.array_equal(np.sort(made["shuffled"], axis=None), np.sort(array, axis=None))

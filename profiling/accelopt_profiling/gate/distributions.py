@@ -18,16 +18,19 @@ Array = np.ndarray[Any, Any]
 def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
     """The inputs in ``distribution``, and whether anything changed. Lists and tuples are changed inside.
 
-    "large" is three times the original, "small" a hundredth, "rows" gives each row of
-    the last axis one constant value, every other row values about it (off by a quarter at most), and one row in seven
-    zeros, all of one sign (of mixed signs a sum over rows can cancel by chance, and what is left of it says nothing
-    about how exact a kernel is), "integers"
-    draws from -2..2 (0..2 where nothing is negative), on which sums and products are exact in every format,
-    "shuffled" moves the elements
-    about, and so does "moved", except for the first and last quarter.
+    "large" is three times the original, "small" a hundredth, "rows" gives each row of the last axis one constant value,
+    every other row values about it (off by a quarter at most), and one row in seven zeros, the others not near zero
+    (functions that pass through it lose digits there) and all of one sign (of mixed signs a sum over rows can cancel by
+    chance, and what is left of it says nothing about how exact a kernel is), "integers" draws from -2..2 (0..2 where
+    nothing is negative), on which sums and products are exact in every format, "shuffled" moves the elements about, and
+    so does "moved", except for the first and last quarter.
     """
     state = _State(distribution, np.random.default_rng(seed))
     return [state.value(v) for v in inputs], state.changed
+
+
+#: The least value of a row in the case "rows", in root mean squares of the array.
+_LEAST = 0.1
 
 
 class Rewriting(ABC):
@@ -102,7 +105,10 @@ class _State(Rewriting):
         if self.distribution == "rows":
             first = array[..., :1]
             sign = -1.0 if first.size and first.reshape(-1)[0] < 0 else 1.0
-            changed: Array = (sign * np.abs(first) * np.ones(array.shape)).reshape(-1, array.shape[-1])
+            finite = array[np.isfinite(array)]
+            least = _LEAST * np.sqrt(np.mean(np.square(finite))) if finite.size else 0.0
+            value = sign * np.maximum(np.abs(first), least)
+            changed: Array = (value * np.ones(array.shape)).reshape(-1, array.shape[-1])
             changed[1::2] *= 1.0 + self.generator.uniform(-0.25, 0.25, size=changed[1::2].shape)
             changed = changed.reshape(array.shape)
             changed.reshape(-1, changed.shape[-1])[3::7] = 0.0
