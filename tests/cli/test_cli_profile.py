@@ -57,6 +57,14 @@ def test_a_wrong_kernel_is_exit_code_1(accelopt: Command, home: Path) -> None:
     assert ended.object["kernels"][0]["correctness"]["status"] == "failed"
 
 
+def test_a_kernel_without_a_problem_could_not_be_run(accelopt: Command, home: Path) -> None:
+    text = SILU[: SILU.index("def get_inputs")]
+    (home / "silu.py").write_text(text)
+    ended = accelopt("profile", "silu.py", "--json")
+    assert ended.code == 2
+    assert [f["code"] for f in ended.object["findings"]] == ["no-problem"]
+
+
 @pytest.mark.slow
 @pytest.mark.triton
 def test_a_kernel_that_was_never_compiled_has_compiled_facts(

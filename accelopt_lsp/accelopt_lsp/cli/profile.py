@@ -170,6 +170,6 @@ def answer(measurement: FileMeasurement) -> Exit:
     if any(kernel.correctness.status == "failed" for kernel in measurement.kernels):
         return Exit.NO
     known = any(kernel.latency.us is not None for kernel in measurement.kernels)
-    if not known and any(finding.severity == "error" for finding in findings):
+    if not known and any(f.severity == "error" or f.code == "no-problem" for f in findings):
         return Exit.WRONG_INPUT
     return Exit.DONE if measurement.kernels else Exit.NO
