@@ -97,7 +97,8 @@ def test_every_room_says_what_it_is_for():
 def test_no_file_names_a_package_registry():
     hosts = ("pypi" + ".org", "registry.npmjs" + ".org", "deb.debian" + ".org", "pythonhosted" + ".org")
     suffixes = {".py", ".md", ".toml", ".json", ".ts", ".mjs", ".sh", ".cfg", ".yml"}
-    skip = {".venv", ".tools", "node_modules", ".git", ".device", "bundled", "dist"}
+    skip = {".venv", ".tools", "node_modules", ".git", ".device", "bundled", "dist", "__pycache__"}
+    skip |= {".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
     wrong = []
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [name for name in folders if name not in skip]
