@@ -18,6 +18,7 @@ from accelopt_lsp.cli.terminal import print_json, say, show_whatever_comes
 #: itself.
 COMMANDS = {
     "profile": "profile:profile",
+    "problem": "problem:problem",
     "optimize": "optimize:optimize",
     "verify": "verify:verify",
     "accept": "decide:accept",

@@ -188,7 +188,7 @@ class _Search:
         stem = self.path.stem
         message = (
             f"No problem was found, so nothing says what to run {self.discovery.kernels[0].name} with. "
-            f"Add get_inputs() and reference() here or in {stem}_problem.py."
+            f"Add get_inputs() and reference() here or in {stem}_problem.py; `accelopt problem` writes a first version."
         )
         findings.append(Finding("no-problem", self.line, "information", message, quickfix="createProblem"))
         return FoundProblem(None, findings=findings, root=self.project_root or self.path.parent)
