@@ -145,6 +145,17 @@ def test_without_a_project_the_root_is_above_what_the_file_imports(tmp_path, pac
     assert tmp_path / "apart/x.py" not in brought
 
 
+def test_a_package_that_is_imported_by_its_own_name_is_found_without_a_project(tmp_path):
+    text = "import nki\nfrom mine.sizes import N\n@nki.jit\ndef k(x): return x\n"
+    files = {"mine/__init__.py": "", "mine/ops/__init__.py": "", "mine/sizes.py": "N = 3"}
+    write_sources(tmp_path, {**files, "mine/ops/k.py": text, "mine/ops/k_problem.py": PROBLEM})
+    path = tmp_path / "mine/ops/k.py"
+    found = find_problem(path, text, find_kernels(text), project_root=None, configured=None)
+    assert found.root == tmp_path
+    assert "mine/sizes.py" in source_for(path, text, found, ship_imports=True).files
+    assert str(tmp_path) in source_for(path, text, found, ship_imports=False).import_paths
+
+
 def test_a_file_that_imports_nothing_relatively_needs_its_own_folder_only(tmp_path):
     text = "import nki\n@nki.jit\ndef k(x): return x\n"
     write_sources(tmp_path, {"a/__init__.py": "", "a/k.py": text, "a/k_problem.py": PROBLEM})

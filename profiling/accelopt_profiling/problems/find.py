@@ -17,6 +17,7 @@ from typing import Any
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Finding, Severity
 from accelopt_profiling.problems.found import FoundProblem
+from accelopt_profiling.problems.imports import imported_names
 from accelopt_profiling.problems.named import NamedProblem, named_in_comment, named_in_settings
 from accelopt_profiling.problems.places import (
     flashinfer_candidates,
@@ -235,9 +236,11 @@ class _Search:
 
 
 def _imported_from(path: Path, text: str) -> Path:
-    """The folder that holds what ``path`` may import relatively: its own, or the one around its outermost package."""
+    """The folder that ``path`` imports its own package from: above the outermost one around it where it imports that,
+    relatively or by its name; else its own folder."""
     levels = min(climbed({path.name: text}), len(path.parents))
-    if not levels:
-        return path.parent
-    climbs_to = path.parents[levels - 1]
-    return next(f for f in (climbs_to, *climbs_to.parents) if not (f / "__init__.py").is_file())
+    climbs_to = path.parents[max(levels, 1) - 1]
+    above = next(f for f in (climbs_to, *climbs_to.parents) if not (f / "__init__.py").is_file())
+    package = path.relative_to(above).parts[0]
+    named = any(not level and name.split(".")[0] == package for name, level in imported_names(text))
+    return above if levels or named else path.parent
