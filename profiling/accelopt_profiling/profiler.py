@@ -115,7 +115,12 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
         try:
             async with contextlib.aclosing(host.run(job)) as messages:
                 async for message in messages:
-                    if state.take(message.step, message.value):
+                    try:
+                        changed = state.take(message.step, message.value)
+                    except ValueError as error:
+                        why = f"What {host.name} answered to the step {message.step} cannot be read: {error}."
+                        raise JobFailed(message.step, StepError("internal", why)) from error
+                    if changed:
                         yield state.measurement()
         except JobFailed as failed:
             state.fail(failed.error, group)
@@ -162,15 +167,18 @@ class _State:
         self._hashes = {k.name: k.content_hash for k in subject.kernels}
 
     def take(self, step: str, value: Any) -> bool:
-        """Take in what a step sent; True when a measurement changed."""
+        """Take in what a step sent; True when a measurement changed.
+
+        Raises:
+            ValueError: it does not have the shape that it should have.
+        """
         if not isinstance(value, dict):
             return False
         ref = self._subject.found.ref
         if ref is not None and isinstance(value.get("input_specs"), list):
             self._request.input_specs[ref.content_hash] = value["input_specs"]
         changed = False
-        for data in value.get("kernels", []):
-            measured = from_plain(KernelMeasurement, data)
+        for measured in from_plain(list[KernelMeasurement], value.get("kernels", [])):
             if measured.name in self._hashes:
                 self._kernels[measured.name] = dataclasses.replace(
                     measured, content_hash=self._hashes[measured.name], host=self._host.name
@@ -182,16 +190,22 @@ class _State:
             changed = self._time(self._timed, from_plain(CheckedRuns, value)) or changed
         else:
             changed = self._time(value) or changed
-        for name, data in value.get("counters", {}).items():
+        for name, counters in from_plain(dict[str, dict[str, Quantity]], value.get("counters", {})).items():
             if name in self._kernels:
-                self._kernels[name] = _counted(self._kernels[name], data)
+                estimate = self._kernels[name]
+                self._kernels[name] = dataclasses.replace(
+                    estimate, quantities={**estimate.quantities, **counters}
+                )
                 changed = True
         return changed
 
     def _time(self, timed: dict[str, Any], checked: CheckedRuns | None = None) -> bool:
-        known = {name: data for name, data in timed.get("timings", {}).items() if name in self._kernels}
-        for name, data in known.items():
-            latency, device = from_plain(Latency, data), str(timed.get("device", ""))
+        timings, device = (
+            from_plain(dict[str, Latency], timed.get("timings", {})),
+            str(timed.get("device", "")),
+        )
+        known = {name: latency for name, latency in timings.items() if name in self._kernels}
+        for name, latency in known.items():
             measured = _timed(self._kernels[name], latency, device)
             self._kernels[name] = measured if checked is None else _checked(measured, checked)
             self._evidence[name] = {**timed, "checked": to_plain(checked)}
@@ -286,9 +300,3 @@ def _checked(timed: KernelMeasurement, checked: CheckedRuns) -> KernelMeasuremen
     message = f"On the device its results are wrong. {checked.wrong}"
     finding = Finding("wrong-result", timed.line, "error", message)
     return dataclasses.replace(timed, correctness=wrong, findings=[*timed.findings, finding])
-
-
-def _counted(estimate: KernelMeasurement, counters: dict[str, Any]) -> KernelMeasurement:
-    """A measurement with what a device's profiler counted in place of what was executed or estimated."""
-    measured = {name: from_plain(Quantity, data) for name, data in counters.items()}
-    return dataclasses.replace(estimate, quantities={**estimate.quantities, **measured})
