@@ -16,6 +16,13 @@ from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.worker.device_lock import DeviceLock
 
+#: Names that no other run of the tests gives to what holds or awaits the devices of this machine, nor an earlier test.
+_NUMBERS = itertools.count()
+
+
+def own_name(what: str) -> str:
+    return f"{what}-{os.getpid()}-{next(_NUMBERS)}.py"
+
 
 def timing_job(text: str, name: str = "k.py") -> Job:
     return Job(Source("k.py", {"k.py": text}, name=name), [Step("load", "numpy", device=True)])
@@ -69,8 +76,9 @@ async def test_device_steps_exclude_each_other_across_workers(two):
 
 
 async def test_a_step_without_the_device_does_not_wait_for_it(two):
-    holding = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", "holds.py")))
-    await until(lambda: (DeviceLock().holder() or {}).get("what") == "holds.py")
+    holds = own_name("holds")
+    holding = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", holds)))
+    await until(lambda: held_by(holds))
     for host in two:
         found = await value(host, Job(Source("k.py", {"k.py": "x = 1"}), [Step("load", "numpy")]))
         assert "x" in found["names"]
@@ -81,8 +89,9 @@ async def test_a_step_without_the_device_does_not_wait_for_it(two):
 
 
 async def test_a_killed_worker_frees_the_device(two):
-    task = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(60)", "mine.py")))
-    await until(lambda: DeviceLock().holder() is not None)
+    mine = own_name("mine")
+    task = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", mine)))
+    await until(lambda: held_by(mine))
     waiting = asyncio.create_task(value(two[1], timing_job("x = 1")))
     two[0]._connection._process.kill()
     with pytest.raises(JobInterrupted):
@@ -91,19 +100,24 @@ async def test_a_killed_worker_frees_the_device(two):
 
 
 async def test_a_job_that_waits_for_the_device_can_be_cancelled(two):
-    holding = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(60)", "holds.py")))
-    await until(lambda: (DeviceLock().holder() or {}).get("what") == "holds.py")
-    waiting = asyncio.create_task(value(two[1], timing_job("x = 1", "waits.py")))
+    holds, waits = own_name("holds"), own_name("waits")
+    holding = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", holds)))
+    await until(lambda: held_by(holds))
+    waiting = asyncio.create_task(value(two[1], timing_job("x = 1", waits)))
     await shows(two[1], lambda running: any(job.device == "waits" for job in running))
     seen = {(job.kernel, job.step, job.device) for job in await jobs(two[0])}
-    assert {("holds.py", "load", "holds"), ("waits.py", "load", "waits")} <= seen
-    assert (await two[0].activity()).device == "holds.py"
+    assert {(holds, "load", "holds"), (waits, "load", "waits")} <= seen
+    assert (await two[0].activity()).device == holds
     for task in (waiting, holding):
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-    await shows(two[1], lambda running: not [j for j in running if j.kernel in ("holds.py", "waits.py")])
+    await shows(two[1], lambda running: not [j for j in running if j.kernel in (holds, waits)])
     assert "x" in (await value(two[1], timing_job("x = 1")))["names"]
+
+
+def held_by(name: str) -> bool:
+    return (DeviceLock().holder() or {}).get("what") == name
 
 
 async def shows(host: LocalHost, condition, seconds: float = 60.0) -> None:
