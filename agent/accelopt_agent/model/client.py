@@ -253,14 +253,20 @@ async def ask(
     if settings.of_editor:
         message = f"The model {settings.model} is the editor's, and there is no editor here."
         raise ModelFault(message, final=True)
-    openai, key = _package(), api_key(settings)
+    openai, key, client = await asyncio.to_thread(_open, settings)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
     call = _Call(settings, messages, schema, openai, key)
+    async with client:
+        return await call.answer(client, backoff_seconds)
+
+
+def _open(settings: ModelSettings) -> tuple[Any, str | None, Any]:
+    """The package, the key and a client. Blocks: it is imported at first, a keyring asked, certificates are read."""
+    openai, key = _package(), api_key(settings)
     client = openai.AsyncOpenAI(
         base_url=settings.base_url, api_key=key or "none", timeout=settings.seconds, max_retries=0
     )
-    async with client:
-        return await call.answer(client, backoff_seconds)
+    return openai, key, client
 
 
 def _package() -> Any:
