@@ -31,6 +31,8 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
 
 #: The least value of a row in the case "rows", in root mean squares of the array.
 _LEAST = 0.1
+#: Rows of this length are in order by chance once in a few thousand million times.
+_SORTED = 13
 
 
 class Rewriting(ABC):
@@ -75,7 +77,8 @@ class Rewriting(ABC):
         if changed is None:
             return None
         self.changed = True
-        return np.where(np.isfinite(array) & ~_outside_triangle(array), changed, array)
+        kept: Array = np.where(np.isfinite(array) & ~_outside_triangle(array), changed, array)
+        return np.sort(kept, axis=-1) if _ascending(array) else kept
 
 
 def _outside_triangle(array: Array) -> Array | bool:
@@ -89,6 +92,15 @@ def _outside_triangle(array: Array) -> Array | bool:
         if not array[..., outside].any():
             return outside if len(np.unique(array)) > 3 else False
     return False
+
+
+def _ascending(array: Array) -> bool:
+    """Whether each row grows from its first to its last element, as the bounds that a kernel searches do; not by
+    chance, and not because all are the same.
+    """
+    if array.ndim < 1 or array.shape[-1] < _SORTED or not array.size:
+        return False
+    return bool((array[..., 1:] >= array[..., :-1]).all() and (array[..., -1] > array[..., 0]).all())
 
 
 class _State(Rewriting):

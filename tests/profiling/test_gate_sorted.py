@@ -1,0 +1,28 @@
+"""Inputs in ascending order are bounds that a kernel searches: they stay in order, whatever else becomes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from accelopt_profiling.gate.cases import ALTERED, DISTRIBUTIONS
+from accelopt_profiling.gate.distributions import change
+from accelopt_profiling.gate.long_sums import LONG_SUMS
+from accelopt_profiling.gate.lopsided import LOPSIDED, skewed
+
+BOUNDS = np.linspace(-3, 3, 20, dtype=np.float32)
+PLAIN = [d for d in DISTRIBUTIONS[1:] if d not in (*ALTERED, *LONG_SUMS, *LOPSIDED)]
+
+
+@pytest.mark.parametrize("distribution", [*PLAIN, "skewed"])
+@pytest.mark.parametrize("bounds", [BOUNDS, np.stack([BOUNDS, BOUNDS * 2])], ids=["one row", "two rows"])
+def test_ascending_rows_stay_so(distribution: str, bounds: np.ndarray) -> None:
+    [found], changed = skewed([bounds], 1) if distribution == "skewed" else change(distribution, [bounds], 1)
+    assert changed
+    assert (np.diff(found, axis=-1) >= 0).all()
+    assert not np.array_equal(found, bounds)
+
+
+def test_rows_that_are_all_the_same_are_not_in_order() -> None:
+    [found], _ = change("integers", [np.ones(200, np.float32)], 1)
+    assert (np.diff(found) < 0).any()
