@@ -182,6 +182,24 @@ CASES = [
     ),
     Case("triton-exp2", "needs a factor", SOFTMAX, None),
     Case(
+        "triton-exp2",
+        "scales scores and the maximum of them together",
+        SCALE.replace("y = tl.exp(x * scale)", "s = x * scale\n        y = tl.exp(s - tl.max(s, axis=0))"),
+        {"x * scale": "x * (scale * 1.4426950408889634)", "tl.exp(s": "tl.exp2(s"},
+    ),
+    Case(
+        "triton-exp2",
+        "leaves scores less a saved logarithm alone",
+        SCALE.replace("y = tl.exp(x * scale)", "s = x * scale\n        y = tl.exp(s - tl.load(s_ptr + row))"),
+        None,
+    ),
+    Case(
+        "triton-exp2",
+        "leaves scores less a saved logarithm with a name alone",
+        SCALE.replace("        y = tl.exp(x * scale)", "        s = x * scale\n        total = tl.load(s_ptr + row)\n        y = tl.exp(s - total)"),
+        None,
+    ),
+    Case(
         "triton-drop-mask",
         "compiles a version for whole blocks",
         ADD,

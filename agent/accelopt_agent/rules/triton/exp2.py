@@ -130,6 +130,9 @@ def _stays_logarithmic(
                 # the scaling itself: s = product * scale
                 statement = kernel.flow.statement_of(above)
                 return statement is not None and occurrence.value not in logarithmic
+            for side in (above.left, above.right):
+                if not kernel.flow.variables(side) - _conditions(kernel, side) <= logarithmic:
+                    return False  # less a value that is not scaled with it, a saved sum say
         elif isinstance(above, cst.AssignTarget):
             return _bound_to_logarithm(kernel, above, logarithmic)
         elif isinstance(above, cst.AugAssign):
