@@ -196,7 +196,10 @@ CASES = [
     Case(
         "triton-exp2",
         "leaves scores less a saved logarithm with a name alone",
-        SCALE.replace("        y = tl.exp(x * scale)", "        s = x * scale\n        total = tl.load(s_ptr + row)\n        y = tl.exp(s - total)"),
+        SCALE.replace(
+            "        y = tl.exp(x * scale)",
+            "        s = x * scale\n        total = tl.load(s_ptr + row)\n        y = tl.exp(s - total)",
+        ),
         None,
     ),
     Case(

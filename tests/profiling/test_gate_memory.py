@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from accelopt_profiling.gate.memory import fingerprint, same_bits
+from accelopt_profiling.gate.memory import fingerprint, same_bits, same_layout
 
 numbers = arrays.arrays(
     st.sampled_from([np.float32, np.float16, np.int64, np.uint8, np.bool_, np.float64]),
@@ -49,3 +49,16 @@ NAN, ZERO = np.full(4, np.nan, np.float32), np.zeros(4, np.float32)
 def test_arguments_of_any_kind(one: Any, other: Any, same: bool) -> None:
     assert same_bits(one, other) is same
     assert (fingerprint(one) == fingerprint(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ([ZERO, 1], [NAN, 2], True), ([ZERO, 1], [NAN], False), ([ZERO], [NAN, 2], False),
+        ([ZERO, 1], [1, ZERO], False), ([[ZERO], 1], [ZERO, [1]], False), ([1], [1], False),
+    ],
+)  # fmt: skip
+def test_memory_is_used_again_only_for_arguments_of_the_same_form(
+    one: list[Any], other: list[Any], same: bool
+) -> None:
+    assert same_layout(one, other) is same

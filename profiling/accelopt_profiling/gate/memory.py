@@ -66,11 +66,14 @@ def overlapping(one: list[Any], other: list[Any]) -> list[str]:
 
 
 def same_layout(one: list[Any], other: list[Any]) -> bool:
-    """Whether the arrays of both have pairwise the same type, dtype, shape and strides."""
+    """Whether both are as long, and their arrays stand at the same places and have pairwise the same type, dtype, shape
+    and strides.
+    """
     first, second = arrays_of(one), arrays_of(other)
     return (
-        len(first) == len(second)
+        len(one) == len(other)
         and bool(first)
+        and [place for place, _ in first] == [place for place, _ in second]
         and all(_alike(a, b) for (_, a), (_, b) in zip(first, second, strict=True))
     )
 
