@@ -225,3 +225,40 @@ def test_other_targets(warm, target):
 def test_a_target_that_is_no_gpu(warm):
     answer = warm.profile({"k.py": HEAD}, "k.py", {"kind": "module"}, target="abacus")
     assert answer["error"]["code"] == "unsupported"
+
+
+OWN_RUN = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def twice(x, y, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+x = torch.randn(4096, device="cuda")
+y = torch.empty_like(x)
+twice[(16,)](x, y, 4096, B=256)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("assert torch.allclose(y, x * 3)\n", "The file's own check failed: AssertionError."),
+        ("assert torch.allclose(y, x * 2)\n", None),
+        ("x.nothing()\n", "The file's own run broke off after these launches: AttributeError"),
+    ],
+)
+def test_a_file_that_runs_itself_and_fails_says_so(warm, ending, said):
+    answer = warm.profile(
+        {"m.py": OWN_RUN + ending}, "m.py", {"kind": "selfrun", "options": {"module": True}}
+    )
+    kernel = only(answer)
+    assert kernel["latency"]["known"] == "estimated"
+    errors = [f for f in kernel["findings"] if f["severity"] == "error"]
+    if said is None:
+        assert errors == []
+    else:
+        assert [(f["code"], f["line"]) for f in errors] == [("kernel-raised", 13)]
+        assert errors[0]["message"].startswith(said)

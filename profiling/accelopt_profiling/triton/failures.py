@@ -8,6 +8,7 @@ from accelopt_profiling.measurement import Finding
 from accelopt_profiling.triton.arithmetic import Unsupported
 from accelopt_profiling.triton.compiled import CompiledFacts
 from accelopt_profiling.triton.session import Execution, describe
+from accelopt_profiling.worker.step import StepFailed
 
 
 def execution_findings(execution: Execution) -> list[Finding]:
@@ -25,6 +26,21 @@ def execution_findings(execution: Execution) -> list[Finding]:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             found.append(Finding("kernel-raised", line, "error", f"The kernel raised {what}"))
     return found
+
+
+def own_run_finding(failed: StepFailed, sampled: bool, line: int) -> Finding | None:
+    """Why a file that runs itself broke off after its launches. A check that fails is information where only a
+    sample of some launch's programs ran: what the others would have written is NaN.
+    """
+    error = failed.error
+    if error.code != "user-error":
+        return None
+    check = isinstance(failed.__cause__, AssertionError)
+    what = "The file's own check failed" if check else "The file's own run broke off after these launches"
+    said = f"{what}: {error.message.removesuffix('.')}."
+    if sampled:
+        said += " Not all programs were run, which may be why."
+    return Finding("kernel-raised", error.line or line, "information" if sampled else "error", said)
 
 
 def compile_findings(facts: CompiledFacts, line: int) -> list[Finding]:

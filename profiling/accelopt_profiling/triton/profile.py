@@ -24,7 +24,7 @@ from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
 from accelopt_profiling.triton import autotune, code_hints, comparison, compile, hints
 from accelopt_profiling.triton.compiled import CompiledFacts
 from accelopt_profiling.triton.estimate import Estimate, estimate
-from accelopt_profiling.triton.failures import compile_findings, execution_findings
+from accelopt_profiling.triton.failures import compile_findings, execution_findings, own_run_finding
 from accelopt_profiling.triton.machine_code import DisassemblyFailed
 from accelopt_profiling.triton.session import Execution, Session, emulated, interpreter
 from accelopt_profiling.worker.step import StepContext, StepFailed
@@ -70,6 +70,7 @@ class _Profile:
         self.context, self.params, self.target = context, params, target
         self.known = {k.name: _Known(k) for k in params.kernels}
         self._modules: tuple[ModuleType, Problem] | None = None
+        self._broke_off: Finding | None = None
 
     def run(self) -> list[KernelMeasurement]:
         ref = self.params.problem
@@ -150,9 +151,11 @@ class _Profile:
                 module, problem = self._loaded()
                 with user_errors(self.context):
                     problem.run(module, problem.inputs(self.params.seed))
-            except StepFailed:
+            except StepFailed as failed:
                 if not session.launches:
                     raise
+                first = next(iter(self.known.values())).kernel
+                self._broke_off = own_run_finding(failed, session.coverage.sampled, first.line)
         self._take(session)
         self._emit("executed")
 
@@ -249,6 +252,8 @@ class _Profile:
             return dataclasses.replace(measurement, findings=[finding])
         execution, made = chosen
         findings = [f for e in known.executions for f in execution_findings(e)]
+        if self._broke_off is not None and known is next(iter(self.known.values())):
+            findings.append(self._broke_off)
         quantities = {"launches": executed(len(known.executions), "launches")}
         if known.tried:
             quantities["autotune_configurations"] = executed(len(known.tried), "configurations")
