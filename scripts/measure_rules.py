@@ -25,10 +25,11 @@ PAGE = FIGURES.with_suffix(".md")
 
 TEXT = """# Results: the NKI rules on NKIBench's baselines
 
-The effect of each rule in a run of `accelopt bench nkibench --optimize --no-model` of {date} for {target}, on two cores,
-with several commits of that evening in one table (the run of a single commit is in [nkibench.md](nkibench.md)).
+The effect of each rule in a run of `accelopt bench nkibench --optimize --no-model` of {date} for {target}, on two
+cores, with several commits of that evening in one table (the run of a single commit is in [nkibench.md](nkibench.md)).
 `scripts/measure_rules.py` writes this page from the results of a run. Every time is the time model's estimate, none was
-measured on a device; every best version went through the gate. The baselines are the plain kernels of `nkibench/nkibench/tasks`, percent of peak is NKIBench's.
+measured on a device; every best version went through the gate.
+The baselines are the plain kernels of `nkibench/nkibench/tasks`, percent of peak is NKIBench's.
 
 | task | baseline | of peak | best | of peak | candidates | gate | rules, one after the other |
 |---|---|---|---|---|---|---|---|

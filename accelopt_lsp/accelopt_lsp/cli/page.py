@@ -1,6 +1,6 @@
 """Generates the page docs/reference/cli.md from the commands themselves.
 
-    python -m accelopt_lsp.cli.page > docs/reference/cli.md
+python -m accelopt_lsp.cli.page > docs/reference/cli.md
 """
 
 from __future__ import annotations

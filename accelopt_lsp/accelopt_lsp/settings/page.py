@@ -1,6 +1,6 @@
 """Generates the page docs/reference/settings.md from the schema.
 
-    python -m accelopt_lsp.settings.page > docs/reference/settings.md
+python -m accelopt_lsp.settings.page > docs/reference/settings.md
 """
 
 from __future__ import annotations

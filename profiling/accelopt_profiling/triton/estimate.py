@@ -2,7 +2,8 @@
 
 The interval holds what the model leaves out. On A100 and H100 it was checked against published timings
 (docs/explanation/triton-estimate.md): of memory-bound kernels above 40 us at least 9 shapes of 10 lie
-within -25 % and +33 % of the estimate. Other devices, and kernels bound by arithmetic, were not checked and get a wider one.
+within -25 % and +33 % of the estimate. Other devices, and kernels bound by arithmetic, were not checked and get a wider
+one.
 """
 
 from __future__ import annotations
