@@ -154,7 +154,7 @@ def nvidia() -> Check:
         return Check("NVIDIA GPU", "absent", f"nvidia-smi does not answer: {error}", "Check the driver.")
     named = "; ".join(done.stdout.split("\n")).strip("; ")
     said = f"{named}; timing on GPUs: {NOT_YET_RUN}"
-    return Check("NVIDIA GPU", "ok", said, "Try it out: `accelopt bench device` (docs/gpu.md).")
+    return Check("NVIDIA GPU", "ok", said, "Try it out: `accelopt bench device` (docs/how-to/gpu.md).")
 
 
 def isolation() -> Check:
