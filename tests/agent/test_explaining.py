@@ -14,7 +14,7 @@ from accelopt_agent.events import SuggestionFound
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.versions import Versions, versions_of
-from accelopt_lsp.explaining import Explanation, explanations
+from accelopt_lsp.explain import Explanation, explanations
 from accelopt_lsp.features.explanation import Said, explanation
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate import conduct

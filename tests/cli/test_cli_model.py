@@ -9,9 +9,9 @@ import pytest
 from command import Command
 from nki_kernels import SILU
 
-from accelopt_lsp.asking import model_of, team_of
 from accelopt_lsp.cli.tables import print_ledger
 from accelopt_lsp.cli.terminal import out
+from accelopt_lsp.models import model_of, team_of
 from accelopt_lsp.settings.load import load_settings
 
 USER = '[model]\nbase_url = "https://models.example.org/v1"\nmodel = "m"\n'

@@ -24,7 +24,7 @@ from pathlib import Path
 from accelopt_agent.model.editor_models import Complete, Question, no_models
 from accelopt_agent.suggestion import Speedup, Suggestion
 from accelopt_agent.unfinished import Interrupted
-from accelopt_lsp.server.backend import (
+from accelopt_lsp.backend.protocol import (
     BackendProblem,
     Ended,
     FileText,

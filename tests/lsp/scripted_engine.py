@@ -7,8 +7,8 @@ import os
 
 from scripted import Scripted
 
-from accelopt_lsp.server.backend import FileText, Remembered
-from accelopt_lsp.server.engine_process import serve
+from accelopt_lsp.backend.process_main import serve
+from accelopt_lsp.backend.protocol import FileText, Remembered
 
 
 class Loud(Scripted):

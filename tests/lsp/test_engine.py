@@ -11,8 +11,8 @@ from editor import PATIENCE
 from forked import Parent
 
 from accelopt_agent.model.editor_models import Question, Reply
-from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, HostDown, SearchEvent, Wish
-from accelopt_lsp.server.engine import Engine
+from accelopt_lsp.backend.process import Engine
+from accelopt_lsp.backend.protocol import BackendProblem, Ended, FileText, HostDown, SearchEvent, Wish
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.kernels import find_kernels
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 
-from accelopt_lsp.jobs import Job, Jobs
+from accelopt_lsp.state.jobs import Job, Jobs
 
 
 async def test_a_job_is_listed_while_it_runs_and_cancelled_by_its_id() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from accelopt_agent.events import Finished, ProgressText, SuggestionFound, Usage
 from accelopt_agent.suggestion import Speedup, Suggestion
-from accelopt_lsp.server.backend import Ended, Tried
-from accelopt_lsp.server.telling import Told
+from accelopt_lsp.backend.protocol import Ended, Tried
+from accelopt_lsp.backend.search_progress import Told
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known

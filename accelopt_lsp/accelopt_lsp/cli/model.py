@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.asking import team_of, workspace_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.models import team_of, workspace_of
 from accelopt_lsp.resources import settings_for
 from accelopt_lsp.stderr import printable, say
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.asking import model_of as model_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
 from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.models import model_of as model_of
 from accelopt_lsp.resources import memory_path, open_host, read_source, settings_for, targets_for
 from accelopt_lsp.stderr import say
 
@@ -200,7 +200,7 @@ def _memory(settings: Settings) -> Memory | None:
 
 def _team(settings: Settings, file: Path, *, may_ask: bool) -> Team | None:
     """The team to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a person is there."""
-    from accelopt_lsp.asking import team_of, team_to_ask, workspace_of
+    from accelopt_lsp.models import team_of, team_to_ask, workspace_of
 
     found, why_not = team_to_ask(settings, file)
     if found is not None or not why_not:

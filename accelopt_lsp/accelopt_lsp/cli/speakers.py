@@ -131,7 +131,7 @@ class Speaker:
         return self._kept.recording(team.answer), SIMULATED
 
     def _team_to_ask(self) -> Team | None:
-        from accelopt_lsp.asking import team_to_ask
+        from accelopt_lsp.models import team_to_ask
 
         if self.no_model:
             return None

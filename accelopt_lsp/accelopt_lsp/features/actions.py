@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from accelopt_agent.suggestion import Suggestion
 from accelopt_lsp.features.wording import origin, speedup, version_name
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_lsp.state.jobs import Job
+from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Finding
 
 REWRITE = "refactor.rewrite.accelopt"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.wording import headline, speedup, version_name
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_lsp.state.jobs import Job
+from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.quantity import Known
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from lsprotocol import types
 
 from accelopt_agent.apply import Refusal, apply_to_text
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.backend.protocol import BackendProblem
 from accelopt_lsp.server.commands import Arguments
 
 if TYPE_CHECKING:

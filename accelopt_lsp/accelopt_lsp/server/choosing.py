@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.backend.protocol import BackendProblem
 from accelopt_lsp.features.wording import duration, origin, speedup, version_name
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import BackendProblem
 from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.state.jobs import Job
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer

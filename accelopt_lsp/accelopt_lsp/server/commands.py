@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.backend.protocol import BackendProblem
 
 
 @dataclass(frozen=True)

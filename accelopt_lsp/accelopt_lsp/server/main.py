@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 
-from accelopt_lsp.server.backend import Backend
+from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.setup import register
 
@@ -33,7 +33,7 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
     """
     logging.getLogger("pygls").setLevel(logging.WARNING)
     if backend is None:
-        from accelopt_lsp.server.engine import Engine
+        from accelopt_lsp.backend.process import Engine
 
         backend = Engine()
     server = build(backend)

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 import platformdirs
 from lsprotocol import types
 
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.backend.protocol import BackendProblem
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.backend.protocol import BackendProblem
 from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.state.jobs import Job
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer

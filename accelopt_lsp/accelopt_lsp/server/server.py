@@ -13,29 +13,29 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
-from accelopt_lsp.jobs import Job, Jobs
-from accelopt_lsp.server.backend import Backend, BackendProblem, HostDown
-from accelopt_lsp.server.board import Board
+from accelopt_lsp.backend.parser import Reader
+from accelopt_lsp.backend.protocol import Backend, BackendProblem, HostDown
 from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
 from accelopt_lsp.server.choosing import Choosing
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.configuration import Configuration, editor_settings
-from accelopt_lsp.server.consenting import Consenting
-from accelopt_lsp.server.deciding import Decisions
+from accelopt_lsp.server.document_sync import Editing
 from accelopt_lsp.server.documents import Documents
-from accelopt_lsp.server.editing import Editing
 from accelopt_lsp.server.editor_models import EditorQuestions
-from accelopt_lsp.server.explaining import Explanations
+from accelopt_lsp.server.explanations import Explanations
+from accelopt_lsp.server.file_watcher import Watching
+from accelopt_lsp.server.model_access import Consenting
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
 from accelopt_lsp.server.pages import Pages
-from accelopt_lsp.server.problem_file import ProblemFiles
-from accelopt_lsp.server.profiling import Profiles
-from accelopt_lsp.server.publishing import Publisher
-from accelopt_lsp.server.reader import Reader
+from accelopt_lsp.server.problem_files import ProblemFiles
+from accelopt_lsp.server.profiles import Profiles
+from accelopt_lsp.server.publisher import Publisher
 from accelopt_lsp.server.run_history import RunHistory
-from accelopt_lsp.server.searching import Searches
+from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.status import StatusLine
-from accelopt_lsp.server.watching import Watching
+from accelopt_lsp.server.suggestions import Decisions
+from accelopt_lsp.state.jobs import Job, Jobs
+from accelopt_lsp.state.state_store import Board
 from accelopt_lsp.version import own_version
 
 log = logging.getLogger(__name__)

@@ -11,16 +11,15 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from accelopt_agent.apply import Refusal
-from accelopt_lsp import convert
+from accelopt_lsp.backend.protocol import BackendProblem
 from accelopt_lsp.features import actions, hints, hover, lens
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server import candidates, pages
+from accelopt_lsp.server import candidates, convert, pages
 from accelopt_lsp.server import status as status_line
-from accelopt_lsp.server.backend import BackendProblem
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.server import AccelOptServer
+from accelopt_lsp.state.jobs import Job
 from accelopt_profiling.measurement import Dialect
 
 log = logging.getLogger(__name__)

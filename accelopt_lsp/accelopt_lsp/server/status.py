@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from accelopt_lsp.jobs import Job, JobKind
+from accelopt_lsp.state.jobs import Job, JobKind
 
 METHOD = "accelopt/status"
 

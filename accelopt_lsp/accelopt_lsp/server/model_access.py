@@ -79,7 +79,7 @@ class Consenting:
 def _wanted(path: str, settings: Settings) -> tuple[Agreement | None, str]:
     """The agreement that is missing, and the question to the person."""
     from accelopt_agent.model.consent import Consents, asked_for, what_is_sent
-    from accelopt_lsp.asking import team_of, workspace_of
+    from accelopt_lsp.models import team_of, workspace_of
 
     team, workspace = team_of(settings), workspace_of(settings, Path(path))
     if team is None or Consents().missing(team.planner, workspace) is None:

@@ -15,9 +15,7 @@ from typing import Any
 
 from accelopt_agent.model.editor_models import Complete, Reply, no_models
 from accelopt_agent.suggestion import Suggestion
-from accelopt_lsp.own_process import own_process
-from accelopt_lsp.server.backend import BackendProblem, FileText, Remembered, SearchEvent, Wish
-from accelopt_lsp.server.exchange import (
+from accelopt_lsp.backend.messages import (
     Asked,
     Call,
     Done,
@@ -29,13 +27,15 @@ from accelopt_lsp.server.exchange import (
     next_message,
     packed,
 )
+from accelopt_lsp.backend.protocol import BackendProblem, FileText, Remembered, SearchEvent, Wish
+from accelopt_lsp.own_process import own_process
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.waiting import within
 
 log = logging.getLogger(__name__)
 
-COMMAND = own_process("accelopt_lsp.server.engine_process")
+COMMAND = own_process("accelopt_lsp.backend.process_main")
 
 #: How long the child may take to end what runs, in seconds.
 PATIENCE = 8.0

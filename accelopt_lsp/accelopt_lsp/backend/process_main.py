@@ -14,8 +14,7 @@ from contextlib import aclosing
 from typing import BinaryIO
 
 from accelopt_agent.model.editor_models import Complete, Question, Reply
-from accelopt_lsp.server.backend import Backend, BackendProblem
-from accelopt_lsp.server.exchange import (
+from accelopt_lsp.backend.messages import (
     Asked,
     Call,
     Done,
@@ -28,6 +27,7 @@ from accelopt_lsp.server.exchange import (
     next_message,
     packed,
 )
+from accelopt_lsp.backend.protocol import Backend, BackendProblem
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asynci
 
 
 def main() -> None:
-    from accelopt_lsp.server.rooms import Rooms
+    from accelopt_lsp.backend.local import Rooms
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this process ends
     os.nice(NICENESS)

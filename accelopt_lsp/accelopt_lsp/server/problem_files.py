@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import BackendProblem, FileText
+from accelopt_lsp.backend.protocol import BackendProblem, FileText
 from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.state.jobs import Job
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.problems.template import problem_template
 

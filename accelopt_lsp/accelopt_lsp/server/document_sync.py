@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from accelopt_lsp.server.backend import BackendProblem, FileText
-from accelopt_lsp.server.board import FileState
+from accelopt_lsp.backend.protocol import BackendProblem, FileText
 from accelopt_lsp.server.documents import DocumentText, file_path, read_source
-from accelopt_lsp.server.moves import LineMap
+from accelopt_lsp.state.line_map import LineMap
+from accelopt_lsp.state.state_store import FileState
 from accelopt_profiling.kernels import Discovery, may_hold_kernels
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.waiting import within

@@ -6,10 +6,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from accelopt_lsp.features.wording import CHANGE_HEADING, speedup
-from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.progress import Progress
+from accelopt_lsp.state.jobs import Job
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer

@@ -9,11 +9,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from accelopt_agent.suggestion import Suggestion
+from accelopt_lsp.backend.protocol import BackendProblem, Ended, FileText, Tried, Wish
 from accelopt_lsp.features.wording import version_name
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, Tried, Wish
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.progress import Progress
+from accelopt_lsp.state.jobs import Job
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer

@@ -103,6 +103,6 @@ class Reader:
         if self._closed:
             raise ReaderDied("the server is ending")
         if self._child is None or self._child.poll() is not None:
-            command = own_process("accelopt_lsp.server.read")
+            command = own_process("accelopt_lsp.backend.parser_main")
             self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._child

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.unfinished import Interrupted
-from accelopt_lsp.server.moves import LineMap, move_findings, move_kernel, move_measurement
+from accelopt_lsp.state.line_map import LineMap, move_findings, move_kernel, move_measurement
 from accelopt_profiling.kernels import Discovery, Kernel
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 from accelopt_profiling.quantity import Known

@@ -18,9 +18,9 @@ from accelopt_agent.pausing import Pause
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.unfinished import Interrupted
-from accelopt_lsp.asking import team_to_ask
-from accelopt_lsp.resources import host_named
-from accelopt_lsp.server.backend import (
+from accelopt_lsp.backend.cache_key import content_key, depends_on_any, profile_request
+from accelopt_lsp.backend.memory_executor import MemoryThread
+from accelopt_lsp.backend.protocol import (
     BackendProblem,
     FileText,
     HostDown,
@@ -28,9 +28,9 @@ from accelopt_lsp.server.backend import (
     SearchEvent,
     Wish,
 )
-from accelopt_lsp.server.content import content_key, depends_on_any, profile_request
-from accelopt_lsp.server.remembering import MemoryThread
-from accelopt_lsp.server.telling import Told
+from accelopt_lsp.backend.search_progress import Told
+from accelopt_lsp.models import team_to_ask
+from accelopt_lsp.resources import host_named
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachable
@@ -200,7 +200,7 @@ class Rooms:
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[str, None]:
-        explaining = await asyncio.to_thread(importlib.import_module, "accelopt_lsp.explaining")
+        explaining = await asyncio.to_thread(importlib.import_module, "accelopt_lsp.explain")
         team, why_not = None, "In a workspace that is not trusted no model is asked."
         if ask_model:
             team, why_not = await asyncio.to_thread(

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.backend.protocol import BackendProblem
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.errors import MemoryUnavailable
 from accelopt_memory.location import default_path

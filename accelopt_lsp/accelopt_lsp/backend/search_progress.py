@@ -13,8 +13,8 @@ from accelopt_agent.events import (
     SuggestionFound,
 )
 from accelopt_agent.suggestion import Speedup
+from accelopt_lsp.backend.protocol import Ended, SearchEvent, Tried
 from accelopt_lsp.features.wording import speedup
-from accelopt_lsp.server.backend import Ended, SearchEvent, Tried
 
 #: How many characters of what is being tried an editor's line holds.
 WIDTH = 70

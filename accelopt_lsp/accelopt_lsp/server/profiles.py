@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import FileText
+from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.server.documents import text_hash
 from accelopt_lsp.server.progress import Progress
+from accelopt_lsp.state.jobs import Job
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer

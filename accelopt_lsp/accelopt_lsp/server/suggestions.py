@@ -10,14 +10,14 @@ from lsprotocol import types
 
 from accelopt_agent.apply import Refusal
 from accelopt_agent.suggestion import Suggestion
-from accelopt_lsp import convert
+from accelopt_lsp.backend.protocol import BackendProblem
 from accelopt_lsp.features.wording import origin, speedup
-from accelopt_lsp.jobs import Job, JobKind
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.server import convert
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.documents import DocumentText, file_path
 from accelopt_lsp.server.patches import write_patch
 from accelopt_lsp.settings.load import Settings
+from accelopt_lsp.state.jobs import Job, JobKind
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
