@@ -13,8 +13,9 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
-from accelopt_lsp.backend.parser import Reader
-from accelopt_lsp.backend.protocol import Backend, BackendProblem, HostDown
+from accelopt_lsp.backend.parser import ParserProcess
+from accelopt_lsp.backend.protocol import Backend
+from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
 from accelopt_lsp.server.choosing import Choosing
 from accelopt_lsp.server.client import Client
@@ -34,8 +35,8 @@ from accelopt_lsp.server.run_history import RunHistory
 from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.server.suggestions import Decisions
-from accelopt_lsp.state.jobs import Job, Jobs
-from accelopt_lsp.state.state_store import Board
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_lsp.state.state_store import StateStore
 from accelopt_lsp.version import own_version
 
 log = logging.getLogger(__name__)
@@ -78,11 +79,11 @@ class AccelOptServer(LanguageServer):
         self.configuration = Configuration(lambda text: self.say(text, types.MessageType.Warning))
         self.client = Client()
         self.documents = Documents(self)
-        self.reader = Reader()
+        self.reader = ParserProcess()
         self.status = StatusLine()
         self.publisher = Publisher(self)
-        self.board = Board(changed=self.publisher.state_changed)
-        self.jobs = Jobs(changed=self.jobs_changed, failed=self.job_failed)
+        self.board = StateStore(changed=self.publisher.state_changed)
+        self.jobs = JobRegistry(changed=self.jobs_changed, failed=self.job_failed)
         self.profiles = Profiles(self)
         self.searches = Searches(self)
         self.decisions = Decisions(self)
@@ -136,13 +137,13 @@ class AccelOptServer(LanguageServer):
             self.status.host_down(reason)
         self.jobs_changed()
 
-    def job_failed(self, job: Job, error: Exception) -> None:
+    def job_failed(self, job: BackgroundJob, error: Exception) -> None:
         """Tell why a job ended: an expected reason as it is, a bug as such."""
-        if isinstance(error, HostDown):
+        if isinstance(error, HostUnavailableError):
             self.status.host_down(str(error))
             if job.kind == "optimize":
                 self.say(str(error), types.MessageType.Warning)
-        elif isinstance(error, BackendProblem):
+        elif isinstance(error, UserError):
             self.say(str(error), types.MessageType.Warning)
         else:
             message = (
@@ -216,5 +217,5 @@ class AccelOptServer(LanguageServer):
         self._background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("background work failed", exc_info=error)
-            if isinstance(error, BackendProblem):
+            if isinstance(error, UserError):
                 self.say(str(error), types.MessageType.Warning)

@@ -178,7 +178,7 @@ def _show(state: KernelState, result: KernelMeasurement, rest_changed: bool) -> 
 
 
 @dataclass
-class Board:
+class StateStore:
     """The states of all open files by URI. Only the event loop writes; ``changed`` hears of every replaced state."""
 
     changed: Callable[[FileState | None, FileState], None] = lambda old, new: None
