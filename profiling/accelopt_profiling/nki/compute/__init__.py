@@ -1,1 +1,1 @@
-"""Computes the values that instructions produce, after the kernel's Python has run: steps, copy elision, worker threads."""
+"""Computes what instructions produce, after the kernel's Python has run: steps, copy elision, worker threads."""
