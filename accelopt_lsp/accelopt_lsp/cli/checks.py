@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from accelopt_lsp.cli.opening import memory_path
+from accelopt_lsp.resources import memory_path
 from accelopt_lsp.settings.layers import user_file
 from accelopt_lsp.settings.load import Settings, load_settings
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import memory_path, open_memory
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import out, print_json, printable, say
+from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.resources import memory_path, open_memory
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_memory.memory import Memory

@@ -14,9 +14,10 @@ import click
 
 from accelopt_lsp.asking import model_of as model_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import memory_path, open_host, read_source, settings_for, targets_for
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
-from accelopt_lsp.cli.terminal import err, out, print_json, say
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.resources import memory_path, open_host, read_source, settings_for, targets_for
+from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.events import Event, ModelCall

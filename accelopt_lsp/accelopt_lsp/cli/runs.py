@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit
-from accelopt_lsp.cli.opening import open_memory
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import print_json, print_markdown, printable
+from accelopt_lsp.cli.terminal import print_json, print_markdown
+from accelopt_lsp.resources import open_memory
+from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
     from accelopt_agent.history import PastRun

@@ -19,7 +19,7 @@ from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.unfinished import Interrupted
 from accelopt_lsp.asking import team_to_ask
-from accelopt_lsp.cli.opening import host_named
+from accelopt_lsp.resources import host_named
 from accelopt_lsp.server.backend import (
     BackendProblem,
     FileText,

@@ -1,4 +1,4 @@
-"""What ``verify`` and ``bench gate`` ask of the gate about a candidate file and a problem."""
+"""Build gate requests for a candidate file and its problem, for ``verify`` and ``bench gate``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.cli.failures import wrong_input
+from accelopt_lsp.errors import UserError
 
 if TYPE_CHECKING:
     from accelopt_profiling.gate.gate import GateRequest
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class GateCheck:
     """A candidate to check: its text, that of the original (the candidate itself where there is none) and the file
     they stand for. ``problem`` is absolute.
     """
@@ -48,32 +48,32 @@ def without_kernel(text: str) -> Verdict | None:
     return Verdict(False, [Reason("no-kernel", said)])
 
 
-def gate_requests(asked: Asked, *, ship_imports: bool) -> list[GateRequest]:
+def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
     """One request for each dialect of the file's kernels.
 
     Raises:
-        CommandFailed: there is no kernel, or the problem cannot be used.
+        UserError: there is no kernel, or the problem cannot be used.
     """
     from accelopt_profiling.gate.gate import GateRequest
     from accelopt_profiling.problems.found import source_for
     from accelopt_profiling.profiler import ProfileRequest
 
     asking = ProfileRequest(
-        asked.file, asked.original, asked.targets, asked.root, str(asked.problem), limits=asked.limits
+        check.file, check.original, check.targets, check.root, str(check.problem), limits=check.limits
     )
     subject = _subject(asking)
     assert subject.found.ref is not None
-    before = source_for(asked.file, asked.original, subject.found, ship_imports=ship_imports)
-    after = source_for(asked.file, asked.candidate, subject.found, ship_imports=ship_imports)
+    before = source_for(check.file, check.original, subject.found, ship_imports=ship_imports)
+    after = source_for(check.file, check.candidate, subject.found, ship_imports=ship_imports)
     return [
         GateRequest(
             candidate=after,
             original=before,
             problem=subject.found.ref,
-            kernel=_changed(subject, dialect, asked.candidate),
+            kernel=_changed(subject, dialect, check.candidate),
             dialect=dialect,
-            target=asked.targets[dialect],
-            limits=asked.limits,
+            target=check.targets[dialect],
+            limits=check.limits,
         )
         for dialect in dict.fromkeys(kernel.dialect for kernel in subject.kernels)
     ]
@@ -89,7 +89,7 @@ def _subject(request: ProfileRequest) -> Subject:
     subject = examine(dataclasses.replace(request, text=text, project_root=root if inside else None))
     errors = [f"{request.path}:{f.line}: {f.message}" for f in subject.findings if f.severity == "error"]
     if errors or subject.found.ref is None or not subject.kernels:
-        raise wrong_input(
+        raise UserError(
             "\n".join(errors) or f"{request.path} has no kernel, or the problem gives it no inputs."
         )
     return subject

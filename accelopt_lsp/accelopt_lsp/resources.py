@@ -1,4 +1,4 @@
-"""What commands open: the settings, the memory, a host. Wrong settings are said on standard error, once."""
+"""Open the settings, the memory and hosts. Wrong settings are reported on standard error, once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accelopt_lsp.cli.failures import wrong_input
-from accelopt_lsp.cli.terminal import say
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import HostSettings, Settings
@@ -22,14 +22,14 @@ def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Setting
     """The settings that hold for a file or folder.
 
     Raises:
-        CommandFailed: a flag is wrong; it was typed just now, so it is not passed over.
+        UserError: a flag is wrong; it was typed just now, so it is not passed over.
     """
     from accelopt_lsp.settings.load import load_settings
 
     settings = load_settings(start, flags=flags)
     for complaint in settings.complaints:
         if complaint.layer == "the command line":
-            raise wrong_input(f"`--{complaint.name}` {complaint.message}")
+            raise UserError(f"`--{complaint.name}` {complaint.message}")
         if str(complaint) not in _said:
             _said.add(str(complaint))
             say(f"Settings: {complaint}")
@@ -67,7 +67,7 @@ def host_named(settings: Settings, name: str) -> Host:
     try:
         return Rerunning(_ray_host(name, host) if host.ray else _ssh_host(name, host))
     except ValueError as error:
-        raise wrong_input(f"{error}.") from None
+        raise UserError(f"{error}.") from None
 
 
 def _ssh_host(name: str, host: HostSettings) -> Host:
@@ -89,7 +89,7 @@ def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:
     """The target per dialect; ``asked`` (a flag) goes for the dialect whose hardware it is.
 
     Raises:
-        CommandFailed: there is no such target.
+        UserError: there is no such target.
     """
     from accelopt_profiling.targets.load import UnknownTarget, load_target
 
@@ -98,16 +98,16 @@ def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:
         try:
             target = load_target(asked)
         except UnknownTarget as error:
-            raise wrong_input(f"--target: {error}.") from None
+            raise UserError(f"--target: {error}.") from None
         targets["triton" if target.kind == "gpu" else "nki"] = target.name
     return targets
 
 
 def read_source(path: Path) -> str:
-    """The text of a kernel file, line ends as they are. Raises CommandFailed with the one reason why not."""
+    """The text of a kernel file, line ends as they are. Raises UserError with the one reason why not."""
     from accelopt_profiling.problems.reading import Unreadable, read_text
 
     try:
         return read_text(path)
     except Unreadable as error:
-        raise wrong_input(f"{path} {error.why}.") from None
+        raise UserError(f"{path} {error.why}.") from None
