@@ -38,13 +38,13 @@ def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Setting
 
 def memory_path(settings: Settings | None = None) -> Path:
     """Where the memory is, for the working folder's settings unless others are given."""
-    from accelopt_memory.location import default_path
+    from accelopt_memory.connection import default_path
 
     return (settings or settings_for(Path.cwd())).memory_path or default_path()
 
 
 def open_memory(settings: Settings | None = None, *, read_only: bool = False) -> Memory:
-    """Raises MemoryUnavailable, which ends the command with exit code 3."""
+    """Raises MemoryUnavailableError, which ends the command with exit code 3."""
     from accelopt_memory.memory import Memory
 
     return Memory.open(memory_path(settings), read_only=read_only)

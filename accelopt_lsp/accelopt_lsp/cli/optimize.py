@@ -188,12 +188,12 @@ async def _search(settings: Settings, request: OptimizeRequest, team: Team | Non
 
 def _memory(settings: Settings) -> Memory | None:
     """The memory, or None with a remark: a search works without one."""
-    from accelopt_memory.errors import MemoryUnavailable
+    from accelopt_memory.errors import MemoryUnavailableError
     from accelopt_memory.memory import Memory
 
     try:
         return Memory.open(memory_path(settings))
-    except MemoryUnavailable as error:
+    except MemoryUnavailableError as error:
         say(f"Nothing of this search will be remembered. {error}")
         return None
 

@@ -155,13 +155,13 @@ def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
     that."""
     if not measurement.receipts:
         return
-    from accelopt_memory.errors import MemoryUnavailable
+    from accelopt_memory.errors import MemoryUnavailableError
 
     try:
         with open_memory(settings) as memory:
             for receipt in measurement.receipts:
                 memory.add_receipt(receipt)
-    except MemoryUnavailable as error:
+    except MemoryUnavailableError as error:
         say(f"The receipts were not kept. {error}")
 
 

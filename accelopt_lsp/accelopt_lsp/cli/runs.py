@@ -51,7 +51,7 @@ def _found(memory: Memory, what: str | None, limit: int) -> list[PastRun]:
 
     if what is None:
         return past_runs(memory, None, limit)
-    if (run := memory.run(what)) is not None:
+    if (run := memory.run_log.run(what)) is not None:
         return [past_run(memory, run)]
     if not Path(what).exists() and not what.endswith(".py"):
         raise CommandFailed(Exit.NO, f"{what} is neither a file nor the id of a search in the memory.")

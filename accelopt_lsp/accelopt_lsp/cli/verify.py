@@ -85,12 +85,12 @@ def _together(verdicts: list[Verdict]) -> Verdict:
 
 
 def _keep(settings: Settings, receipt: Receipt) -> None:
-    from accelopt_memory.errors import MemoryUnavailable
+    from accelopt_memory.errors import MemoryUnavailableError
 
     try:
         with open_memory(settings) as memory:
             memory.add_receipt(receipt)
-    except MemoryUnavailable as error:
+    except MemoryUnavailableError as error:
         say(f"The receipt was not kept. {error}")
 
 
