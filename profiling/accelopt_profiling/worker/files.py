@@ -40,7 +40,9 @@ def protect_files(base: Path) -> None:
     for place in [*(home / name for name in _KEYS), *map(Path, _SOCKETS), *agents]:
         _hide(place)
     for setting in filter(os.path.exists, _KERNEL_SETTINGS):
-        namespaces.bind(setting, setting)  # a mount of its own stays read-only when ``/proc`` becomes writable
+        namespaces.bind(
+            setting, setting
+        )  # a mount of its own stays read-only when ``/proc`` becomes writable
     namespaces.bind(str(base), str(base))
     namespaces.make_everything_read_only()
     namespaces.make_writable(str(base))
