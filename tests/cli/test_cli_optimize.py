@@ -117,7 +117,9 @@ def test_budgets(text: str | None, expected: tuple[int, float, int]) -> None:
 
 def test_a_model_is_asked_only_when_configured(home: Path) -> None:
     assert configured_model(load_settings()) is None
-    found = configured_model(load_settings(flags={"model.base_url": "http://localhost/v1", "model.model": "m"}))
+    found = configured_model(
+        load_settings(flags={"model.base_url": "http://localhost/v1", "model.model": "m"})
+    )
     assert found is not None
     assert (found.base_url, found.model, found.key_variable) == (
         "http://localhost/v1",
