@@ -14,17 +14,17 @@ from types import FrameType
 from typing import Any
 
 from accelopt_profiling.nki.agreement import Agreement
-from accelopt_profiling.nki.block import Block
-from accelopt_profiling.nki.block_array import BlockArray
-from accelopt_profiling.nki.counter import Counter, Loop
-from accelopt_profiling.nki.elsewhere import Elsewhere
-from accelopt_profiling.nki.instruction import Instruction, Place
-from accelopt_profiling.nki.machine import Machine, emulating
-from accelopt_profiling.nki.notes import Covered, Event
-from accelopt_profiling.nki.repeatable import repeatable
-from accelopt_profiling.nki.trail import Found
-from accelopt_profiling.nki.view import View
-from accelopt_profiling.nki.work import Step
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.affine_offset import Found
+from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.instruction import Instruction, Place
+from accelopt_profiling.nki.data.loop_counter import Counter, Loop
+from accelopt_profiling.nki.data.view import View
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.loop_recorder import Covered, Event
+from accelopt_profiling.nki.emulator.machine import Machine, emulating
+from accelopt_profiling.nki.replay.iteration_remap import Elsewhere
+from accelopt_profiling.nki.replay.loop_body import repeatable
 
 #: How often a loop is noted before the rest of it is left to Python: first iterations are often special.
 _TRIES = 3

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accelopt_profiling.nki.counter import Slopes
+from accelopt_profiling.nki.data.loop_counter import Slopes
 
 if TYPE_CHECKING:
-    from accelopt_profiling.nki.block import Block
-    from accelopt_profiling.nki.block_array import BlockArray
+    from accelopt_profiling.nki.data.block import Block
+    from accelopt_profiling.nki.emulator.block_array import BlockArray
 
 
 class Found:

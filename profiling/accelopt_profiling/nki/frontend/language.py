@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.buffer import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM
-from accelopt_profiling.nki.dtypes import NAMES, MissingType, as_dtype, named
-from accelopt_profiling.nki.instruction import VECTOR
-from accelopt_profiling.nki.machine import current
-from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, VECTOR_UNARY
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.tokens import Binary, Operation, Reduction, Unary
+from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, VECTOR_UNARY
+from accelopt_profiling.nki.data.dtypes import NAMES, MissingType, as_dtype, named
+from accelopt_profiling.nki.data.instruction import VECTOR
+from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.operators import Binary, Operation, Reduction, Unary
 
 
 class TileSize:

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki import rules
-from accelopt_profiling.nki.block import Array
-from accelopt_profiling.nki.block_array import BlockArray
-from accelopt_profiling.nki.chip import Chip
-from accelopt_profiling.nki.coverage import WRITTEN, Box
-from accelopt_profiling.nki.index import BoolArray, Mask
-from accelopt_profiling.nki.instruction import Instruction, Memory
-from accelopt_profiling.nki.layout import bounding_box
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.view import View
-from accelopt_profiling.nki.work import Step
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.coverage import WRITTEN, Box
+from accelopt_profiling.nki.data.index import BoolArray, Mask
+from accelopt_profiling.nki.data.instruction import Instruction, Memory
+from accelopt_profiling.nki.data.layout import bounding_box
+from accelopt_profiling.nki.data.view import View
+from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.memory import Chip
+from accelopt_profiling.nki.emulator.tile import Tile
 
 
 class Executor(Chip, ABC):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from accelopt_profiling.nki.block import Block
-from accelopt_profiling.nki.block_array import BlockArray
-from accelopt_profiling.nki.counter import Loop, Slopes
-from accelopt_profiling.nki.instruction import Instruction, Place, Region
-from accelopt_profiling.nki.layout import bounding_box
-from accelopt_profiling.nki.machine import Machine
-from accelopt_profiling.nki.notes import Covered, Reached
-from accelopt_profiling.nki.trail import Found, Trail
-from accelopt_profiling.nki.view import View
-from accelopt_profiling.nki.work import Step
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.affine_offset import Found, Trail
+from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.instruction import Instruction, Place, Region
+from accelopt_profiling.nki.data.layout import bounding_box
+from accelopt_profiling.nki.data.loop_counter import Loop, Slopes
+from accelopt_profiling.nki.data.view import View
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.loop_recorder import Covered, Reached
+from accelopt_profiling.nki.emulator.machine import Machine
 
 
 class Elsewhere:

@@ -6,12 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.dtypes import as_dtype
-from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
-from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.compute.operations import (
+    ACTIVATIONS,
+    BINARY,
+    PREDICATES,
+    REDUCTIONS,
+    VECTOR_UNARY,
+)
+from accelopt_profiling.nki.data.dtypes import as_dtype
+from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.emulator.machine import Machine, current
+from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.movement import same
-from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, PREDICATES, REDUCTIONS, VECTOR_UNARY
-from accelopt_profiling.nki.tile import Tile
 
 #: Engines for tensor-scalar work the developer left to the compiler (``unknown_engine``). GpSimdE could do it too, but
 #: published profiles show at most 2.6 % of its time used, so the compiler does not choose it.

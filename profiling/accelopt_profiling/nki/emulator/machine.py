@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Array
-from accelopt_profiling.nki.block_array import BlockArray
-from accelopt_profiling.nki.executor import narrow
-from accelopt_profiling.nki.fault import KernelFault
-from accelopt_profiling.nki.instruction import SCALAR, TENSOR, VECTOR, Instruction, Memory
+from accelopt_profiling.nki.compute.operations import BINARY
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.instruction import SCALAR, TENSOR, VECTOR, Instruction, Memory
+from accelopt_profiling.nki.data.view import View
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.diagnostics import KernelFault
+from accelopt_profiling.nki.emulator.executor import narrow
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.emulator.transfers import Transfers
 from accelopt_profiling.nki.movement import same, turned
-from accelopt_profiling.nki.operations import BINARY
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.transfers import Transfers
-from accelopt_profiling.nki.view import View
-from accelopt_profiling.nki.work import Step
 
 
 class Pending:

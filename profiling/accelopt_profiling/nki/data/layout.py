@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.index import Dim
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.index import Dim
 
 
 @lru_cache(maxsize=8192)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accelopt_profiling.nki.counter import Counter, Slopes, only_now, stays_inside
-from accelopt_profiling.nki.index import Affine
-from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.trail import Trail
+from accelopt_profiling.nki.data.affine_offset import Trail
+from accelopt_profiling.nki.data.index import Affine
+from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.loop_counter import Counter, Slopes, only_now, stays_inside
+from accelopt_profiling.nki.emulator.tile import Tile
 
 if TYPE_CHECKING:
-    from accelopt_profiling.nki.chip import Chip
+    from accelopt_profiling.nki.emulator.memory import Chip
 
 
 class BlockArray:

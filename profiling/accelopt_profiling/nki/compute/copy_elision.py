@@ -11,14 +11,14 @@ from functools import lru_cache
 from itertools import pairwise
 from math import prod
 
-from accelopt_profiling.nki.block import Block
-from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.index import Dim
-from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.layout import bounding_box
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.index import Dim
+from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.layout import bounding_box
+from accelopt_profiling.nki.data.view import View
 from accelopt_profiling.nki.movement import multiplied, same, turned
-from accelopt_profiling.nki.view import View
-from accelopt_profiling.nki.work import Step
 
 #: A copy of HBM that is read more often than this is made: a tile in one piece is read faster than rows far apart.
 _READS = 2

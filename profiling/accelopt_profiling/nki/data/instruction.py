@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from accelopt_profiling.nki.counter import Slopes
-from accelopt_profiling.nki.coverage import Box
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.loop_counter import Slopes
 
 #: Engine names as the NKI documentation writes them; "DMA" stands for the sixteen DMA engines together.
 TENSOR, VECTOR, SCALAR, GPSIMD, DMA = "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA"

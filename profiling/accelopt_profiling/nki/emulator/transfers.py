@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki import rules
-from accelopt_profiling.nki.block import Array
-from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.executor import Executor, narrow
-from accelopt_profiling.nki.instruction import DMA, VECTOR, Instruction, Memory
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.instruction import DMA, VECTOR, Instruction, Memory
+from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.emulator.executor import Executor, narrow
+from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.movement import same
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.work import Step
 
 
 class Transfers(Executor, ABC):

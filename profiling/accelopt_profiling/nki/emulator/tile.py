@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki.block import Array, Block
-from accelopt_profiling.nki.counter import Slopes, plus
-from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.index import Affine, Dim, IntArray
-from accelopt_profiling.nki.instruction import Instruction, Memory, Region
-from accelopt_profiling.nki.layout import bounding_box, sizes
-from accelopt_profiling.nki.notes import Reached
-from accelopt_profiling.nki.trail import Trail
-from accelopt_profiling.nki.view import View
+from accelopt_profiling.nki.data.affine_offset import Trail
+from accelopt_profiling.nki.data.block import Array, Block
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.index import Affine, Dim, IntArray
+from accelopt_profiling.nki.data.instruction import Instruction, Memory, Region
+from accelopt_profiling.nki.data.layout import bounding_box, sizes
+from accelopt_profiling.nki.data.loop_counter import Slopes, plus
+from accelopt_profiling.nki.data.view import View
+from accelopt_profiling.nki.emulator.loop_recorder import Reached
 
 if TYPE_CHECKING:
-    from accelopt_profiling.nki.chip import Chip
+    from accelopt_profiling.nki.emulator.memory import Chip
 
 
 class Tile:

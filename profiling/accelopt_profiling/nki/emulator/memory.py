@@ -13,22 +13,22 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.nki import rules
-from accelopt_profiling.nki.block import Array, Block
-from accelopt_profiling.nki.block_array import BlockArray
-from accelopt_profiling.nki.coverage import WRITTEN
-from accelopt_profiling.nki.dtypes import is_float
-from accelopt_profiling.nki.fault import KernelFault
-from accelopt_profiling.nki.instruction import VECTOR, Instruction, Memory, Place, Trace
-from accelopt_profiling.nki.layout import contiguous
-from accelopt_profiling.nki.notes import Notes
-from accelopt_profiling.nki.selection import select
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.work import Step, Work
+from accelopt_profiling.nki.compute.step import Step, Work
+from accelopt_profiling.nki.data.block import Array, Block
+from accelopt_profiling.nki.data.coverage import WRITTEN
+from accelopt_profiling.nki.data.dtypes import is_float
+from accelopt_profiling.nki.data.instruction import VECTOR, Instruction, Memory, Place, Trace
+from accelopt_profiling.nki.data.layout import contiguous
+from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.diagnostics import KernelFault
+from accelopt_profiling.nki.emulator.loop_recorder import Notes
+from accelopt_profiling.nki.emulator.selection import select
+from accelopt_profiling.nki.emulator.tile import Tile
 
 Mode = Literal["full", "trace"]
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _ours: dict[str, bool] = {}
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, Union
 
-from accelopt_profiling.nki.block import Block
-from accelopt_profiling.nki.counter import Loop, Slopes
-from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.instruction import Instruction, Place
-from accelopt_profiling.nki.trail import Found
-from accelopt_profiling.nki.view import View
+from accelopt_profiling.nki.data.affine_offset import Found
+from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.instruction import Instruction, Place
+from accelopt_profiling.nki.data.loop_counter import Loop, Slopes
+from accelopt_profiling.nki.data.view import View
 
 if TYPE_CHECKING:
-    from accelopt_profiling.nki.block_array import BlockArray
+    from accelopt_profiling.nki.emulator.block_array import BlockArray
 
 
 class Different(BaseException):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.nki.instruction import Instruction, Memory, Place
-from accelopt_profiling.nki.rules import Limits
+from accelopt_profiling.nki.data.instruction import Instruction, Memory, Place
+from accelopt_profiling.nki.emulator.limits import Limits
 
 #: Holders that a message names.
 _NAMED = 4

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from accelopt_profiling.nki.instruction import Memory
+from accelopt_profiling.nki.data.instruction import Memory
 
 if TYPE_CHECKING:
-    from accelopt_profiling.nki.chip import Chip
-    from accelopt_profiling.nki.tile import Tile
+    from accelopt_profiling.nki.emulator.memory import Chip
+    from accelopt_profiling.nki.emulator.tile import Tile
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.counter import Counter, Slopes, only_now, plus, stays_inside, times
-from accelopt_profiling.nki.index import Affine, Dim, IntArray, merged
-from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.data.index import Affine, Dim, IntArray, merged
+from accelopt_profiling.nki.data.loop_counter import Counter, Slopes, only_now, plus, stays_inside, times
+from accelopt_profiling.nki.emulator.tile import Tile
 
 
 def select(tile: Tile, key: Any) -> Tile:

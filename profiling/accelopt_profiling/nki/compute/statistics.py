@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.data.block import Array
 
 
 def halves(x: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki.counter import Counter, Slopes, at_least_zero, only_now, plus, times
+from accelopt_profiling.nki.data.loop_counter import Counter, Slopes, at_least_zero, only_now, plus, times
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

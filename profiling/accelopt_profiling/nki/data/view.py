@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Array, Block
-from accelopt_profiling.nki.coverage import Box, whole
-from accelopt_profiling.nki.index import Dim, IntArray
-from accelopt_profiling.nki.layout import bounding_box
-from accelopt_profiling.nki.trail import Trail
+from accelopt_profiling.nki.data.affine_offset import Trail
+from accelopt_profiling.nki.data.block import Array, Block
+from accelopt_profiling.nki.data.coverage import Box, whole
+from accelopt_profiling.nki.data.index import Dim, IntArray
+from accelopt_profiling.nki.data.layout import bounding_box
 
 if TYPE_CHECKING:
-    from accelopt_profiling.nki.tile import Tile
+    from accelopt_profiling.nki.emulator.tile import Tile
 
 
 class View:

@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Block
-from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.view import View
-from accelopt_profiling.nki.work import Step, do_step
+from accelopt_profiling.nki.compute.step import Step, do_step
+from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.view import View
 
 #: Fewer steps than this are not worth other threads.
 FEWEST = 64

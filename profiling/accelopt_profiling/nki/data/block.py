@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki.coverage import WRITTEN, Coverage
-from accelopt_profiling.nki.instruction import Place
-from accelopt_profiling.nki.layout import contiguous
+from accelopt_profiling.nki.data.coverage import WRITTEN, Coverage
+from accelopt_profiling.nki.data.instruction import Place
+from accelopt_profiling.nki.data.layout import contiguous
 
 Array = npt.NDArray[Any]
 

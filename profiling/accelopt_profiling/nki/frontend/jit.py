@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block_array import BlockArray
-from accelopt_profiling.nki.dtypes import as_dtype
-from accelopt_profiling.nki.machine import Machine, emulating, running
-from accelopt_profiling.nki.notes import Different
-from accelopt_profiling.nki.occupancy import overflow
-from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.data.dtypes import as_dtype
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.loop_recorder import Different
+from accelopt_profiling.nki.emulator.machine import Machine, emulating, running
+from accelopt_profiling.nki.emulator.peak_usage import overflow
+from accelopt_profiling.nki.emulator.tile import Tile
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
 Launcher = Callable[[str], Machine]

@@ -6,7 +6,7 @@ import difflib
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.nki.fault import KernelFault
+from accelopt_profiling.nki.emulator.diagnostics import KernelFault
 
 
 class Namespace(ModuleType):
@@ -31,6 +31,6 @@ class Namespace(ModuleType):
 
 
 def _user_line() -> int:
-    from accelopt_profiling.nki.machine import Machine
+    from accelopt_profiling.nki.emulator.machine import Machine
 
     return Machine().line()

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.blas import one_thread
-from accelopt_profiling.nki.block import Block
-from accelopt_profiling.nki.counter import plain
-from accelopt_profiling.nki.dtypes import is_float
+from accelopt_profiling.nki.compute.process_settings import one_thread
+from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.dtypes import is_float
+from accelopt_profiling.nki.data.index import BoolArray
+from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.loop_counter import plain
+from accelopt_profiling.nki.data.view import View
 from accelopt_profiling.nki.heap import keep_freed_memory
-from accelopt_profiling.nki.index import BoolArray
-from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.view import View
 
 
 class Step:
@@ -56,7 +56,8 @@ class Work:
         if not steps:
             return
         keep_freed_memory()
-        from accelopt_profiling.nki import forwarding, parallel
+        from accelopt_profiling.nki.compute import copy_elision as forwarding
+        from accelopt_profiling.nki.compute import worker_pool as parallel
 
         if final:
             steps = forwarding.forwarded(steps)

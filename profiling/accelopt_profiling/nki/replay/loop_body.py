@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.buffer import Buffer
-from accelopt_profiling.nki.counter import Counter
-from accelopt_profiling.nki.index import Affine, Mask
-from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.namespace import Namespace
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.tokens import Operation
+from accelopt_profiling.nki.data.index import Affine, Mask
+from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.loop_counter import Counter
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.namespace import Namespace
+from accelopt_profiling.nki.frontend.operators import Operation
 
 _BUILTINS = frozenset(
     ("range", "len", "min", "max", "int", "float", "slice", "tuple", "abs", "bool", "divmod")
