@@ -128,7 +128,7 @@ class Scripted:
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[str, None]:
-        from accelopt_agent.versions import Versions
+        from accelopt_agent.suggestions.versions import Versions
         from accelopt_lsp.features.explanation import explanation  # takes long to import, for one test
 
         page = explanation(suggestion, Versions(), None, "The model is being asked." if ask_model else "")

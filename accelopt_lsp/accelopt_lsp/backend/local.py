@@ -11,10 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accelopt_agent import accept as deciding
-from accelopt_agent.history import interrupted, past_runs
 from accelopt_agent.model.editor_models import Complete, EditorModels, no_models
-from accelopt_agent.pausing import Pause
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.unfinished import Interrupted
