@@ -22,8 +22,8 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 from accelopt_agent.model.editor_models import Complete, Question, no_models
-from accelopt_agent.suggestion import Speedup, Suggestion
-from accelopt_agent.unfinished import Interrupted
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.backend.protocol import (
     FileText,
     SearchEnd,

@@ -13,8 +13,8 @@ from typing import Any
 
 from accelopt_agent.model.editor_models import Complete, EditorModels, no_models
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.unfinished import Interrupted
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.backend.cache_key import content_key, depends_on_any, profile_request
 from accelopt_lsp.backend.memory_executor import MemoryExecutor
 from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredResults

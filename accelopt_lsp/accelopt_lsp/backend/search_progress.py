@@ -12,7 +12,7 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
-from accelopt_agent.suggestion import Speedup
+from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.backend.protocol import SearchEnd, SearchEvent, SearchProgress
 from accelopt_lsp.features.wording import speedup
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchProgress, SearchRequest
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import version_name
