@@ -13,7 +13,10 @@ from typing import Any
 
 from accelopt_agent.model.editor_models import Complete, EditorModels, no_models
 from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search.history import interrupted, past_runs
+from accelopt_agent.search.pause import Pause
 from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.backend.cache_key import content_key, depends_on_any, profile_request
 from accelopt_lsp.backend.memory_executor import MemoryExecutor
