@@ -16,7 +16,7 @@ from accelopt_agent.lines import Lines, split_lines
 from accelopt_agent.scopes import Scope, scope_named, scopes_of, statement_spans
 from accelopt_agent.suggestion import Suggestion
 from accelopt_profiling.kernels import Kernel, find_kernels
-from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.source_text import parse_python
 
 
 @dataclass(frozen=True)

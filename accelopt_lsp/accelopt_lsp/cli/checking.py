@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from accelopt_profiling.gate.gate import GateRequest
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.jobs import Limits
+    from accelopt_profiling.kernel_file import KernelFile
     from accelopt_profiling.measurement import Dialect
-    from accelopt_profiling.profiler import ProfileRequest, Subject
 
 
 @dataclass(frozen=True)
@@ -55,50 +55,51 @@ def gate_requests(asked: Asked, *, ship_imports: bool) -> list[GateRequest]:
         CommandFailed: there is no kernel, or the problem cannot be used.
     """
     from accelopt_profiling.gate.gate import GateRequest
-    from accelopt_profiling.problems.found import source_for
-    from accelopt_profiling.profiler import ProfileRequest
 
-    asking = ProfileRequest(
-        asked.file, asked.original, asked.targets, asked.root, str(asked.problem), limits=asked.limits
-    )
-    subject = _subject(asking)
-    assert subject.found.ref is not None
-    before = source_for(asked.file, asked.original, subject.found, ship_imports=ship_imports)
-    after = source_for(asked.file, asked.candidate, subject.found, ship_imports=ship_imports)
+    original = _original(asked)
+    assert original.problem.ref is not None
+    before = original.source(ship_imports=ship_imports)
+    after = original.source(ship_imports=ship_imports, text=asked.candidate)
     return [
         GateRequest(
             candidate=after,
             original=before,
-            problem=subject.found.ref,
-            kernel=_changed(subject, dialect, asked.candidate),
+            problem=original.problem.ref,
+            kernel=_changed(original, dialect, asked.candidate),
             dialect=dialect,
             target=asked.targets[dialect],
             limits=asked.limits,
         )
-        for dialect in dict.fromkeys(kernel.dialect for kernel in subject.kernels)
+        for dialect in dict.fromkeys(kernel.dialect for kernel in original.kernels)
     ]
 
 
-def _subject(request: ProfileRequest) -> Subject:
-    """The kernels and the problem that was asked for, wherever it lies and whatever a comment in the file names."""
-    from accelopt_profiling.profiler import examine
+def _original(asked: Asked) -> KernelFile:
+    """Find the original's kernels and the problem that was asked for, wherever it lies and whatever a comment in the
+    file names.
+    """
+    from accelopt_profiling.kernel_file import examine
 
-    root = request.project_root
-    inside = root is not None and Path(str(request.problem)).resolve().is_relative_to(root.resolve())
-    text = request.text.replace("accelopt:", "accelopt ")
-    subject = examine(dataclasses.replace(request, text=text, project_root=root if inside else None))
-    errors = [f"{request.path}:{f.line}: {f.message}" for f in subject.findings if f.severity == "error"]
-    if errors or subject.found.ref is None or not subject.kernels:
+    root = asked.root
+    inside = root is not None and asked.problem.resolve().is_relative_to(root.resolve())
+    file = examine(
+        asked.file,
+        asked.original.replace("accelopt:", "accelopt "),
+        project_root=root if inside else None,
+        problem=str(asked.problem),
+    )
+    errors = [f"{asked.file}:{f.line}: {f.message}" for f in file.findings if f.severity == "error"]
+    if errors or file.problem.ref is None or not file.kernels:
         raise wrong_input(
-            "\n".join(errors) or f"{request.path} has no kernel, or the problem gives it no inputs."
+            "\n".join(errors) or f"{asked.file} has no kernel, or the problem gives it no inputs."
         )
-    return subject
+    return dataclasses.replace(file, text=asked.original)
 
 
-def _changed(subject: Subject, dialect: Dialect, text: str) -> str:
+def _changed(original: KernelFile, dialect: Dialect, text: str) -> str:
     """The one kernel that differs in the candidate; "" where several do, or none."""
     from accelopt_profiling.kernels import find_kernels
 
     now = {kernel.name: kernel.content_hash for kernel in find_kernels(text).kernels}
-    changed = [k.name for k in subject.kernels if k.dialect == dialect and now.get(k.name) != k.content_hash]
+    changed = [k.name for k in original.kernels if k.dialect == dialect and now.get(k.name) != k.content_hash]
     return changed[0] if len(changed) == 1 else ""
