@@ -11,7 +11,7 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.problems.template import problem_template
+from accelopt_profiling.problems.discovery.template import problem_template
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
