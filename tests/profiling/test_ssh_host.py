@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import shutil
 import socket
 import sys
@@ -74,6 +75,18 @@ async def test_nothing_of_this_environment_travels(host, monkeypatch):
     with pytest.raises(JobFailed) as failed:
         await answer(host, job("import os\nraise ValueError(sorted(os.environ))"))
     assert "CANARY" not in failed.value.error.message
+
+
+async def test_variables_of_the_login_are_not_seen(sshd):
+    host = sshd.host(python=f"env OPENAI_API_KEY=sk-secret LOGIN_CANARY=here {sys.executable}")
+    text = "raise ValueError(open('/proc/self/environ', 'rb').read())"
+    try:
+        with pytest.raises(JobFailed) as failed:
+            await answer(host, job(text))
+        assert "HOME=" in failed.value.error.message
+        assert not re.search("OPENAI|CANARY", failed.value.error.message)
+    finally:
+        await host.close()
 
 
 @pytest.mark.parametrize(
