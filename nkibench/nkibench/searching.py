@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from accelopt_agent import events
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.problems.reading import read_text
 from accelopt_profiling.quantity import Known

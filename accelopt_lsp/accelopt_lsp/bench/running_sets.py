@@ -8,13 +8,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finished, SuggestionFound
 from accelopt_agent.model.team import Team
 from accelopt_agent.optimize import optimize
-from accelopt_agent.profiled import HostGate
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.tools import CostUnknown
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.bench.ablations import Ablation, learning
 from accelopt_lsp.bench.kernel_sets import SetTask
 from accelopt_lsp.bench.set_metrics import Journal, SetResult

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accelopt_agent.events import Event, ModelCall
     from accelopt_agent.model.team import Team
     from accelopt_agent.request import Budget, OptimizeRequest
-    from accelopt_agent.suggestion import Suggestion
+    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_lsp.settings.load import Settings
     from accelopt_memory.memory import Memory
     from accelopt_profiling.measurement import Latency

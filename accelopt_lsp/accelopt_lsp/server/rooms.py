@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accelopt_agent import accept as deciding
-from accelopt_agent.history import interrupted, past_runs
 from accelopt_agent.model.editor_models import Complete, EditorModels, no_models
-from accelopt_agent.pausing import Pause
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.unfinished import Interrupted
+from accelopt_agent.search.history import interrupted, past_runs
+from accelopt_agent.search.pause import Pause
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions import accept as deciding
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.asking import team_to_ask
 from accelopt_lsp.resources import host_named
 from accelopt_lsp.server.backend import (
