@@ -19,7 +19,7 @@ from accelopt_agent.syntax.lines import split_lines
 from accelopt_lsp.bench.row import Row
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.problems.reading import read_text
+from accelopt_profiling.source_text import read_text
 
 #: The share of AccelOpt's tokens that ours may be, and how many experiences its planner is given.
 GOAL, EXPERIENCES = 0.25, 16

@@ -231,7 +231,7 @@ class Rooms:
     async def _run(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         """Profile on the host of the settings; while that cannot be reached, without hardware on this machine."""
         host = self._host(file.settings)
-        request = replace(profile_request(file), input_specs=self._input_specs)
+        request = replace(await asyncio.to_thread(profile_request, file), input_specs=self._input_specs)
         try:
             await self._connected(host)
             if host.remote:

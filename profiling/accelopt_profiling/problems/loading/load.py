@@ -17,21 +17,21 @@ def load_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleTyp
         ProblemError, StepFailed: what is wrong with it and what to do about it.
     """
     if ref.kind == "nkibench":
-        from accelopt_profiling.problems.nkibench import load_nkibench_problem
+        from accelopt_profiling.problems.loading.nkibench import load_nkibench_problem
 
         return load_nkibench_problem(context, ref, kernel_module)
     if ref.kind == "kernelbench":
-        from accelopt_profiling.problems.kernelbench import load_kernelbench_problem
+        from accelopt_profiling.problems.loading.kernelbench import load_kernelbench_problem
 
         return load_kernelbench_problem(context, ref, kernel_module)
     if ref.kind == "flashinfer":
-        from accelopt_profiling.problems.flashinfer import load_flashinfer_problem
+        from accelopt_profiling.problems.loading.flashinfer import load_flashinfer_problem
 
         return load_flashinfer_problem(context, ref)
     if ref.kind == "selfrun":
-        from accelopt_profiling.problems.selfrun import load_selfrun_problem
+        from accelopt_profiling.problems.loading.script_problem import load_script_problem
 
-        return load_selfrun_problem(context, ref, kernel_module)
-    from accelopt_profiling.problems.module import load_module_problem
+        return load_script_problem(context, ref, kernel_module)
+    from accelopt_profiling.problems.loading.python_problem import load_module_problem
 
     return load_module_problem(context, ref, kernel_module)

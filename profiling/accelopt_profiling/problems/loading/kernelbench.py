@@ -11,12 +11,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.call import Call, to_device
-from accelopt_profiling.problems.in_python import PythonProblem, problem_module
-from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.recognise import KERNELBENCH
+from accelopt_profiling.problems.discovery.problem_files import KERNELBENCH
+from accelopt_profiling.problems.loading.call import seed_everything, to_device
+from accelopt_profiling.problems.loading.python_problem import PythonProblem, problem_module
+from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.problems.seeding import seed_everything
 from accelopt_profiling.worker.step import StepContext
 
 WEIGHT_SEED = 42  # seed_num of KernelBench's eval_kernel_against_ref

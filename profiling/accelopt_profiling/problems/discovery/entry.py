@@ -20,7 +20,7 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
     Raises:
         ProblemError: none or several fit; the message lists them and says how to choose.
     """
-    tree, kernels = ast.parse(text), launchable_kernels(text)
+    tree, kernels = ast.parse(text), launchable_kernels(find_kernels(text))
     names = launchers(tree, set(kernels))
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
     if not names:
@@ -48,9 +48,9 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
     raise ProblemError("problem-invalid", message, file)
 
 
-def launchable_kernels(text: str, found: Discovery | None = None) -> dict[str, Dialect]:
-    """The kernels of a file that host code launches, with their dialects."""
-    return {k.name: k.dialect for k in (found or find_kernels(text)).kernels if not k.device_function}
+def launchable_kernels(discovery: Discovery) -> dict[str, Dialect]:
+    """Return the kernels of a file that host code launches, with their dialects."""
+    return {k.name: k.dialect for k in discovery.kernels if not k.device_function}
 
 
 def launchers(tree: ast.Module, kernels: set[str]) -> list[str]:

@@ -8,9 +8,8 @@ import ast
 from dataclasses import dataclass, field
 
 from accelopt_profiling.kernels import Discovery
-from accelopt_profiling.parsing import parse_python
-from accelopt_profiling.problems.entry import called_names, launchable_kernels, launchers
-from accelopt_profiling.problems.recognise import is_main_guard
+from accelopt_profiling.problems.discovery.entry import called_names, launchable_kernels, launchers
+from accelopt_profiling.source_text import ParsedPython, is_main_guard
 
 
 @dataclass(frozen=True)
@@ -29,16 +28,9 @@ class OwnRuns:
         return self.main or self.module or bool(self.functions)
 
 
-def own_runs(text: str, found: Discovery | None = None) -> OwnRuns:
-    """Find what of a kernel file launches its kernels when the file is run. A file that does not parse has none.
-
-    ``found`` are the kernels of ``text``, where they are known already.
-    """
-    try:
-        tree = parse_python(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return OwnRuns()
-    kernels = launchable_kernels(text, found)
+def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
+    """Find what of a kernel file launches its kernels, ``discovery``, when the file is run."""
+    tree, kernels = source.tree, launchable_kernels(discovery)
     if not kernels:
         return OwnRuns()
     nki = {name for name, dialect in kernels.items() if dialect == "nki"}

@@ -6,8 +6,8 @@ import ast
 import json
 from dataclasses import dataclass
 
-from accelopt_profiling.parsing import parse_python
 from accelopt_profiling.problems.ref import ProblemKind
+from accelopt_profiling.source_text import ParsedPython, is_main_guard
 
 NKIBENCH = ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs")
 KERNELBENCH = ("Model", "get_inputs", "get_init_inputs")
@@ -27,15 +27,11 @@ class Recognised:
     names: frozenset[str] = frozenset()
 
 
-def recognise_python(text: str) -> Recognised:
-    """What kind of problem a Python file holds. A file that holds parts of one says what is missing."""
-    try:
-        tree = parse_python(text)
-    except SyntaxError as error:
-        return Recognised(None, f"it does not parse: {error.msg}", error.lineno or 1)
-    except (ValueError, RecursionError, MemoryError) as error:
-        return Recognised(None, f"it does not parse: {error}")
-    defined = top_level_names(tree)
+def recognise_python(source: ParsedPython) -> Recognised:
+    """Tell what kind of problem a Python file holds. A file that holds parts of one says what is missing."""
+    if source.fault:
+        return Recognised(None, f"it does not parse: {source.fault}", source.line)
+    defined = top_level_names(source.tree)
     names = frozenset(defined)
     kinds: list[tuple[ProblemKind, tuple[str, ...]]] = [
         ("module", MODULE),
@@ -95,12 +91,3 @@ def top_level_names(tree: ast.Module) -> dict[str, int]:
         elif isinstance(node, ast.If) and not is_main_guard(node):
             waiting = [*node.body, *node.orelse, *waiting]
     return found
-
-
-def is_main_guard(node: ast.stmt) -> bool:
-    """Whether a statement is ``if __name__ == "__main__":``."""
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Compare)
-        and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
-    )

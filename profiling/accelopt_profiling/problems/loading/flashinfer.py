@@ -11,18 +11,17 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.call import Call, OutputSpec, perform, to_device
-from accelopt_profiling.problems.definition import (
+from accelopt_profiling.problems.discovery.entry import accepts, find_entry
+from accelopt_profiling.problems.loading.call import perform, seed_everything, to_device
+from accelopt_profiling.problems.loading.flashinfer_definition import (
     Definition,
     TensorSpec,
     Workload,
     parse_definition,
     parse_workloads,
 )
-from accelopt_profiling.problems.entry import accepts, find_entry
-from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.problems.seeding import seed_everything
 from accelopt_profiling.worker.step import StepContext
 
 

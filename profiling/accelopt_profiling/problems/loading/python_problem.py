@@ -6,17 +6,18 @@ list of keyword arguments for ``get_inputs``).
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.axes import integer_axes
-from accelopt_profiling.problems.call import Call, perform
-from accelopt_profiling.problems.problem import ProblemError, Tolerance
+from accelopt_profiling.problems.discovery.entry import find_entry
+from accelopt_profiling.problems.discovery.problem_files import MODULE
+from accelopt_profiling.problems.loading.call import perform, seed_everything
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.problems.seeding import seed_everything
 from accelopt_profiling.worker.step import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
@@ -65,6 +66,22 @@ class PythonProblem(ABC):
         return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
+class ModuleProblem(PythonProblem):
+    """``kernel_text`` is the kernel file's text, in which the entry point is looked for."""
+
+    def __init__(self, module: ModuleType, file: str, entry: str | None, kernel_text: str) -> None:
+        super().__init__(module, file, MODULE)
+        named = entry or getattr(module, "entry", None)
+        self._entry = named if isinstance(named, str) else getattr(named, "__name__", None)
+        self._kernel_text = kernel_text
+
+    def reference(self, inputs: list[Any]) -> list[Any] | None:
+        return self._answer("reference", self._module.reference(*inputs))
+
+    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
+        return Call(self._entry or find_entry(self._kernel_text, len(inputs), self._file)), inputs
+
+
 def problem_module(
     context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None
 ) -> tuple[ModuleType, str]:
@@ -97,3 +114,17 @@ def parse_shapes(value: Any, file: str | None) -> list[Mapping[str, Any]]:
         return list(value)
     message = "`shapes` must be a list of dictionaries: keyword arguments for `get_inputs`."
     raise ProblemError("problem-invalid", message, file)
+
+
+def integer_axes(get_inputs: Callable[..., Any]) -> Mapping[str, int]:
+    """The arguments of ``get_inputs`` whose default is an integer above 1, with that default."""
+    try:
+        parameters = inspect.signature(get_inputs).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    return {p.name: p.default for p in parameters if type(p.default) is int and p.default > 1}
+
+
+def load_module_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
+    module, file = problem_module(context, ref, kernel_module)
+    return ModuleProblem(module, file, ref.entry, context.source.files[context.source.kernel])

@@ -6,9 +6,9 @@ import ast
 import re
 from dataclasses import dataclass
 
-from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.parsing import parse_python
-from accelopt_profiling.problems.entry import launchable_kernels, launchers
+from accelopt_profiling.kernels import Kernel, find_kernels
+from accelopt_profiling.problems.discovery.entry import launchable_kernels, launchers
+from accelopt_profiling.source_text import parse_python
 
 #: Scalars by name: what a kernel's author most likely means by them.
 _SCALARS = {
@@ -73,7 +73,7 @@ def _entry(text: str, kernel: Kernel) -> tuple[ast.FunctionDef | None, bool]:
     own = functions.get(kernel.name.split("#")[0].split(".")[-1])
     called = [
         functions[n]
-        for n in launchers(tree, set(launchable_kernels(text)))
+        for n in launchers(tree, set(launchable_kernels(find_kernels(text))))
         if own is not None and _launches(functions, functions[n], own.name)
     ]
     if called:

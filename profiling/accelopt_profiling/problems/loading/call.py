@@ -4,40 +4,13 @@ no more.
 
 from __future__ import annotations
 
+import copy
+import random
 import sys
-from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
-from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.problems.seeding import seed_everything
-
-#: "returns": the function returns its outputs; "destination": outputs are passed after the inputs, filled
-#: with NaN;
-#: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself.
-CallStyle = Literal["returns", "destination", "model", "script"]
-
-
-@dataclass(frozen=True)
-class OutputSpec:
-    """An output the caller allocates: its shape and the name of its torch dtype."""
-
-    shape: list[int]
-    dtype: str
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call of ``function`` of the kernel file, which may be a class's (``Softmax.apply``).
-
-    With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
-    ``seed`` seeds the generators before the constructor runs, as it does for the reference model.
-    """
-
-    function: str
-    style: CallStyle = "returns"
-    outputs: list[OutputSpec] = field(default_factory=list)
-    seed: int = 0
+from accelopt_profiling.problems.problem import Call, OutputSpec, ProblemError
 
 
 def perform(
@@ -110,3 +83,20 @@ def poisoned(spec: OutputSpec) -> Any:
     if dtype.is_floating_point:
         return torch.full(spec.shape, float("nan"), device=device).to(dtype)
     return torch.full(spec.shape, torch.iinfo(dtype).max, dtype=dtype, device=device)
+
+
+def seed_everything(seed: int) -> None:
+    """Seed ``random``, and NumPy and torch where they are loaded. ``seed`` is below 2**63."""
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % (1 << 32))
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
+
+
+def copied(value: Any) -> Any:
+    """A copy with its own memory, so that what the call does to its arguments is not recorded."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    return copy.deepcopy(value)

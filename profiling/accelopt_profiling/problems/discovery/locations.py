@@ -1,14 +1,77 @@
-"""Where the layouts of others keep the problem of a kernel file."""
+"""Name the files that may hold a kernel file's problem: by a comment, by the settings, by the layouts of data sets."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import tokenize
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
-from accelopt_profiling.problems.reading import Unreadable, followed, read_text
+from accelopt_profiling.source_text import UnreadableFileError, read_text, resolve_links
 
 _MAX_SIBLINGS = 500
+_COMMENT = re.compile(r"#\s*accelopt:\s*(?P<settings>.*)$")
+_SETTING = re.compile(r"(?P<key>\w+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>\S+))")
+
+
+@dataclass(frozen=True)
+class NamedProblem:
+    """``path`` is absolute; ``line`` (1-based) is where the kernel file names it, None if the settings do."""
+
+    path: Path
+    entry: str | None
+    line: int | None
+    said: str
+
+
+def named_in_comment(path: Path, text: str) -> NamedProblem | None:
+    """The problem of the first comment ``# accelopt: problem=FILE [entry=NAME]``; relative to the file's
+    folder.
+    """
+    if "accelopt:" not in text:
+        return None
+    for line, comment in _comments(text):
+        matched = _COMMENT.match(comment)
+        if not matched:
+            continue
+        settings = {m["key"]: m["quoted"] or m["bare"] or "" for m in _SETTING.finditer(matched["settings"])}
+        if settings.get("problem"):
+            said = settings["problem"]
+            return NamedProblem(resolve_links(path.parent / said), settings.get("entry"), line, said)
+    return None
+
+
+def named_in_settings(
+    path: Path, configured: Mapping[str, str] | str | None, project_root: Path | None
+) -> NamedProblem | None:
+    """The problem that the settings give this file.
+
+    ``configured`` is one path for every file, or maps file patterns (relative to the project's root, ``*``
+    also crosses folders) to paths; a full match of the path comes before patterns.
+    """
+    if not configured:
+        return None
+    base = project_root or path.parent
+    if isinstance(configured, str):
+        return NamedProblem(resolve_links(base / configured), None, None, configured)
+    relative = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.name
+    for pattern in sorted(configured, key=lambda p: (p != relative, list(configured).index(p))):
+        if relative == pattern or fnmatch(relative, pattern) or fnmatch(path.name, pattern):
+            said = configured[pattern]
+            return NamedProblem(resolve_links(base / said), None, None, said)
+    return None
+
+
+def _comments(text: str) -> list[tuple[int, str]]:
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return [(n, line[line.index("#") :]) for n, line in enumerate(text.splitlines(), 1) if "#" in line]
+    return [(t.start[0], t.string) for t in tokens if t.type == tokenize.COMMENT]
 
 
 def nkibench_reference(path: Path) -> Path | None:
@@ -18,11 +81,11 @@ def nkibench_reference(path: Path) -> Path | None:
     root = path.parent.parent
     try:
         data = json.loads(read_text(root / "summary.json"))
-    except (Unreadable, ValueError, RecursionError):
+    except (UnreadableFileError, ValueError, RecursionError):
         data = {}
     for task in _implementations(data):
-        reference = followed(root / task["task"])
-        if followed(root / task["kernel"]) == path and reference.is_file():
+        reference = resolve_links(root / task["task"])
+        if resolve_links(root / task["kernel"]) == path and reference.is_file():
             return reference
     stem = re.sub(r"_\d+$", "", path.stem)
     folder = root / "reference"

@@ -11,11 +11,10 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.call import Call
-from accelopt_profiling.problems.entry import find_entry
-from accelopt_profiling.problems.in_python import PythonProblem, problem_module
-from accelopt_profiling.problems.problem import Problem, Tolerance
-from accelopt_profiling.problems.recognise import NKIBENCH
+from accelopt_profiling.problems.discovery.entry import find_entry
+from accelopt_profiling.problems.discovery.problem_files import NKIBENCH
+from accelopt_profiling.problems.loading.python_problem import PythonProblem, problem_module
+from accelopt_profiling.problems.problem import Call, Problem, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step import StepContext
 

@@ -1,69 +1,82 @@
-"""Calls that a file makes of its own functions when it runs, as a problem: the original's answers are the reference."""
+"""Run a kernel file as a script, and record the calls that it makes of its own functions."""
 
 from __future__ import annotations
 
 import ast
-import copy
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.call import Call, perform
-from accelopt_profiling.problems.problem import ProblemError, Tolerance
-from accelopt_profiling.problems.seeding import seed_everything
-from accelopt_profiling.problems.selfrun import run_as_main, run_functions
+from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.packages import package_for
 from accelopt_profiling.worker.step import StepContext
-from accelopt_profiling.worker.usercode import load_module
 
+#: Calls of different shapes that are kept of one run.
 MAX_CALLS = 8
 _HOOK = "__accelopt_recorded__"
+_WITH_A_VALUE = (
+    inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY,
+)  # fmt: skip
 
 
-class RecordedProblem:
-    """Inputs are ``[function name, argument, ...]`` of a recorded call; further calls of other shapes are ``shapes``.
+def run_as_main(
+    path: str, tree: ast.Module, names: Mapping[str, Any] | None = None, package: str | None = None
+) -> ModuleType:
+    """Run a file's tree as the main program with an empty command line; an exit without an error is no error.
 
-    The reference is the original function itself, so it cannot be asked for float64.
+    ``names`` are bound in the module before it runs; ``package`` is the one that its relative imports start from.
     """
+    module = ModuleType("__main__")
+    module.__file__, module.__package__ = path, package
+    module.__dict__.update(names or {})
+    previous, argv = sys.modules.get("__main__"), sys.argv
+    sys.modules["__main__"], sys.argv = module, [path]
+    try:
+        exec(compile(tree, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  (the user's own file)
+    except SystemExit as stop:
+        if stop.code not in (None, 0):
+            raise
+    finally:
+        sys.argv = argv
+        if previous is not None:
+            sys.modules["__main__"] = previous
+    return module
 
-    tolerance = Tolerance()
-    float64 = False
 
-    def __init__(self, context: StepContext, options: Mapping[str, Any]) -> None:
-        self._context, self._options = context, options
-        self._file = context.source.kernel
-        self._calls: list[list[Any]] | None = None
-        self._original: ModuleType | None = None
+def run_functions(module: ModuleType, names: Sequence[str]) -> None:
+    """Call tests and benchmarks, each with the first values of its parametrization."""
+    for name in names:
+        function = getattr(module, name, None)
+        if callable(function):
+            function(**first_parameters(function))
 
-    @property
-    def shapes(self) -> Sequence[Mapping[str, Any]]:
-        return [{"call": n} for n in range(1, len(self._recorded()))]
 
-    def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
-        chosen = self._recorded()[int((shape or {}).get("call", 0))]
-        seed_everything(seed)
-        return [chosen[0], *(copied(v) for v in chosen[1:])]
+def first_parameters(function: Any) -> dict[str, Any]:
+    """The first value of each ``pytest.mark.parametrize`` of a test, by argument name.
 
-    def reference(self, inputs: list[Any]) -> list[Any] | None:
-        if self._original is None:
-            self._original = load_module(self._context)
-        return perform(self._original, Call(str(inputs[0])), inputs[1:], self._file)
-
-    def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
-        return perform(module, Call(str(inputs[0])), inputs[1:], self._file)
-
-    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        return Call(str(inputs[0])), inputs[1:]
-
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        return outputs
-
-    def _recorded(self) -> list[list[Any]]:
-        if self._calls is None:
-            self._calls = record_calls(self._context, self._options)
-        return self._calls
+    Raises:
+        ProblemError: the test wants an argument that nothing gives.
+    """
+    given: dict[str, Any] = {}
+    for mark in getattr(function, "pytestmark", []):
+        if getattr(mark, "name", "") != "parametrize" or len(mark.args) < 2:
+            continue
+        names, rows = mark.args[0], list(mark.args[1])
+        listed = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+        if rows:
+            row = getattr(rows[0], "values", rows[0]) if not isinstance(rows[0], dict) else rows[0]
+            values = list(row) if len(listed) > 1 or hasattr(rows[0], "marks") else [row]
+            given.update(zip(listed, values, strict=False))
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in given and parameter.default is parameter.empty and parameter.kind in _WITH_A_VALUE:
+            message = (
+                f"`{function.__name__}` wants the argument `{name}`, which only its test runner can give."
+            )
+            raise ProblemError("problem-invalid", message)
+    return given
 
 
 def record_calls(context: StepContext, options: Mapping[str, Any]) -> list[list[Any]]:
@@ -166,11 +179,3 @@ def _form(value: Any) -> str:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{value.dtype}{tuple(value.shape)}"
     return repr(value)[:80]
-
-
-def copied(value: Any) -> Any:
-    """A copy with its own memory, so that what the call does to its arguments is not recorded."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    return copy.deepcopy(value)
