@@ -33,7 +33,7 @@ from accelopt_lsp.server.remembering import MemoryThread
 from accelopt_lsp.server.telling import Told
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
-from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachable
+from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.profiler import profile as run_profile
@@ -164,7 +164,7 @@ class Rooms:
                 async for event in events:
                     for said in told.of(event):
                         yield said
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             raise HostDown(str(error)) from None
 
     async def _wished(self, file: FileText, kernel: str, target: str) -> str:
@@ -240,7 +240,7 @@ class Rooms:
                 async for results in growing:
                     yield results
             return
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             if not host.remote:
                 raise HostDown(str(error)) from None
             self.host_problem(str(error))
@@ -250,7 +250,7 @@ class Rooms:
             async with aclosing(run_profile(local, request)) as growing:
                 async for results in growing:
                     yield results
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             raise HostDown(str(error)) from None
 
     def _host(self, settings: Settings, name: str | None = None) -> Host:
@@ -265,7 +265,7 @@ class Rooms:
         cut short in the middle is hard to get rid of, and the next profile needs it anyway.
 
         Raises:
-            HostUnreachable
+            HostUnreachableError
         """
         connecting = asyncio.ensure_future(host.facts())
         self._connecting.add(connecting)

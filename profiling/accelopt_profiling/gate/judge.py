@@ -18,7 +18,7 @@ from accelopt_profiling.gate.values import digest
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 
 _NOT_NUMBERS = {
     "not-finite": "NaN or infinity where there should be a number",
