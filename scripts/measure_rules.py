@@ -14,7 +14,7 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
-from accelopt_agent.resume import TRIED
+from accelopt_agent.search.resume import TRIED
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunEvent
 from accelopt_profiling.plain import from_plain
@@ -97,9 +97,9 @@ def _effects(folder: Path, result: TaskResult) -> dict[str, float]:
     """Time after over time before of each rule's best rewrite, in the last run for the task's kernel."""
     for database in sorted(folder.glob("memory-*.db"), key=lambda path: path.stat().st_mtime, reverse=True):
         with Memory.open(database, read_only=True) as memory:
-            for run in memory.runs():
+            for run in memory.run_log.runs():
                 if Path(run.file).parts[-2:] == Path(result.kernel).parts[-2:] and run.status == "finished":
-                    return _of_run(memory.events(run.id), result.latency.us or 0.0)
+                    return _of_run(memory.run_log.events(run.id), result.latency.us or 0.0)
     return {}
 
 

@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "accelopt_profiling": set(),
     "accelopt_memory": {"accelopt_profiling"},
     "nkibench": {"accelopt_profiling", "accelopt_agent"},
-    "accelopt_agent": {"accelopt_memory", "accelopt_profiling", "nkibench"},
+    "accelopt_agent": {"accelopt_memory", "accelopt_profiling"},
     "accelopt_lsp": {"accelopt_agent", "accelopt_memory", "accelopt_profiling", "nkibench"},
 }
 #: What a host has: the standard library, NumPy, and the toolchains that are imported where they are there.
@@ -52,12 +52,6 @@ def test_a_room_imports_only_what_the_plan_allows(room):
         for name in (imported(path) & set(ROOMS)) - MAY_IMPORT[room] - {room}
     }
     assert not wrong
-
-
-def test_the_agent_and_the_benchmark_do_not_import_each_other_in_a_circle():
-    circle = [p for p in modules("accelopt_agent") if "nkibench" in imported(p)]
-    back = [p for p in modules("nkibench") if "accelopt_agent" in imported(p)]
-    assert not (circle and back)
 
 
 def test_profiling_needs_nothing_that_a_host_may_lack():
@@ -105,4 +99,29 @@ def test_no_file_names_a_package_registry():
         for path in [Path(folder, name) for name in files if Path(name).suffix in suffixes]:
             if path.is_file() and any(host in path.read_text(errors="replace") for host in hosts):
                 wrong.append(str(path.relative_to(ROOT)))
+    assert not wrong
+
+
+@functools.cache
+def imported_modules(path: Path) -> frozenset[str]:
+    """The dotted names of all modules that a file imports anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(names)
+
+
+def test_only_commands_import_the_command_line():
+    of_the_cli = {"cli", "bench", "demo"}
+    room = ROOMS["accelopt_lsp"]
+    wrong = {
+        f"{path.relative_to(room)}: {name}"
+        for path in modules("accelopt_lsp")
+        if path.relative_to(room).parts[0] not in of_the_cli and path.name != "__main__.py"
+        for name in imported_modules(path)
+        if name.startswith("accelopt_lsp.cli.")
+    }
     assert not wrong

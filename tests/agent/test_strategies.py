@@ -23,10 +23,10 @@ from toy_search import (
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, Finished, ProgressText, SuggestionFound
-from accelopt_agent.node import Node
-from accelopt_agent.proposer import ProposerFailed
 from accelopt_agent.request import Budget
-from accelopt_agent.strategies import STRATEGIES
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.search.strategies import STRATEGIES
 from accelopt_memory.memory import Memory
 from accelopt_profiling.measurement import FileMeasurement
 
@@ -109,7 +109,7 @@ async def test_calls_and_costs_end_when_the_search_is_cancelled(name: str, memor
     reading.cancel()  # the call and the cost never end by themselves
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(reading, PATIENCE)
-    assert [r.status for r in memory.runs()] == ["cancelled"]
+    assert [r.status for r in memory.run_log.runs()] == ["cancelled"]
 
 
 @pytest.fixture

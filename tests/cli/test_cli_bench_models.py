@@ -18,7 +18,7 @@ from command import Command
 
 from accelopt_agent.events import Event, Finished, SuggestionFound, Usage
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.bench.ablations import ABLATIONS, learning, searches
 from accelopt_lsp.bench.set_metrics import SetResult, metrics, of_nkibench
 from accelopt_memory.memory import Memory

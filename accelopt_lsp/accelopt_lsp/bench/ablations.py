@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from accelopt_agent.accept import accept
 from accelopt_agent.events import Event, Finished, SuggestionFound
 from accelopt_agent.request import SOURCES, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.accept import accept
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 
 
@@ -54,7 +54,7 @@ async def learning(happening: AsyncGenerator[Event, None], memory: Memory) -> As
     """The events of a search whose fastest suggestion is accepted at its end, so that the next one remembers it.
 
     Raises:
-        MemoryUnavailable: it cannot be remembered.
+        MemoryUnavailableError: it cannot be remembered.
     """
     best: Suggestion | None = None
     async with aclosing(happening) as events:

@@ -26,7 +26,7 @@ from typing import Any
 from unittest.mock import patch
 
 from accelopt_lsp.bench.row import Row, not_measured
-from accelopt_profiling.nki.instruction import Trace
+from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.targets.load import load_target
 

@@ -19,7 +19,8 @@ from accelopt_lsp.cli.bench_nkibench import nkibench
 from accelopt_lsp.cli.bench_search import search
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import EXAMPLES, json_option
-from accelopt_lsp.cli.terminal import out, print_json, printable, say
+from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.bench.row import Row

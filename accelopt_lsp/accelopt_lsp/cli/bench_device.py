@@ -10,7 +10,8 @@ import click
 from accelopt_lsp.bench.device import PARTS
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import print_json, say
+from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.stderr import say
 
 
 @click.command()

@@ -11,7 +11,8 @@ import click
 
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import err, out, print_json, printable
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
     from accelopt_lsp.bench.gate import Judged

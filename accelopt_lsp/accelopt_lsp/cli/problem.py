@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import read_source
 from accelopt_lsp.cli.options import json_option, kernel_file
-from accelopt_lsp.cli.terminal import print_json, say
+from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.resources import read_source
+from accelopt_lsp.stderr import say
 
 
 @click.command()
@@ -24,7 +25,7 @@ def problem(file: Path, kernel: str | None, as_json: bool) -> None:
     Inputs and reference are guessed from the kernel's signature. A file that exists is not overwritten.
     """
     from accelopt_profiling.kernels import find_kernels
-    from accelopt_profiling.problems.template import problem_template
+    from accelopt_profiling.problems.discovery.template import problem_template
 
     text = read_source(file)
     found = find_kernels(text)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit
-from accelopt_lsp.cli.opening import open_memory
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import print_json, print_markdown, printable
+from accelopt_lsp.cli.terminal import print_json, print_markdown
+from accelopt_lsp.resources import open_memory
+from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
-    from accelopt_agent.history import PastRun
+    from accelopt_agent.search.history import PastRun
     from accelopt_memory.memory import Memory
 
 
@@ -46,11 +47,11 @@ def runs(what: str | None, limit: int, as_json: bool) -> int:
 
 
 def _found(memory: Memory, what: str | None, limit: int) -> list[PastRun]:
-    from accelopt_agent.history import past_run, past_runs
+    from accelopt_agent.search.history import past_run, past_runs
 
     if what is None:
         return past_runs(memory, None, limit)
-    if (run := memory.run(what)) is not None:
+    if (run := memory.run_log.run(what)) is not None:
         return [past_run(memory, run)]
     if not Path(what).exists() and not what.endswith(".py"):
         raise CommandFailed(Exit.NO, f"{what} is neither a file nor the id of a search in the memory.")

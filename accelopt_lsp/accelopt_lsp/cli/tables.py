@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.cli.terminal import printable
 from accelopt_lsp.features.wording import duration, origin, percent, speedup
+from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
     from accelopt_agent.events import ModelCall
-    from accelopt_agent.suggestion import Suggestion
+    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 
 #: Lines of a kernel that are listed, costliest first.

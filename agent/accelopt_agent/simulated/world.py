@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_agent.candidate import Candidate
+from accelopt_agent.evaluation.evaluators import CostModel, CostUnknown
 from accelopt_agent.simulated import marks
-from accelopt_agent.tools import CostModel, CostUnknown
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.comparison.memory import overlapping, same_bits
+from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.problems.recorded import copied
 
 
 def changed_arguments(after: Sequence[Any], inputs: Sequence[Any], arguments: Sequence[Any]) -> list[int]:

@@ -17,8 +17,8 @@ import numpy as np
 from accelopt_profiling.comparison.inplace_outputs import joined, passed_through, same_values
 from accelopt_profiling.comparison.memory import byte_count
 from accelopt_profiling.comparison.tolerance import FURTHER, NEARBY, coarsest
+from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import Problem, ProblemError
-from accelopt_profiling.problems.recorded import copied
 
 #: The reference is run on inputs nearby where the inputs are not larger than this.
 _NEARBY_BYTES = 8 << 20

@@ -6,8 +6,8 @@ from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import changed_arguments, passed_through
 from accelopt_profiling.gate.hostwork import HostWork
+from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.recorded import copied
 
 
 def count_work(problem: Problem, inputs: list[Any], work: HostWork) -> None:

@@ -30,7 +30,7 @@ from accelopt_profiling.gate.ran import RunCase, RunParams
 from accelopt_profiling.gate.tuning import Configurations
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.problems.call import perform
+from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import user_errors
 

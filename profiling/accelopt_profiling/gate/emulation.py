@@ -58,7 +58,7 @@ class _TritonSeen(Seen):
         self._session, self.movement = session, movement
 
     def raise_faults(self) -> None:
-        from accelopt_profiling.triton.session import OutOfBoundsError
+        from accelopt_profiling.triton.capture.session import OutOfBoundsError
 
         for execution in self._session.executions:
             if execution.error is not None:
@@ -79,7 +79,7 @@ class _TritonSeen(Seen):
         return list(self._session.driver.tuners)
 
     def known(self, outputs: list[Any]) -> dict[int, Any]:
-        from accelopt_profiling.triton.coverage import known_elements
+        from accelopt_profiling.triton.interpreter.coverage import known_elements
 
         return known_elements(self._session.coverage, outputs)
 
@@ -108,7 +108,7 @@ def emulation(
                 _watch_machines(emulator, watched)
             yield _NkiSeen(emulator, watched)
     elif dialect == "triton":
-        from accelopt_profiling.triton.session import emulated as emulated_triton
+        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
         mode: Literal["capture", "execute"] = "execute" if seconds is None else "capture"
         with emulated_triton(
@@ -148,7 +148,7 @@ def neutralised(
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.spoiling import Spoiling
-        from accelopt_profiling.triton.session import emulated as emulated_triton
+        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
         with emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session:
             session.coverage = Spoiling()

@@ -13,18 +13,18 @@ from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
-from accelopt_profiling.nki import kernel as launching
 from accelopt_profiling.nki.current.versions import UnknownVersion, chosen
-from accelopt_profiling.nki.fault import KernelFault
+from accelopt_profiling.nki.data.instruction import Trace
+from accelopt_profiling.nki.emulator.diagnostics import KernelFault
+from accelopt_profiling.nki.frontend import jit as launching
 from accelopt_profiling.nki.install import Emulation, emulated
-from accelopt_profiling.nki.instruction import Trace
 from accelopt_profiling.nki.report import measurement
 from accelopt_profiling.nki.sdk import real_packages
 from accelopt_profiling.nki.specs import specs_of, stand_ins
 from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.targets.load import UnknownTarget
 from accelopt_profiling.worker.step import StepContext, StepFailed

@@ -1,0 +1,105 @@
+"""Build gate requests for a candidate file and its problem, for ``verify`` and ``bench gate``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accelopt_lsp.errors import UserError
+
+if TYPE_CHECKING:
+    from accelopt_profiling.gate.gate import GateRequest
+    from accelopt_profiling.gate.verdict import Verdict
+    from accelopt_profiling.jobs import Limits
+    from accelopt_profiling.kernel_file import KernelFile
+    from accelopt_profiling.measurement import Dialect
+
+
+@dataclass(frozen=True)
+class GateCheck:
+    """A candidate to check: its text, that of the original (the candidate itself where there is none) and the file
+    they stand for. ``problem`` is absolute.
+    """
+
+    file: Path
+    candidate: str
+    original: str
+    problem: Path
+    root: Path | None
+    targets: Mapping[Dialect, str]
+    limits: Limits
+
+
+def without_kernel(text: str) -> Verdict | None:
+    """The refusal of a candidate that has nothing to check; None when it has a kernel."""
+    from accelopt_profiling.gate.verdict import Reason, Verdict
+    from accelopt_profiling.kernels import find_kernels
+
+    discovery = find_kernels(text)
+    if any(not kernel.device_function for kernel in discovery.kernels):
+        return None
+    broken = [f for f in discovery.findings if f.code == "syntax-error"]
+    if broken:
+        return Verdict(False, [Reason("does-not-parse", f"{broken[0].message} (line {broken[0].line})")])
+    said = "The candidate has no Triton or NKI kernel that host code launches."
+    return Verdict(False, [Reason("no-kernel", said)])
+
+
+def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
+    """One request for each dialect of the file's kernels.
+
+    Raises:
+        UserError: there is no kernel, or the problem cannot be used.
+    """
+    from accelopt_profiling.gate.gate import GateRequest
+
+    original = _original(check)
+    assert original.problem.ref is not None
+    before = original.source(ship_imports=ship_imports)
+    after = original.source(ship_imports=ship_imports, text=check.candidate)
+    return [
+        GateRequest(
+            candidate=after,
+            original=before,
+            problem=original.problem.ref,
+            kernel=_changed(original, dialect, check.candidate),
+            dialect=dialect,
+            target=check.targets[dialect],
+            limits=check.limits,
+        )
+        for dialect in dict.fromkeys(kernel.dialect for kernel in original.kernels)
+    ]
+
+
+def _original(check: GateCheck) -> KernelFile:
+    """Find the original's kernels and the problem that was asked for, wherever it lies and whatever a comment in the
+    file names.
+    """
+    from accelopt_profiling.kernel_file import examine
+
+    root = check.root
+    inside = root is not None and check.problem.resolve().is_relative_to(root.resolve())
+    file = examine(
+        check.file,
+        check.original.replace("accelopt:", "accelopt "),
+        project_root=root if inside else None,
+        problem=str(check.problem),
+    )
+    errors = [f"{check.file}:{f.line}: {f.message}" for f in file.findings if f.severity == "error"]
+    if errors or file.problem.ref is None or not file.kernels:
+        raise UserError(
+            "\n".join(errors) or f"{check.file} has no kernel, or the problem gives it no inputs."
+        )
+    return dataclasses.replace(file, text=check.original)
+
+
+def _changed(original: KernelFile, dialect: Dialect, text: str) -> str:
+    """The one kernel that differs in the candidate; "" where several do, or none."""
+    from accelopt_profiling.kernels import find_kernels
+
+    now = {kernel.name: kernel.content_hash for kernel in find_kernels(text).kernels}
+    changed = [k.name for k in original.kernels if k.dialect == dialect and now.get(k.name) != k.content_hash]
+    return changed[0] if len(changed) == 1 else ""
