@@ -10,8 +10,7 @@ import pytest
 
 from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.comparison.reference import widen
-from accelopt_profiling.problems.loading.call import Call
-from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
 
 Array = np.ndarray[Any, Any]
 
