@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accelopt_lsp.cli.terminal import out, printable
 
 if TYPE_CHECKING:
-    from accelopt_lsp.bench.set_metrics import Metrics
+    from nkibench.metrics import Metrics
 
 
 #: Narrower, columns would be cut.
