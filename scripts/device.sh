@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The measurements on a GPU, each step within ten minutes on a machine without a network. docs/gpu.md says what they are.
+# The measurements on a GPU, each step within ten minutes on a machine without a network. docs/how-to/gpu.md says what they are.
 #   scripts/device.sh prepare                       here, with a network: fills .device/
 #   scripts/device.sh first|second|third|gate       there; results go below $OUT, or device-results/
 set -euo pipefail

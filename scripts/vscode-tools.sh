@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install a real VS Code workbench (npm's code-server package, run by Node 24) and playwright-core into .tools/.
-# Idempotent: what is there in the pinned version is left alone. See docs/editors.md.
+# Idempotent: what is there in the pinned version is left alone. See docs/how-to/editors.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 CODE_SERVER=4.139.1 NODE=24.21.0 PLAYWRIGHT=1.65.1

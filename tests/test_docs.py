@@ -12,7 +12,7 @@ import pytest
 from accelopt_lsp.cli.main import accelopt
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("[!.]*/README.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("[!.]*/README.md")])
 PACKAGES = {
     "profiling": "accelopt_profiling",
     "memory_db": "accelopt_memory",

@@ -108,3 +108,28 @@ def test_no_file_names_a_package_registry():
             if path.is_file() and any(host in path.read_text(errors="replace") for host in hosts):
                 wrong.append(str(path.relative_to(ROOT)))
     assert not wrong
+
+
+@functools.cache
+def imported_modules(path: Path) -> frozenset[str]:
+    """The dotted names of all modules that a file imports anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(names)
+
+
+def test_only_commands_import_the_command_line():
+    of_the_cli = {"cli", "bench", "demo"}
+    room = ROOMS["accelopt_lsp"]
+    wrong = {
+        f"{path.relative_to(room)}: {name}"
+        for path in modules("accelopt_lsp")
+        if path.relative_to(room).parts[0] not in of_the_cli and path.name != "__main__.py"
+        for name in imported_modules(path)
+        if name.startswith("accelopt_lsp.cli.")
+    }
+    assert not wrong

@@ -21,7 +21,6 @@ except ImportError:
     from mcp.server.fastmcp import FastMCP as Server
     from mcp.server.fastmcp.exceptions import ToolError
 
-from accelopt_lsp.cli.failures import Exit
 from accelopt_lsp.own_process import own_process
 
 INSTRUCTIONS = """What Triton and NKI kernels cost, and faster versions of them that were proved right. Start with
@@ -159,6 +158,6 @@ def _answer(command: str, code: int, printed: bytes) -> dict[str, Any]:
         raise ToolError(f"accelopt {command} ended with exit code {code} and no answer.") from None
     if not isinstance(found, dict):
         raise ToolError(f"accelopt {command} answered with something other than an object.")
-    if "error" in found and code != Exit.DONE:
+    if "error" in found and code:
         raise ToolError(str(found["error"].get("message", found["error"])))
     return found

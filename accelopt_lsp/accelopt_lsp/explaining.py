@@ -16,7 +16,7 @@ from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.versions import Versions, versions_of
 from accelopt_lsp.features.explanation import Said, explanation
-from accelopt_memory.errors import MemoryUnavailable
+from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.plain import from_plain, to_plain
 
@@ -85,7 +85,7 @@ def _key(suggestion: Suggestion, model: ModelSettings, versions: Versions) -> st
 
 
 def _kept(memory: Memory, run: str, key: str) -> tuple[str, ModelCall] | None:
-    for event in memory.events(run):
+    for event in memory.run_log.events(run):
         if event.kind == EXPLAINED and event.key == key:
             try:
                 return str(event.data["text"]), from_plain(ModelCall, event.data["call"])
@@ -95,8 +95,8 @@ def _kept(memory: Memory, run: str, key: str) -> tuple[str, ModelCall] | None:
 
 
 def _keep(memory: Memory, run: str, data: dict[str, Any], key: str) -> None:
-    if memory.run(run) is not None:
-        memory.add_event(run, EXPLAINED, data, key)
+    if memory.run_log.run(run) is not None:
+        memory.run_log.add_event(run, EXPLAINED, data, key)
 
 
 async def _from(memory: Memory | None, call: Callable[[Memory], T], otherwise: T) -> T:
@@ -105,5 +105,5 @@ async def _from(memory: Memory | None, call: Callable[[Memory], T], otherwise: T
         return otherwise
     try:
         return await asyncio.to_thread(call, memory)
-    except MemoryUnavailable:
+    except MemoryUnavailableError:
         return otherwise

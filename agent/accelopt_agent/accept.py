@@ -1,4 +1,4 @@
-"""What it means for the memory that a person accepted a suggestion, or did not want it."""
+"""Records in the memory that a person accepted or rejected a suggestion."""
 
 from __future__ import annotations
 
@@ -11,44 +11,51 @@ from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair, Rejection
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.plain import to_plain
 
 
 def accept(memory: Memory, suggestion: Suggestion) -> str:
-    """Remember the suggestion as a slow-fast pair and return the pair's id. Accepting twice keeps one pair.
+    """Store the suggestion as a slow-fast pair, mark it as accepted, and return the pair's id, in one transaction:
+    a kill leaves both or neither. Accepting twice keeps one pair.
 
     Raises:
-        MemoryUnavailable: nothing was remembered.
+        MemoryUnavailableError: nothing was stored.
         ValueError: one of the suggestion's texts does not hold its kernel.
     """
-    pair_id = memory.add_pair(pair_of(suggestion))
-    memory.save_suggestion(_plain(suggestion))
-    memory.set_suggestion_state(suggestion.id, "accepted")
+    pair = pair_of(suggestion)
+    with memory.transaction():
+        pair_id = memory.add_pair(pair)
+        memory.save_suggestion(_plain(suggestion), "accepted")
     return pair_id
 
 
 def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
-    """Remember that this rewrite of this kernel is not wanted, so that it is not offered again.
+    """Store that this rewrite of this kernel is not wanted, so that it is not offered again, and mark the suggestion
+    as rejected, in one transaction.
 
     Raises:
-        MemoryUnavailable: nothing was remembered.
+        MemoryUnavailableError: nothing was stored.
     """
-    rejection = memory.add_rejection(
-        Rejection(
-            kernel_hash=suggestion.base_hash,
-            candidate_id=rewrite_fingerprint(suggestion.base_text, suggestion.text, suggestion.kernel),
-            origin=suggestion.origin,
-            reason=reason,
-            kernel=suggestion.kernel,
-            suggestion=suggestion.id,
-        )
+    rejection = Rejection(
+        kernel_hash=suggestion.base_hash,
+        candidate_id=rewrite_fingerprint(suggestion.base_text, suggestion.text, suggestion.kernel),
+        origin=suggestion.origin,
+        reason=reason,
+        kernel=suggestion.kernel,
+        suggestion=suggestion.id,
     )
-    memory.save_suggestion(_plain(suggestion))
-    memory.set_suggestion_state(suggestion.id, "rejected")
-    return rejection
+    with memory.transaction():
+        rejection_id = memory.add_rejection(rejection)
+        memory.save_suggestion(_plain(suggestion), "rejected")
+    return rejection_id
 
 
 def pair_of(suggestion: Suggestion) -> Pair:
-    """The slow-fast pair that an accepted suggestion is."""
+    """The slow-fast pair of an accepted suggestion.
+
+    Raises:
+        ValueError: one of its texts does not hold its kernel.
+    """
     fast = {k.name: k.content_hash for k in find_kernels(suggestion.text).kernels}
     if suggestion.kernel not in fast:
         raise ValueError(f"the suggestion {suggestion.id} does not hold the kernel {suggestion.kernel}")
@@ -74,7 +81,5 @@ def pair_of(suggestion: Suggestion) -> Pair:
 
 
 def _plain(suggestion: Suggestion) -> dict[str, object]:
-    from accelopt_profiling.plain import to_plain
-
     plain: dict[str, object] = to_plain(suggestion)
     return plain

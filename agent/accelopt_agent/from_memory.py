@@ -9,7 +9,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.node import Node
 from accelopt_agent.proposer import ProposerFailed
 from accelopt_agent.transfer import transfer
-from accelopt_memory.errors import MemoryUnavailable
+from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Match, Pair
@@ -40,7 +40,7 @@ class MemoryProposer:
         try:
             features = kernel_features(node.text, node.kernel.name, node.measurement.bound)
             matches = self._memory.similar(features, self._pairs, self._least)
-        except MemoryUnavailable as error:
+        except MemoryUnavailableError as error:
             raise ProposerFailed(str(error), final=True) from error
         except (ValueError, RecursionError) as error:
             raise ProposerFailed(

@@ -52,12 +52,12 @@ def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> Int
     """The run for this kernel, target and host that can go on, if it had found out anything.
 
     Raises:
-        MemoryUnavailable
+        MemoryUnavailableError
     """
     last = interrupted_run(memory, kernel_hash, target, host)
     if last is None:
         return None
-    keys = {e.key for run in chain(memory, last) for e in memory.events(run.id) if e.kind == TRIED}
+    keys = {e.key for run in chain(memory, last) for e in memory.run_log.events(run.id) if e.kind == TRIED}
     if not keys:
         return None
     said = last.options.get("instructions")
@@ -68,15 +68,15 @@ def past_runs(memory: Memory, file: str | None = None, most: int = 20) -> list[P
     """The newest runs of a file (of every file: None), newest first.
 
     Raises:
-        MemoryUnavailable
+        MemoryUnavailableError
     """
-    runs = [run for run in memory.runs() if file in (None, run.file)][:most]
+    runs = [run for run in memory.run_log.runs() if file in (None, run.file)][:most]
     return [past_run(memory, run) for run in runs]
 
 
 def past_run(memory: Memory, run: Run) -> PastRun:
-    """The run with its steps. Raises MemoryUnavailable."""
-    steps = tuple(step for event in memory.events(run.id) if (step := _step(event)) is not None)
+    """The run with its steps. Raises MemoryUnavailableError."""
+    steps = tuple(step for event in memory.run_log.events(run.id) if (step := _step(event)) is not None)
     return PastRun(run, steps, _calls(run.result.get("calls")))
 
 

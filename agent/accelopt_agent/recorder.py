@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.suggestion import Suggestion
-from accelopt_memory.errors import MemoryUnavailable
+from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus, Trap
 from accelopt_profiling.plain import to_plain
@@ -47,7 +47,7 @@ class Recorder:
     async def _call(self, call: Callable[[Memory], T], memory: Memory, otherwise: T) -> T:
         try:
             return await asyncio.to_thread(call, memory)  # the database may make it wait
-        except MemoryUnavailable as error:
+        except MemoryUnavailableError as error:
             self.trouble = str(error)
             return otherwise
 
@@ -56,7 +56,7 @@ class Recorder:
     ) -> str:
         """Begin a run and return its id, which is there without a memory too."""
         self._run = await self._tell(
-            lambda m: m.start_run(file, kernel, kernel_hash, target, host, options), None
+            lambda m: m.run_log.start(file, kernel, kernel_hash, target, host, options), None
         )
         return self._run or secrets.token_hex(6)
 
@@ -64,13 +64,13 @@ class Recorder:
         run = self._run
         if run is not None:
             plain = to_plain(data)
-            await self._tell(lambda m: m.add_event(run, kind, plain, key), 0)
+            await self._tell(lambda m: m.run_log.add_event(run, kind, plain, key), 0)
 
     async def finish(self, status: RunStatus, result: dict[str, Any]) -> None:
         run = self._run
         if run is not None:
             plain = to_plain(result)
-            await self._tell(lambda m: m.finish_run(run, status, plain), None)
+            await self._tell(lambda m: m.run_log.finish(run, status, plain), None)
 
     async def receipt(self, receipt: Receipt) -> None:
         await self._tell(lambda m: m.add_receipt(receipt), "")

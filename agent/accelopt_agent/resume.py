@@ -67,19 +67,19 @@ async def remembered(recorder: Recorder, kernel_hash: str, target: str, host: st
 
 
 def interrupted_run(memory: Memory, kernel_hash: str, target: str, host: str) -> Run | None:
-    """The last run for this kernel, target and host, if it did not come to its end. Raises MemoryUnavailable."""
-    same = [r for r in memory.runs(kernel_hash) if (r.target, r.host) == (target, host)]
+    """The last run for this kernel, target and host, if it did not come to its end. Raises MemoryUnavailableError."""
+    same = [r for r in memory.run_log.runs(kernel_hash) if (r.target, r.host) == (target, host)]
     return same[0] if same and same[0].status in ("running", "cancelled") else None
 
 
 def chain(memory: Memory, run: Run) -> list[Run]:
-    """The runs that ``run`` goes on with, oldest first, and itself last. Raises MemoryUnavailable."""
+    """The runs that ``run`` goes on with, oldest first, and itself last. Raises MemoryUnavailableError."""
     found: list[Run] = []
     at: Run | None = run
     while at is not None and at.id not in {r.id for r in found}:
         found.insert(0, at)
         before = at.options.get(RESUMES)
-        at = memory.run(before) if isinstance(before, str) else None
+        at = memory.run_log.run(before) if isinstance(before, str) else None
     return found
 
 
@@ -87,4 +87,4 @@ def _paid_for(memory: Memory, kernel_hash: str, target: str, host: str) -> tuple
     last = interrupted_run(memory, kernel_hash, target, host)
     if last is None:
         return None, []
-    return last.id, [event for run in chain(memory, last) for event in memory.events(run.id)]
+    return last.id, [event for run in chain(memory, last) for event in memory.run_log.events(run.id)]

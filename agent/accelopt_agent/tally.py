@@ -51,7 +51,7 @@ class Tally:
         if tried or not self._searched:
             return ""
         if all(_written_for_today(k) for k in self._searched) and not self._asks_a_model:
-            return "the rules rewrite neuronxcc.nki; kernels of today's nki need a model, see docs/models.md"
+            return "the rules rewrite neuronxcc.nki; kernels of today's nki need a model, see docs/how-to/models.md"
         return "no rewrite was proposed" if self._asks_a_model else "no rule applies"
 
 

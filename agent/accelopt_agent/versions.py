@@ -41,7 +41,7 @@ def versions_of(memory: Memory, suggestion: Suggestion) -> Versions:
     """What the suggestion's run wrote down about both versions.
 
     Raises:
-        MemoryUnavailable
+        MemoryUnavailableError
     """
     try:
         rewrite = rewrite_fingerprint(suggestion.base_text, suggestion.text, suggestion.kernel)
@@ -49,7 +49,7 @@ def versions_of(memory: Memory, suggestion: Suggestion) -> Versions:
         rewrite = ""
     slow: KernelMeasurement | None = None
     fast: KernelMeasurement | None = None
-    for event in memory.events(suggestion.run):
+    for event in memory.run_log.events(suggestion.run):
         try:
             if event.kind == BASELINE and event.data["kernel"] == suggestion.kernel:
                 slow = from_plain(KernelMeasurement, event.data["measurement"])

@@ -16,7 +16,8 @@ from accelopt_benchmarks.checkout import EXAMPLES, GATE_CORPUS
 from accelopt_benchmarks.device import PARTS as DEVICE_PARTS
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_benchmarks.gate.corpus import CorpusCase

@@ -1,4 +1,4 @@
-"""One open database: its pragmas, its transactions and its lock.
+"""One open database: where its file is, its pragmas, its transactions and its lock.
 
 Thread rule: any thread may use a ``Connection``; calls are taken one at a time, and a call may wait up to
 the busy timeout for another process. So an event loop must call through an executor. A connection does not
@@ -11,16 +11,27 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sqlite_utils import Database
 
-from accelopt_memory.errors import MemoryUnavailable, explain
+from accelopt_memory.errors import MemoryUnavailableError, explain
 from accelopt_memory.migrations import migrations
 
 #: Seconds to wait for another process that is writing; its transactions take milliseconds.
 BUSY_SECONDS = 2.0
+
+
+def default_path(environ: Mapping[str, str] | None = None) -> Path:
+    """The path of the user's database: the file that ``ACCELOPT_DB`` names, else one in the user's data folder.
+    Nothing is created or opened."""
+    named = (os.environ if environ is None else environ).get("ACCELOPT_DB", "").strip()
+    if named:
+        return Path(named).expanduser().absolute()
+    import platformdirs
+
+    return platformdirs.user_data_path("accelopt", appauthor=False) / "memory.db"
 
 
 class Connection:
@@ -30,7 +41,7 @@ class Connection:
     older version is migrated in a copy that lives in memory.
 
     Raises:
-        MemoryUnavailable: it is locked, corrupt, not writable, out of reach, or its disk is full.
+        MemoryUnavailableError: it is locked, corrupt, not writable, out of reach, or its disk is full.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
@@ -41,19 +52,19 @@ class Connection:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Database]:
-        """The database, for reads: no other thread uses it meanwhile."""
-        with self._lock, self._explained():
-            self._follow_the_path()
+        """Yield the database for reads; no other thread uses it meanwhile."""
+        with self._lock, self._translated():
+            self._reopen_if_replaced()
             yield self._db
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Database]:
-        """The database inside one transaction: when the block ends all of it is on the disk, or none of
-        it."""
+        """Yield the database inside a transaction: when the outermost block ends, all of it is on the disk; after an
+        exception, none of it. A block within another one belongs to the outer transaction."""
         if self.read_only:
-            raise MemoryUnavailable("read-only", self.path, "it was opened for reading only")
-        with self._lock, self._explained():
-            self._follow_the_path()
+            raise MemoryUnavailableError("read-only", self.path, "it was opened for reading only")
+        with self._lock, self._translated():
+            self._reopen_if_replaced()
             with _immediate(self._db):
                 yield self._db
 
@@ -62,7 +73,7 @@ class Connection:
             self._db.conn.close()
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -70,7 +81,7 @@ class Connection:
                 raise explained from error
             raise
 
-    def _follow_the_path(self) -> None:
+    def _reopen_if_replaced(self) -> None:
         """Open again when the file was deleted or replaced: what is written to it then would be lost."""
         if self.read_only or self._db.conn.in_transaction or _file_id(self.path) == self._file_id:
             return
@@ -136,8 +147,8 @@ class Connection:
 
 @contextlib.contextmanager
 def _immediate(db: Database) -> Iterator[None]:
-    """A transaction that takes the write lock when it begins: it never fails half-way because another one
-    wrote."""
+    """Begin a transaction that takes the write lock at once, so that it never fails half-way because another one wrote;
+    inside a transaction, do nothing."""
     if db.conn.in_transaction:
         yield
         return

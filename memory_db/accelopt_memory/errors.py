@@ -30,7 +30,7 @@ _SAYINGS: tuple[tuple[str, Trouble], ...] = (
 )
 
 
-class MemoryUnavailable(Exception):
+class MemoryUnavailableError(Exception):
     """The database cannot be used now. Everything that does not need it goes on working."""
 
     def __init__(self, trouble: Trouble, path: Path, detail: str) -> None:
@@ -38,19 +38,21 @@ class MemoryUnavailable(Exception):
         self.trouble, self.path, self.detail = trouble, path, detail
 
 
-def explain(error: sqlite3.Error | OSError, path: Path) -> MemoryUnavailable | None:
+def explain(error: sqlite3.Error | OSError, path: Path) -> MemoryUnavailableError | None:
     """The error to raise instead of what SQLite or the file system said; None when it tells of a mistake of
     ours."""
     said = str(error).lower()
     if isinstance(error, sqlite3.Error):
         for saying, trouble in _SAYINGS:
             if saying in said:
-                return MemoryUnavailable(trouble, path, str(error))
+                return MemoryUnavailableError(trouble, path, str(error))
         return (
-            MemoryUnavailable("corrupt", path, str(error)) if type(error) is sqlite3.DatabaseError else None
+            MemoryUnavailableError("corrupt", path, str(error))
+            if type(error) is sqlite3.DatabaseError
+            else None
         )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return MemoryUnavailable("disk-full", path, str(error))
+        return MemoryUnavailableError("disk-full", path, str(error))
     if isinstance(error, PermissionError):
-        return MemoryUnavailable("read-only", path, str(error))
-    return MemoryUnavailable("unreachable", path, str(error))
+        return MemoryUnavailableError("read-only", path, str(error))
+    return MemoryUnavailableError("unreachable", path, str(error))

@@ -1,64 +1,99 @@
-"""The memory as its callers see it: the editor, the search and the command line use nothing else of this
-package."""
+"""The memory: slow-fast pairs, traps, rejections, suggestions and receipts in one SQLite file.
+
+``Memory`` is what the search, the editor and the command line open. Its two parts with a life of their own are
+``Memory.run_log`` (searches and their events) and ``Memory.profile_cache``.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-from accelopt_memory import look, pairs, profile_cache, receipts, refusals, runs, suggestions, transfer
-from accelopt_memory.connection import BUSY_SECONDS, Connection
+from accelopt_memory.connection import BUSY_SECONDS, Connection, default_path
 from accelopt_memory.features import KernelFeatures
-from accelopt_memory.location import default_path
+from accelopt_memory.profile_cache import ProfileCache
 from accelopt_memory.records import (
-    Found,
     Match,
     Pair,
     RecordKind,
     Rejection,
     Run,
-    RunEvent,
-    RunStatus,
+    SearchHit,
+    Stats,
     StoredSuggestion,
     SuggestionState,
     Trap,
 )
+from accelopt_memory.rows import from_row, insert_record, now, storable, to_json
+from accelopt_memory.run_log import RunLog
+from accelopt_memory.similarity import similarity
+from accelopt_profiling.plain import from_plain
 from accelopt_profiling.receipt import Receipt
+
+#: The table of each kind of record.
+TABLES: dict[RecordKind, str] = {
+    "pair": "pairs",
+    "trap": "traps",
+    "rejection": "rejections",
+    "run": "runs",
+    "suggestion": "suggestions",
+    "receipt": "receipts",
+}
+
+#: The SQL expression for a hit's one-line summary; ``t`` is the table.
+_SUMMARIES: dict[RecordKind, str] = {
+    "pair": "t.summary",
+    "trap": "t.code || ': ' || t.message",
+    "rejection": "t.reason",
+}
+
+_Refusal = TypeVar("_Refusal", Trap, Rejection)
 
 
 class Memory:
-    """Everything that was learned, in one SQLite file. When a call that saves has returned, it is on the
-    disk.
+    """Stores and finds what was learned. When a call that saves has returned, its data is on the disk.
 
-    Any thread may call; calls are taken one at a time and may wait up to two seconds for another process,
-    so an event loop calls through an executor. After a fork, open a new one. Every method raises
-    ``MemoryUnavailable`` when the database cannot be used (locked, read-only, corrupt, full disk).
+    Any thread may call; calls are taken one at a time and may wait up to two seconds for another process, so an
+    event loop calls through an executor. After a fork, open a new one. Every method raises
+    ``MemoryUnavailableError`` when the database cannot be used (locked, read-only, corrupt, full disk).
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
+        self.run_log = RunLog(connection)
+        self.profile_cache = ProfileCache(connection)
 
     @classmethod
     def open(
         cls, path: Path | None = None, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS
     ) -> Memory:
-        """Open the memory at ``path``, by default ``location.default_path()``; made when missing.
+        """Open the database at ``path``, by default ``connection.default_path()``; created when missing.
 
-        Read-only, nothing is made: a missing file reads as an empty memory.
+        Read-only, nothing is created: a missing file reads as an empty memory.
         """
         where = (path or default_path()).expanduser().absolute()
         return cls(Connection(where, read_only=read_only, busy_seconds=busy_seconds))
 
     @property
     def path(self) -> Path:
-        return self._connection.path
+        return self.connection.path
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make all saves inside the block one transaction: when the block ends all of them are on the disk; after an
+        exception in it, or a kill, none of them is. Other threads wait."""
+        with self.connection.writing():
+            yield
 
     def close(self) -> None:
-        self._connection.close()
+        self.connection.close()
 
     def __enter__(self) -> Memory:
         return self
@@ -72,141 +107,212 @@ class Memory:
 
     def add_pair(self, pair: Pair) -> str:
         """Save a pair and return its id; saving the same pair again changes nothing."""
-        return pairs.add_pair(self._connection, pair)
+        with self.connection.writing() as db:
+            return insert_record(db, "pairs", pair)
 
     def pairs(self) -> list[Pair]:
-        return pairs.all_pairs(self._connection)
+        """All pairs, oldest first."""
+        with self.connection.reading() as db:
+            return [from_row(Pair, row) for row in db.query("SELECT * FROM pairs ORDER BY number")]
 
     def pair(self, pair_id: str) -> Pair | None:
-        return pairs.one_pair(self._connection, pair_id)
+        with self.connection.reading() as db:
+            rows = [from_row(Pair, row) for row in db.query("SELECT * FROM pairs WHERE id = ?", [pair_id])]
+        return rows[0] if rows else None
 
     def similar(self, features: KernelFeatures, limit: int = 8, least: float = 0.2) -> list[Match]:
-        """The pairs whose slow side looks most like ``features`` (``features.kernel_features``), best
-        first."""
-        return pairs.similar_pairs(self._connection, features, limit, least)
+        """The pairs of the same dialect whose slow side is at least ``least`` similar to ``features``
+        (``features.kernel_features``), most similar first, ties by id."""
+        with self.connection.reading() as db:
+            query = "SELECT id, features_json FROM pairs WHERE dialect = ?"
+            rows = db.execute(query, [features.dialect]).fetchall()
+        scores = [(similarity(features, _stored_features(text)), pair_id) for pair_id, text in rows]
+        best = sorted((-score, pair_id) for score, pair_id in scores if score >= least)[:limit]
+        pairs = [(self.pair(pair_id), -score) for score, pair_id in best]
+        return [Match(pair, score) for pair, score in pairs if pair is not None]
 
-    # What must not be tried or shown again
+    # Traps and rejections
 
     def add_trap(self, trap: Trap) -> str:
-        return refusals.add_trap(self._connection, trap)
+        with self.connection.writing() as db:
+            return insert_record(db, "traps", trap)
 
     def traps(self, kernel_hash: str | None = None) -> list[Trap]:
-        return refusals.traps_of(self._connection, kernel_hash)
+        """Oldest first; of every kernel when ``kernel_hash`` is None."""
+        return self._refusals(Trap, "traps", kernel_hash)
 
     def add_rejection(self, rejection: Rejection) -> str:
-        return refusals.add_rejection(self._connection, rejection)
+        with self.connection.writing() as db:
+            return insert_record(db, "rejections", rejection)
 
     def rejected(self, kernel_hash: str | None = None) -> list[Rejection]:
-        return refusals.rejections_of(self._connection, kernel_hash)
+        """Oldest first; of every kernel when ``kernel_hash`` is None."""
+        return self._refusals(Rejection, "rejections", kernel_hash)
 
-    # Runs
+    def _refusals(self, cls: type[_Refusal], table: str, kernel_hash: str | None) -> list[_Refusal]:
+        where, values = (
+            ("", []) if kernel_hash is None else ("WHERE kernel_hash = ?", [storable(kernel_hash)])
+        )
+        with self.connection.reading() as db:
+            rows = db.query(f"SELECT * FROM {table} {where} ORDER BY number", values)
+            return [from_row(cls, row) for row in rows]
 
-    def start_run(
-        self,
-        file: str,
-        kernel: str,
-        kernel_hash: str,
-        target: str,
-        host: str = "local",
-        options: dict[str, Any] | None = None,
-    ) -> str:
-        """Record that a search began and return its id."""
-        return runs.start_run(self._connection, file, kernel, kernel_hash, target, host, options or {})
+    # Suggestions: saved by the search, so that an id means the same after a restart and in another program
 
-    def add_event(self, run: str, kind: str, data: dict[str, Any], key: str | None = None) -> int:
-        """Append an event and return its number, from 1. An event whose ``key`` the run has already is not
-        added."""
-        return runs.add_event(self._connection, run, kind, data, key)
+    def save_suggestion(self, suggestion: Mapping[str, Any], state: SuggestionState | None = None) -> str:
+        """Save a suggestion's plain data (``plain.to_plain``) under its own ``id``. Saved again, its data is replaced,
+        and its state only where ``state`` is given; a new one is "offered".
 
-    def finish_run(
-        self, run: str, status: RunStatus = "finished", result: dict[str, Any] | None = None
-    ) -> None:
-        runs.finish_run(self._connection, run, status, result or {})
-
-    def run(self, run: str) -> Run | None:
-        return runs.one_run(self._connection, run)
-
-    def runs(self, kernel_hash: str | None = None, status: RunStatus | None = None) -> list[Run]:
-        """Newest first. A run whose process was killed stays "running": that is how a resumed search finds
-        it."""
-        return runs.all_runs(self._connection, kernel_hash, status)
-
-    def events(self, run: str, after: int = 0) -> list[RunEvent]:
-        """The run's events with a number above ``after``, in order."""
-        return runs.events_of(self._connection, run, after)
-
-    # Suggestions
-
-    def save_suggestion(self, suggestion: Mapping[str, Any]) -> str:
-        """Save a suggestion's plain data (``plain.to_plain``); it needs ``id``, ``file`` and
-        ``base_hash``."""
-        return suggestions.save_suggestion(self._connection, suggestion)
+        Raises:
+            ValueError: it lacks ``id``, ``file`` or ``base_hash``.
+        """
+        missing = [name for name in ("id", "file", "base_hash") if not isinstance(suggestion.get(name), str)]
+        if missing:
+            raise ValueError(f"A suggestion needs {', '.join(missing)} to be saved.")
+        texts = [storable(str(suggestion.get(name, ""))) for name in ("id", "run", "file", "base_hash")]
+        with self.connection.writing() as db:
+            db.execute(
+                "INSERT INTO suggestions (id, run, file, kernel_hash, state, body_json, created) "
+                "VALUES (?, ?, ?, ?, 'offered', ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET body_json = excluded.body_json",
+                [*texts, to_json(dict(suggestion)), now()],
+            )
+            if state is not None:
+                db.execute("UPDATE suggestions SET state = ? WHERE id = ?", [state, texts[0]])
+        return texts[0]
 
     def suggestion(self, suggestion: str) -> StoredSuggestion | None:
-        return suggestions.one_suggestion(self._connection, suggestion)
+        with self.connection.reading() as db:
+            rows = [_stored(row) for row in db.query("SELECT * FROM suggestions WHERE id = ?", [suggestion])]
+        return rows[0] if rows else None
 
     def suggestions(
         self, file: str | None = None, kernel_hash: str | None = None, state: SuggestionState | None = None
     ) -> list[StoredSuggestion]:
-        return suggestions.suggestions_for(self._connection, file, kernel_hash, state)
+        """Oldest first; None means any."""
+        query = (
+            "SELECT * FROM suggestions WHERE (:file IS NULL OR file = :file) "
+            "AND (:hash IS NULL OR kernel_hash = :hash) AND (:state IS NULL OR state = :state) ORDER BY number"
+        )
+        values = {"file": None if file is None else storable(file), "hash": kernel_hash, "state": state}
+        with self.connection.reading() as db:
+            return [_stored(row) for row in db.query(query, values)]
 
     def set_suggestion_state(self, suggestion: str, state: SuggestionState) -> None:
-        suggestions.set_state(self._connection, suggestion, state)
+        """Raises KeyError: there is no such suggestion."""
+        with self.connection.writing() as db:
+            if not db.execute("UPDATE suggestions SET state = ? WHERE id = ?", [state, suggestion]).rowcount:
+                raise KeyError(f"The memory has no suggestion {suggestion}.")
 
-    # Receipts and the profile cache
+    # Receipts: the evidence behind numbers and verdicts, by the hash of their content
 
     def add_receipt(self, receipt: Receipt) -> str:
-        return receipts.add_receipt(self._connection, receipt)
+        with self.connection.writing() as db:
+            row = {
+                "id": receipt.id,
+                "kind": receipt.kind,
+                "body_json": to_json(receipt.body),
+                "created": now(),
+            }
+            db.table("receipts").insert(row, ignore=True)
+        return receipt.id
 
     def receipt(self, receipt: str) -> Receipt | None:
-        return receipts.one_receipt(self._connection, receipt)
+        with self.connection.reading() as db:
+            row = db.execute("SELECT kind, body_json FROM receipts WHERE id = ?", [receipt]).fetchone()
+        return Receipt(row[0], json.loads(row[1])) if row else None
 
-    def cached(self, key: str) -> Any | None:
-        """The plain value stored under ``key``; None when there is none, or it was not used for 30 days."""
-        return profile_cache.cached(self._connection, key)
+    # Looking up and deleting entries of any kind
 
-    def cache(self, key: str, value: Any) -> bool:
-        """Store plain data or dataclasses under ``key``, a hash of everything it depends on; False if too
-        large."""
-        return profile_cache.cache(self._connection, key, value)
+    def stats(self) -> Stats:
+        with self.connection.reading() as db:
+            tables = ("pairs", "traps", "rejections", "runs", "receipts")
+            count = {
+                table: int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in tables
+            }
+        files = (self.path, Path(f"{self.path}-wal"))
+        return Stats(
+            path=str(self.path),
+            pairs=count["pairs"],
+            traps=count["traps"],
+            rejected=count["rejections"],
+            runs=count["runs"],
+            receipts=count["receipts"],
+            bytes=sum(file.stat().st_size for file in files if file.exists()),
+        )
 
-    # Looking in, taking out, moving house
-
-    def stats(self) -> look.Stats:
-        return look.stats(self._connection)
-
-    def search(self, text: str, limit: int = 50) -> list[Found]:
-        return look.search(self._connection, text, limit)
+    def search(self, text: str, limit: int = 50) -> list[SearchHit]:
+        """Pairs, traps and rejections that hold every word of ``text``, best first within each kind."""
+        query = storable(text).replace("\0", " ").split()[:32]  # SQLite's text index stops reading at a zero
+        words = ['"' + word.replace('"', '""') + '"' for word in query]
+        if not words:
+            return []
+        hits: list[SearchHit] = []
+        with self.connection.reading() as db:
+            for kind, summary in _SUMMARIES.items():
+                table = TABLES[kind]
+                rows = db.execute(
+                    f"SELECT t.id, t.kernel, {summary}, t.created "
+                    f"FROM {table} t JOIN {table}_fts f ON t.number = f.rowid "
+                    f"WHERE {table}_fts MATCH ? ORDER BY f.rank, t.id LIMIT ?",
+                    [" ".join(words), limit],
+                ).fetchall()
+                hits += [SearchHit(kind, *row) for row in rows]
+        return hits[:limit]
 
     def entries(self, id_or_start: str) -> list[tuple[RecordKind, str]]:
-        """Kind and id of what an id, or its first four or more characters, means."""
-        return look.entries(self._connection, id_or_start)
+        """The kind and full id of every entry whose id is, or begins with, ``id_or_start`` (at least four
+        characters)."""
+        if len(id_or_start) < 4:
+            return []
+        pattern = storable(id_or_start).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        with self.connection.reading() as db:
+            return [
+                (kind, row[0])
+                for kind, table in TABLES.items()
+                for row in db.execute(
+                    f"SELECT id FROM {table} WHERE id LIKE ? ESCAPE '\\' LIMIT 50", [pattern]
+                )
+            ]
 
     def entry(self, kind: RecordKind, entry_id: str) -> Any | None:
-        return look.entry(self._connection, kind, entry_id)
+        """The record itself, as its dataclass; None when there is none."""
+        if kind == "suggestion":
+            return self.suggestion(entry_id)
+        if kind == "receipt":
+            return self.receipt(entry_id)
+        classes: dict[str, type[Any]] = {"pair": Pair, "trap": Trap, "rejection": Rejection, "run": Run}
+        with self.connection.reading() as db:
+            rows = list(db.query(f"SELECT * FROM {TABLES[kind]} WHERE id = ?", [entry_id]))
+        return from_row(classes[kind], rows[0]) if rows else None
 
     def forget(self, entry_id: str) -> RecordKind | None:
-        """Delete the entry with exactly this id and what belongs to it alone; its kind, or None if there
-        was none."""
-        for kind, found in self.entries(entry_id):
-            if found == entry_id and look.forget(self._connection, kind, found):
+        """Delete the entry with exactly this id, with a pair the receipts that no other pair has, and with a run its
+        events and suggestions. Returns the entry's kind, or None if there was none."""
+        for kind, full_id in self.entries(entry_id):
+            if full_id == entry_id and self._delete(kind, full_id):
                 return kind
         return None
 
-    def export(self, path: Path) -> int:
-        """Write pairs, traps, rejections and receipts to ``path`` as JSON lines; how many."""
-        return transfer.export(self._connection, path)
-
-    def import_(self, path: Path) -> dict[str, int]:
-        """Add what an export holds; how many new records of each kind. Raises transfer.ImportRefused."""
-        return transfer.import_(self._connection, path)
+    def _delete(self, kind: RecordKind, entry_id: str) -> bool:
+        with self.connection.writing() as db:
+            if kind == "pair":
+                evidence = "SELECT r.value FROM pairs, json_each(receipts_json) r WHERE pairs.id"
+                db.execute(
+                    f"DELETE FROM receipts WHERE id IN ({evidence} = ?) AND id NOT IN ({evidence} <> ?)",
+                    [entry_id, entry_id],
+                )
+            elif kind == "run":
+                db.execute("DELETE FROM run_events WHERE run = ?", [entry_id])
+                db.execute("DELETE FROM suggestions WHERE run = ?", [entry_id])
+            return bool(db.execute(f"DELETE FROM {TABLES[kind]} WHERE id = ?", [entry_id]).rowcount)
 
 
 def set_aside(path: Path) -> Path | None:
-    """Move a database that cannot be read out of the way, its log with it; where it is now, None if there
-    is none.
+    """Rename a database that cannot be read, together with its write-ahead log, and return the new path; None if
+    there is no database.
 
-    Only ever called because a person asked for it.
+    Called only when a person asked for it.
     """
     if not path.exists():
         return None
@@ -216,3 +322,13 @@ def set_aside(path: Path) -> Path | None:
         if Path(f"{path}{suffix}").exists():
             os.replace(f"{path}{suffix}", f"{target}{suffix}")
     return target
+
+
+@lru_cache(maxsize=8192)
+def _stored_features(text: str) -> KernelFeatures:
+    """Features from their JSON. Those of a pair never change, and every search reads them again."""
+    return from_plain(KernelFeatures, json.loads(text))
+
+
+def _stored(row: Mapping[str, Any]) -> StoredSuggestion:
+    return StoredSuggestion(row["id"], json.loads(row["body_json"]), row["state"], row["created"])

@@ -1,5 +1,4 @@
-"""What the memory keeps, as plain data. Ids are hashes of content, so that saving a thing twice keeps one
-row."""
+"""The memory's records as plain data. Ids are hashes of content, so that saving a record twice keeps one row."""
 
 from __future__ import annotations
 
@@ -162,7 +161,20 @@ class StoredSuggestion:
 
 
 @dataclass(frozen=True)
-class Found:
+class Stats:
+    """How much the memory holds. ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
+
+    path: str
+    pairs: int
+    traps: int
+    rejected: int
+    runs: int
+    receipts: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class SearchHit:
     """A hit of a text search."""
 
     kind: RecordKind

@@ -54,7 +54,7 @@ async def learning(happening: AsyncGenerator[Event, None], memory: Memory) -> As
     """The events of a search whose fastest suggestion is accepted at its end, so that the next one remembers it.
 
     Raises:
-        MemoryUnavailable: it cannot be remembered.
+        MemoryUnavailableError: it cannot be remembered.
     """
     best: Suggestion | None = None
     async with aclosing(happening) as events:

@@ -1,4 +1,6 @@
-"""What is asked of a worker and what it answers, as plain data. ``docs/worker_protocol.md`` describes the frames.
+"""What is asked of a worker and what it answers, as plain data.
+
+``docs/explanation/worker-protocol.md`` describes the frames.
 
 A job is a list of steps that share one folder on the host. Each step runs in a child process of its own, one after
 another, with limits; the folder is removed at the end. Steps are named after the functions of ``worker.steps``.

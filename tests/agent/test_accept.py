@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 from accelopt_agent.accept import accept, reject
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.suggestion import Suggestion
+from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 
 
@@ -59,3 +63,61 @@ async def test_a_suggestion_without_its_kernel_is_not_remembered(memory: Memory)
     with pytest.raises(ValueError, match="does not hold"):
         accept(memory, broken)
     assert memory.pairs() == []
+
+
+def _killed_at_save(path: Path, suggestion: Suggestion, save: str, decide: Callable[..., str]) -> int:
+    """Decide in a child that kills itself where ``Memory.<save>`` has just saved; its exit status."""
+    child = os.fork()
+    if not child:
+        memory = Memory.open(path)
+        real = getattr(memory, save)
+
+        def last(*given: object, **named: object) -> None:
+            real(*given, **named)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(memory, save, last)
+        try:
+            decide(memory, suggestion)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize(
+    ("decide", "save"),
+    [
+        (accept, "add_pair"),
+        (accept, "save_suggestion"),
+        (reject, "add_rejection"),
+        (reject, "save_suggestion"),
+    ],
+)
+async def test_a_kill_between_the_writes_of_a_decision_leaves_none_of_them(
+    memory: Memory, tmp_path: Path, decide: Callable[..., str], save: str
+) -> None:
+    suggestion = (await best(memory))[0]
+    assert _killed_at_save(tmp_path / "memory.db", suggestion, save, decide) == -signal.SIGKILL
+    stored = memory.suggestion(suggestion.id)
+    assert stored is not None
+    assert (memory.pairs(), memory.rejected(), stored.state) == ([], [], "offered")
+    decide(memory, suggestion)
+    decided = memory.suggestion(suggestion.id)
+    assert decided is not None
+    assert (len(memory.pairs()) + len(memory.rejected()), decided.state) == (1, f"{decide.__name__}ed")
+
+
+async def test_a_decision_that_fails_half_way_leaves_nothing(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suggestion = (await best(memory))[0]
+
+    def full(*given: object) -> str:
+        raise MemoryUnavailableError("disk-full", memory.path, "database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "save_suggestion", full)
+        with pytest.raises(MemoryUnavailableError):
+            accept(memory, suggestion)
+    assert memory.pairs() == []
+    assert accept(memory, suggestion) == memory.pairs()[0].id

@@ -18,6 +18,7 @@ from accelopt_agent.model.keys import KEYRING_SERVICE, api_key, keep_key
 from accelopt_agent.model.propose import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
+from accelopt_memory.export_file import export_memory
 from accelopt_memory.memory import Memory
 
 HOSTED = ModelSettings("https://me:secret@models.example.org:8443/v1", "m")
@@ -129,7 +130,7 @@ async def test_no_key_is_in_anything_that_is_written(
 
             events = [e async for e in drive(request(), ToyCost(), ToyGate(), memory, "toy", proposers)]
             print(events)
-            memory.export(tmp_path / "export.jsonl")
+            export_memory(memory, tmp_path / "export.jsonl")
             assert any(h["authorization"] == f"Bearer {key}" for h in played.headers)
     finally:
         root.setLevel(level)

@@ -85,7 +85,7 @@ async def test_what_runs_is_finished_and_nothing_new_begins(memory: Memory) -> N
     assert "going on" in cast(ProgressText, said).text
     rest_of_it = await _all(events)
     assert of(Finished, rest_of_it)[0].reason == of(Finished, await play(RULES))[0].reason
-    kinds = [e.kind for e in memory.events(memory.runs()[0].id)]
+    kinds = [e.kind for e in memory.run_log.events(memory.run_log.runs()[0].id)]
     assert (kinds.count("paused"), kinds.count("went on")) == (1, 1)
 
 
@@ -115,7 +115,7 @@ async def test_a_paused_search_is_cancelled_at_once(memory: Memory) -> None:
     events = begun(memory, Pause(on=True))
     await until(events, "paused")
     await asyncio.wait_for(events.aclose(), PATIENCE)
-    assert memory.runs()[0].status == "cancelled"
+    assert memory.run_log.runs()[0].status == "cancelled"
     assert interrupted(memory, HASH, "trn1", "toy") is None  # it had found out nothing
 
 
@@ -166,12 +166,12 @@ async def test_runs_are_looked_back_at_step_by_step(memory: Memory) -> None:
 
 
 def test_events_of_another_version_are_left_out(memory: Memory) -> None:
-    run = memory.start_run("/k.py", "kernel", HASH, "trn1", "toy", {"instructions": 7})
+    run = memory.run_log.start("/k.py", "kernel", HASH, "trn1", "toy", {"instructions": 7})
     broken: list[tuple[str, dict[str, Any]]] = [
         ("baseline", {}), ("candidate tried", {"summary": 3}), ("candidate judged", {"verdict": []}), ("new kind", {}),
     ]  # fmt: skip
     for number, (kind, data) in enumerate(broken):
-        memory.add_event(run, kind, data, f"key {number}")
+        memory.run_log.add_event(run, kind, data, f"key {number}")
     assert [s.what for s in past_runs(memory)[0].steps] == ["new kind"]
     known = interrupted(memory, HASH, "trn1", "toy")
     assert known is not None

@@ -80,7 +80,7 @@ async def test_a_host_that_is_gone_ends_the_run_with_one_line(tmp_path: Path) ->
     events = await run(PlayedHost(HostUnreachable("far cannot be reached; is it on?")), tmp_path, memory)
     assert isinstance(events[-1], Finished)
     assert events[-1].reason == "far cannot be reached; is it on?"
-    assert [r.status for r in memory.runs()] == ["failed"]
+    assert [r.status for r in memory.run_log.runs()] == ["failed"]
 
 
 async def test_a_kernel_that_cannot_be_run_is_told_and_not_searched(tmp_path: Path) -> None:

@@ -112,8 +112,10 @@ def test_a_file_that_changed_gives_nothing(text: str) -> None:
 
 
 def test_the_page_about_the_rules_is_current() -> None:
-    written = (Path(__file__).parents[2] / "docs" / "rules.md").read_text("utf-8")
-    assert written == page(), "write it anew: python -m accelopt_agent.rules.document > docs/rules.md"
+    written = (Path(__file__).parents[2] / "docs" / "reference" / "rules.md").read_text("utf-8")
+    assert written == page(), (
+        "write it anew: python -m accelopt_agent.rules.document > docs/reference/rules.md"
+    )
 
 
 def test_edits_keep_order_and_refuse_to_overlap() -> None:

@@ -169,7 +169,7 @@ async def test_closing_the_iterator_ends_everything_at_once(memory: Memory) -> N
     with pytest.raises(asyncio.CancelledError):
         await reading
     assert (cost.running, cost.cancelled) == (0, 2)
-    assert [r.status for r in memory.runs()] == ["cancelled"]
+    assert [r.status for r in memory.run_log.runs()] == ["cancelled"]
 
 
 async def test_closing_between_two_events_is_a_cancelled_run(memory: Memory) -> None:
@@ -178,13 +178,13 @@ async def test_closing_between_two_events_is_a_cancelled_run(memory: Memory) -> 
         if isinstance(event, CandidateTried):
             break
     await run.aclose()  # type: ignore[attr-defined]
-    assert [r.status for r in memory.runs()] == ["cancelled"]
+    assert [r.status for r in memory.run_log.runs()] == ["cancelled"]
 
 
 async def test_everything_is_in_the_memory_when_it_is_told(memory: Memory) -> None:
     async for event in start([ToyProposer({**SLOW, **WIDE, **WRONG})], memory):
-        run = memory.runs()[0].id
-        kinds = [e.kind for e in memory.events(run)]
+        run = memory.run_log.runs()[0].id
+        kinds = [e.kind for e in memory.run_log.events(run)]
         if isinstance(event, CandidateTried):
             assert kinds.count("candidate tried") == event.number
         if isinstance(event, CandidateJudged):
@@ -195,7 +195,7 @@ async def test_everything_is_in_the_memory_when_it_is_told(memory: Memory) -> No
             assert stored is not None
             assert from_plain(Suggestion, stored.body) == event.suggestion
     assert {t.code for t in memory.traps()} == {"slower", "wrong-result"}
-    assert memory.runs()[0].status == "finished"
+    assert memory.run_log.runs()[0].status == "finished"
 
 
 async def test_a_trap_is_not_tried_again(memory: Memory) -> None:

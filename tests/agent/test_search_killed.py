@@ -51,7 +51,7 @@ def paid(folder: Path) -> Counter[str]:
 def written(folder: Path) -> int:
     """How many costs, verdicts and answers the memory has."""
     with Memory.open(folder / "memory.db") as memory:
-        kinds = [(e.key, e.kind) for run in memory.runs() for e in memory.events(run.id)]
+        kinds = [(e.key, e.kind) for run in memory.run_log.runs() for e in memory.run_log.events(run.id)]
     return len({key for key, kind in kinds if key and kind in (TRIED, JUDGED, ANSWERED)})
 
 

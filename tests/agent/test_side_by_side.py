@@ -59,8 +59,8 @@ async def test_what_cannot_be_timed_beside_the_original_was_still_judged(tmp_pat
     gate = OnDevice(CostUnknown("wrong-result", "On the device: Run 3", lasting=lasting))
     with Memory.open(tmp_path / "memory.db") as memory:
         events = await play([ToyProposer(WIDE)], gate=gate, memory=memory)
-        (run,) = memory.runs()
-        kept = [event.kind for event in memory.events(run.id)]
+        (run,) = memory.run_log.runs()
+        kept = [event.kind for event in memory.run_log.events(run.id)]
         traps = [trap.code for trap in memory.traps(run.kernel_hash)]
     assert not [e for e in events if isinstance(e, SuggestionFound)]
     assert [e.verdict.accepted for e in events if isinstance(e, CandidateJudged)] == [True]

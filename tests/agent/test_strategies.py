@@ -109,7 +109,7 @@ async def test_calls_and_costs_end_when_the_search_is_cancelled(name: str, memor
     reading.cancel()  # the call and the cost never end by themselves
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(reading, PATIENCE)
-    assert [r.status for r in memory.runs()] == ["cancelled"]
+    assert [r.status for r in memory.run_log.runs()] == ["cancelled"]
 
 
 @pytest.fixture

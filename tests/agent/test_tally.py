@@ -38,7 +38,7 @@ def said(imported: str, outcomes: Sequence[Outcome], model: bool = False, refuse
         (
             "nki",
             [],
-            "(the rules rewrite neuronxcc.nki; kernels of today's nki need a model, see docs/models.md)",
+            "(the rules rewrite neuronxcc.nki; kernels of today's nki need a model, see docs/how-to/models.md)",
         ),
         ("neuronxcc.nki", [], "(no rule applies)"),
         ("triton", [], "(no rule applies)"),

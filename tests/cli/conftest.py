@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command import Command
 
-from accelopt_lsp.cli import opening
+from accelopt_lsp import resources as opening
 
 
 @pytest.fixture(autouse=True)

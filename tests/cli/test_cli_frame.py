@@ -13,7 +13,8 @@ from command import Command
 
 from accelopt_lsp.cli.main import COMMANDS
 from accelopt_lsp.cli.tables import print_measurement
-from accelopt_lsp.cli.terminal import out, printable
+from accelopt_lsp.cli.terminal import out
+from accelopt_lsp.stderr import printable
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 
 HEAVY = ["torch", "triton", "numpy", "libcst", "sqlite_utils", "pygls", "lsprotocol", "rich", "watchdog"]

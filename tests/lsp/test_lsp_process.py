@@ -15,7 +15,7 @@ from test_lsp_saving import KERNELS
 
 import accelopt_lsp
 
-DOCS = Path(__file__).parents[2] / "docs" / "lsp.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "lsp.md"
 
 
 def message(body: dict[str, Any]) -> bytes:

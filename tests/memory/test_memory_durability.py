@@ -20,11 +20,11 @@ from pathlib import Path
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Trap
 memory = Memory.open(Path(sys.argv[1]))
-run = memory.start_run("/k.py", "k", "h", "trn1")
+run = memory.run_log.start("/k.py", "k", "h", "trn1")
 print("run", run, flush=True)
 for number in range(100000):
     trap = memory.add_trap(Trap("h", str(number), "trn1", "rule:x", "slower"))
-    event = memory.add_event(run, "tried", {"number": number})
+    event = memory.run_log.add_event(run, "tried", {"number": number})
     print(trap, event, flush=True)
 """
 
@@ -33,10 +33,11 @@ import os, signal, sys
 from pathlib import Path
 from accelopt_memory.connection import Connection
 from accelopt_memory.records import Trap
-from accelopt_memory import refusals
+from accelopt_memory.memory import Memory
 connection = Connection(Path(sys.argv[1]))
-with connection.writing():
-    refusals.add_trap(connection, Trap("h", "half", "trn1", "rule:x", "slower"))
+memory = Memory(connection)
+with memory.transaction():
+    memory.add_trap(Trap("h", "half", "trn1", "rule:x", "slower"))
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -65,8 +66,8 @@ def test_what_was_reported_as_saved_survives_a_kill(path: Path) -> None:
     with Memory.open(path) as memory:
         kept = {trap.id for trap in memory.traps("h")}
         assert {trap for trap, _ in reported if len(trap) == 16} <= kept
-        assert len(memory.events(run)) >= len(reported) - 1
-        assert [r.id for r in memory.runs(status="running")] == [run], "a resumed search finds it"
+        assert len(memory.run_log.events(run)) >= len(reported) - 1
+        assert [r.id for r in memory.run_log.runs(status="running")] == [run], "a resumed search finds it"
         memory.add_trap(Trap("h", "after", "trn1", "rule:x", "slower"))
 
 

@@ -9,7 +9,7 @@ from accelopt_memory import profile_cache
 from accelopt_memory.migrations import migrations
 from accelopt_memory.similarity import WEIGHTS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "memory.md").read_text(encoding="utf-8")
 
 
 def test_the_page_names_every_table() -> None:

@@ -14,40 +14,40 @@ from accelopt_profiling.receipt import Receipt
 
 
 def test_a_run_is_written_as_it_happens(memory: Memory, path: Path) -> None:
-    run = memory.start_run("/k.py", "k", "hash", "h100", options={"budget": 3})
-    assert memory.add_event(run, "tried", {"id": "a", "cost": Latency()}, key="a") == 1
-    assert memory.add_event(run, "tried", {"id": "b"}, key="b") == 2
-    assert memory.add_event(run, "note", {}) == 3
+    run = memory.run_log.start("/k.py", "k", "hash", "h100", options={"budget": 3})
+    assert memory.run_log.add_event(run, "tried", {"id": "a", "cost": Latency()}, key="a") == 1
+    assert memory.run_log.add_event(run, "tried", {"id": "b"}, key="b") == 2
+    assert memory.run_log.add_event(run, "note", {}) == 3
     with Memory.open(path, read_only=True) as other:
-        assert [r.id for r in other.runs(status="running")] == [run]
-        assert [e.kind for e in other.events(run, after=1)] == ["tried", "note"]
-    memory.finish_run(run, "cancelled", {"best": 1.5})
-    finished = memory.run(run)
+        assert [r.id for r in other.run_log.runs(status="running")] == [run]
+        assert [e.kind for e in other.run_log.events(run, after=1)] == ["tried", "note"]
+    memory.run_log.finish(run, "cancelled", {"best": 1.5})
+    finished = memory.run_log.run(run)
     assert finished is not None
     assert (finished.status, finished.result, finished.options) == ("cancelled", {"best": 1.5}, {"budget": 3})
     assert finished.started <= finished.finished
 
 
 def test_what_was_paid_for_is_recorded_once(memory: Memory) -> None:
-    run = memory.start_run("/k.py", "k", "hash", "h100")
-    assert memory.add_event(run, "call", {"answer": 1}, key="prompt") == 1
-    assert memory.add_event(run, "call", {"answer": 2}, key="prompt") == 1
-    assert [e.data for e in memory.events(run)] == [{"answer": 1}]
-    other = memory.start_run("/k.py", "k", "hash", "h100")
-    assert memory.add_event(other, "call", {"answer": 3}, key="prompt") == 1, "keys belong to one run"
+    run = memory.run_log.start("/k.py", "k", "hash", "h100")
+    assert memory.run_log.add_event(run, "call", {"answer": 1}, key="prompt") == 1
+    assert memory.run_log.add_event(run, "call", {"answer": 2}, key="prompt") == 1
+    assert [e.data for e in memory.run_log.events(run)] == [{"answer": 1}]
+    other = memory.run_log.start("/k.py", "k", "hash", "h100")
+    assert memory.run_log.add_event(other, "call", {"answer": 3}, key="prompt") == 1, "keys belong to one run"
 
 
 def test_runs_come_newest_first_and_by_kernel(memory: Memory) -> None:
-    first, second = (memory.start_run("/k.py", "k", h, "h100") for h in ("one", "two"))
-    assert [r.id for r in memory.runs()] == [second, first]
-    assert [r.id for r in memory.runs(kernel_hash="one")] == [first]
+    first, second = (memory.run_log.start("/k.py", "k", h, "h100") for h in ("one", "two"))
+    assert [r.id for r in memory.run_log.runs()] == [second, first]
+    assert [r.id for r in memory.run_log.runs(kernel_hash="one")] == [first]
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda memory: memory.add_event("gone", "x", {}),
-        lambda memory: memory.finish_run("gone"),
+        lambda memory: memory.run_log.add_event("gone", "x", {}),
+        lambda memory: memory.run_log.finish("gone"),
         lambda memory: memory.set_suggestion_state("gone", "accepted"),
     ],
 )
@@ -96,29 +96,30 @@ def test_a_receipt_is_kept_under_its_own_id(memory: Memory) -> None:
 
 
 def test_the_cache_gives_back_plain_values(memory: Memory) -> None:
-    assert memory.cache("key", {"latency": Latency()})
-    assert memory.cached("key") == {
+    assert memory.profile_cache.put("key", {"latency": Latency()})
+    assert memory.profile_cache.get("key") == {
         "latency": {"us": None, "low_us": None, "high_us": None, "known": "not measured"}
     }
-    assert memory.cached("other") is None
-    assert not memory.cache("big", "x" * (profile_cache.ENTRY_BYTES + 1))
-    assert memory.cached("big") is None
+    assert memory.profile_cache.get("other") is None
+    assert not memory.profile_cache.put("big", "x" * (profile_cache.ENTRY_BYTES + 1))
+    assert memory.profile_cache.get("big") is None
 
 
 def test_the_cache_drops_what_was_not_used_for_longest(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr(profile_cache.time, "time", lambda: clock[0])
     connection = Connection(path)
+    cache = profile_cache.ProfileCache(connection, total_bytes=250)
     for name in ("a", "b", "c"):
         clock[0] += 2 * profile_cache.TOUCH_SECONDS
-        profile_cache.cache(connection, name, "x" * 100, total_bytes=250)
-    assert profile_cache.cached(connection, "a") is None
+        cache.put(name, "x" * 100)
+    assert cache.get("a") is None
     clock[0] += 2 * profile_cache.TOUCH_SECONDS
-    assert profile_cache.cached(connection, "b") is not None  # a use: "c" is the oldest now
+    assert cache.get("b") is not None  # a use: "c" is the oldest now
     clock[0] += 2 * profile_cache.TOUCH_SECONDS
-    profile_cache.cache(connection, "d", "x" * 100, total_bytes=250)
-    kept = [name for name in "bcd" if profile_cache.cached(connection, name) is not None]
+    cache.put("d", "x" * 100)
+    kept = [name for name in "bcd" if cache.get(name) is not None]
     assert kept == ["b", "d"]
     clock[0] += profile_cache.AGE_SECONDS + 1
-    assert profile_cache.cached(connection, "d") is None
+    assert cache.get("d") is None
     connection.close()

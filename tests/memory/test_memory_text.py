@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from accelopt_memory.export_file import MemoryImportError, export_memory, import_file
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair, Rejection, Trap
-from accelopt_memory.transfer import ImportRefused
 from accelopt_profiling.receipt import Receipt
 
 HALF = "half \ud800 of a character"
@@ -30,18 +30,23 @@ def test_every_record_takes_any_text(memory: Memory, make_pair: Callable[..., Pa
     assert (found.id, found.steps) == (pair_id, (HALF,))
     memory.add_trap(Trap("h", "c", "trn1", HALF, "slower", HALF))
     memory.add_rejection(Rejection("h", "c", HALF, HALF))
-    run = memory.start_run(NAME, HALF, "h", "trn1", options={"note": HALF})
-    memory.add_event(run, "call", {"said": HALF}, HALF)
-    memory.finish_run(run, "failed", {"why": HALF})
+    run = memory.run_log.start(NAME, HALF, "h", "trn1", options={"note": HALF})
+    memory.run_log.add_event(run, "call", {"said": HALF}, HALF)
+    memory.run_log.finish(run, "failed", {"why": HALF})
     memory.save_suggestion({"id": "s", "file": NAME, "base_hash": "h", "summary": HALF})
     assert [s.body["summary"] for s in memory.suggestions(NAME)] == [HALF]
     assert memory.receipt(memory.add_receipt(Receipt("gate", {"said": HALF}))) is not None
-    memory.cache("key", {"said": HALF})
-    assert memory.cached("key") == {"said": HALF}
-    assert memory.events(run)[0].data == {"said": HALF}
-    memory.export(tmp_path / "out.jsonl")
+    memory.profile_cache.put("key", {"said": HALF})
+    assert memory.profile_cache.get("key") == {"said": HALF}
+    assert memory.run_log.events(run)[0].data == {"said": HALF}
+    export_memory(memory, tmp_path / "out.jsonl")
     with Memory.open(tmp_path / "other.db") as other:
-        assert other.import_(tmp_path / "out.jsonl") == {"receipt": 1, "pair": 1, "trap": 1, "rejection": 1}
+        assert import_file(other, tmp_path / "out.jsonl") == {
+            "receipt": 1,
+            "pair": 1,
+            "trap": 1,
+            "rejection": 1,
+        }
 
 
 @pytest.mark.parametrize("text", [HALF, "a\0b", '"', "^ * ( NEAR", ""])
@@ -71,9 +76,9 @@ def test_a_record_of_any_depth_is_taken_or_refused(memory: Memory, tmp_path: Pat
     nested = '{"a":' * depth + "{}" + "}" * depth
     path = tmp_path / "deep.jsonl"
     path.write_text(f"{header}\n{line % (receipt_id, nested)}\n")
-    refused = contextlib.nullcontext() if depth == 100 else contextlib.suppress(ImportRefused)
+    refused = contextlib.nullcontext() if depth == 100 else contextlib.suppress(MemoryImportError)
     with refused:
-        assert memory.import_(path)["receipt"] == 1
+        assert import_file(memory, path)["receipt"] == 1
 
 
 def test_what_was_found_here_takes_the_place_of_what_was_imported(

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accelopt_memory import transfer
+from accelopt_memory import export_file
+from accelopt_memory.export_file import MemoryImportError, export_memory, import_file
 from accelopt_memory.memory import Memory
-from accelopt_memory.recall import recall
 from accelopt_memory.records import Pair, Rejection, Trap
-from accelopt_memory.transfer import ImportRefused
+from accelopt_memory.similarity import recall
 from accelopt_profiling.receipt import Receipt
 
 
@@ -30,17 +30,17 @@ def full(memory: Memory, make_pair: Callable[..., Pair]) -> Memory:
 
 @pytest.fixture
 def exported(full: Memory, tmp_path: Path) -> Path:
-    assert full.export(tmp_path / "out.jsonl") == 4
+    assert export_memory(full, tmp_path / "out.jsonl") == 4
     return tmp_path / "out.jsonl"
 
 
 def test_what_goes_out_comes_in(full: Memory, exported: Path, tmp_path: Path) -> None:
     with Memory.open(tmp_path / "other.db") as other:
-        assert other.import_(exported) == {"receipt": 1, "pair": 1, "trap": 1, "rejection": 1}
-        assert other.import_(exported) == {"receipt": 0, "pair": 0, "trap": 0, "rejection": 0}
+        assert import_file(other, exported) == {"receipt": 1, "pair": 1, "trap": 1, "rejection": 1}
+        assert import_file(other, exported) == {"receipt": 0, "pair": 0, "trap": 0, "rejection": 0}
         assert other.pairs() == [dataclasses.replace(p, imported=True) for p in full.pairs()]
         assert other.rejected("h")[0].imported
-        other.export(tmp_path / "again.jsonl")
+        export_memory(other, tmp_path / "again.jsonl")
     ids = [[json.loads(line).get("id") for line in p.open()] for p in (exported, tmp_path / "again.jsonl")]
     assert ids[0] == ids[1]
 
@@ -76,8 +76,8 @@ def test_a_wrong_file_is_refused_whole(
     bad = tmp_path / "bad.jsonl"
     bad.write_text("\n".join(lines))
     with Memory.open(tmp_path / "other.db") as other:
-        with pytest.raises(ImportRefused, match=why) as caught:
-            other.import_(bad)
+        with pytest.raises(MemoryImportError, match=why) as caught:
+            import_file(other, bad)
         assert f"line {max(len(lines), 1)}" in str(caught.value)
         assert (other.stats().pairs, other.stats().traps, other.stats().receipts) == (0, 0, 0)
 
@@ -86,9 +86,9 @@ def test_sizes_are_bounded(exported: Path, tmp_path: Path, monkeypatch: pytest.M
     with Memory.open(tmp_path / "other.db") as other:
         for name, bound in (("LINE_BYTES", 200), ("LINES", 2), ("FILE_BYTES", 100)):
             with monkeypatch.context() as patch:
-                patch.setattr(transfer, name, bound)
-                with pytest.raises(ImportRefused, match="MiB"):
-                    other.import_(exported)
+                patch.setattr(export_file, name, bound)
+                with pytest.raises(MemoryImportError, match="MiB"):
+                    import_file(other, exported)
         assert other.stats().pairs == 0
 
 
@@ -112,15 +112,15 @@ def test_no_line_can_break_the_reader(memory: Memory, tmp_path: Path, data: Any,
     path = tmp_path / "any.jsonl"
     line = json.dumps({"kind": kind, "id": "0" * 16, "data": data})
     path.write_text('{"format": "accelopt-memory", "version": 1}\n' + line)
-    with pytest.raises(ImportRefused):
-        memory.import_(path)
+    with pytest.raises(MemoryImportError):
+        import_file(memory, path)
 
 
 def test_a_failed_export_leaves_the_old_file(full: Memory, tmp_path: Path) -> None:
     target = tmp_path / "folder"
     target.mkdir()
     with pytest.raises(OSError):
-        full.export(target)
+        export_memory(full, target)
     assert list(tmp_path.glob(".folder*")) == [], "no temporary file stays"
 
 
@@ -151,11 +151,11 @@ def test_forgetting_takes_the_evidence_that_nothing_else_has(
 
 
 def test_forgetting_a_run_takes_its_events_and_suggestions(memory: Memory) -> None:
-    run = memory.start_run("/k.py", "k", "h", "trn1")
-    memory.add_event(run, "tried", {})
+    run = memory.run_log.start("/k.py", "k", "h", "trn1")
+    memory.run_log.add_event(run, "tried", {})
     memory.save_suggestion({"id": "s1", "file": "/k.py", "base_hash": "h", "run": run})
     assert memory.forget(run) == "run"
-    assert memory.events(run) == []
+    assert memory.run_log.events(run) == []
     assert memory.suggestion("s1") is None
 
 
@@ -169,7 +169,7 @@ def test_entries_are_found_by_the_beginning_of_their_id(full: Memory) -> None:
 
 
 def test_every_kind_of_entry_can_be_looked_at(full: Memory) -> None:
-    run = full.start_run("/k.py", "k", "h", "trn1")
+    run = full.run_log.start("/k.py", "k", "h", "trn1")
     full.save_suggestion({"id": "suggestion1", "file": "/k.py", "base_hash": "h", "run": run})
     receipt = full.pairs()[0].receipts[0]
     ids = {"pair": full.pairs()[0].id, "trap": full.traps()[0].id, "rejection": full.rejected()[0].id,

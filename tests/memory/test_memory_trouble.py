@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_memory.connection import Connection
-from accelopt_memory.errors import MemoryUnavailable, explain
-from accelopt_memory.location import default_path
+from accelopt_memory.connection import Connection, default_path
+from accelopt_memory.errors import MemoryUnavailableError, explain
 from accelopt_memory.memory import Memory, set_aside
 from accelopt_memory.records import Pair, Trap
 
@@ -28,7 +27,7 @@ def test_looking_makes_no_file(path: Path) -> None:
         assert memory.search("anything") == []
         assert memory.stats().bytes == 0
         assert memory.stats().path == str(path)
-        with pytest.raises(MemoryUnavailable, match="reading only"):
+        with pytest.raises(MemoryUnavailableError, match="reading only"):
             memory.add_trap(TRAP)
     assert not path.parent.exists()
 
@@ -42,7 +41,7 @@ def test_a_corrupt_file_is_reported_and_left_alone(path: Path, content: bytes) -
     path.parent.mkdir()
     path.write_bytes(content)
     for read_only in (False, True):
-        with pytest.raises(MemoryUnavailable, match="set-aside") as caught:
+        with pytest.raises(MemoryUnavailableError, match="set-aside") as caught:
             Memory.open(path, read_only=read_only)
         assert caught.value.trouble == "corrupt"
         assert str(path) in str(caught.value)
@@ -61,7 +60,7 @@ def test_damage_found_later_is_reported_too(path: Path, make_pair: Callable[...,
     data = bytearray(path.read_bytes())
     data[8192:] = os.urandom(len(data) - 8192)
     path.write_bytes(data)
-    with pytest.raises(MemoryUnavailable) as caught:
+    with pytest.raises(MemoryUnavailableError) as caught:
         _all_pairs(path)
     assert caught.value.trouble == "corrupt"
 
@@ -81,7 +80,7 @@ def test_a_locked_file_is_reported_after_a_short_wait(path: Path) -> None:
     with Memory.open(path, busy_seconds=0.05) as memory:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(MemoryUnavailable, match="close that program") as caught:
+        with pytest.raises(MemoryUnavailableError, match="close that program") as caught:
             memory.add_trap(TRAP)
         assert caught.value.trouble == "locked"
         assert memory.traps() == [], "reading goes on while another one writes"
@@ -98,7 +97,7 @@ def test_a_full_disk_is_reported_and_the_rest_stays(path: Path, make_pair: Calla
     with connection.reading() as db:
         pages = db.execute("PRAGMA page_count").fetchone()[0]
         db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite answers as it does when the disk is full
-    with pytest.raises(MemoryUnavailable, match="Free some space") as caught:
+    with pytest.raises(MemoryUnavailableError, match="Free some space") as caught:
         memory.add_pair(make_pair(1, slow_text="#" * 200_000))
     assert caught.value.trouble == "disk-full"
     assert len(memory.pairs()) == 1
@@ -111,10 +110,10 @@ def test_a_full_disk_is_reported_and_the_rest_stays(path: Path, make_pair: Calla
 
 def test_a_place_that_is_no_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MemoryUnavailable, match="ACCELOPT_DB") as caught:
+    with pytest.raises(MemoryUnavailableError, match="ACCELOPT_DB") as caught:
         Memory.open(tmp_path / "file" / "memory.db")
     assert caught.value.trouble == "unreachable"
-    with pytest.raises(MemoryUnavailable):
+    with pytest.raises(MemoryUnavailableError):
         Memory.open(tmp_path)
 
 
@@ -122,7 +121,7 @@ READ_ONLY_USE = """
 import os, sys
 from pathlib import Path
 path = Path(sys.argv[1])
-from accelopt_memory.errors import MemoryUnavailable
+from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Trap
 if os.getuid() == 0:
@@ -132,7 +131,7 @@ with Memory.open(path, read_only=True) as memory:
     print(memory.stats().traps)
 try:
     Memory.open(path).add_trap(Trap("h", "d", "trn1", "rule:x", "slower"))
-except MemoryUnavailable as error:
+except MemoryUnavailableError as error:
     print(error.trouble)
 """
 
@@ -199,9 +198,9 @@ def test_when_the_file_is_gone_and_cannot_be_made_again_the_next_save_works_once
         path.parent.rename(path.parent.with_name("away"))
         path.parent.write_text("in the way")
         for _ in range(2):
-            with pytest.raises(MemoryUnavailable, match="ACCELOPT_DB"):
+            with pytest.raises(MemoryUnavailableError, match="ACCELOPT_DB"):
                 memory.add_trap(TRAP)
-            with pytest.raises(MemoryUnavailable, match="ACCELOPT_DB"):
+            with pytest.raises(MemoryUnavailableError, match="ACCELOPT_DB"):
                 memory.traps()
         path.parent.unlink()
         path.parent.with_name("away").rename(path.parent)
@@ -218,11 +217,11 @@ def test_what_was_set_aside_is_not_read_any_more(path: Path) -> None:
 
 def test_a_known_profile_is_read_while_another_program_writes(path: Path) -> None:
     with Memory.open(path, busy_seconds=0.05) as memory:
-        memory.cache("key", {"us": 1})
+        memory.profile_cache.put("key", {"us": 1})
         other = sqlite3.connect(path, isolation_level=None)
         other.execute(
             "UPDATE profile_cache SET used = used - 7200"
         )  # so long ago that the read counts as a use
         other.execute("BEGIN IMMEDIATE")
-        assert memory.cached("key") == {"us": 1}
+        assert memory.profile_cache.get("key") == {"us": 1}
         other.close()

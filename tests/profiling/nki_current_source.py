@@ -8,8 +8,8 @@ import nki_source
 import numpy as np
 from nki_source import Outcome
 
-from accelopt_profiling.nki.chip import Mode
-from accelopt_profiling.nki.rules import Limits
+from accelopt_profiling.nki.emulator.limits import Limits
+from accelopt_profiling.nki.emulator.memory import Mode
 
 HEAD = """\
 import numpy as np

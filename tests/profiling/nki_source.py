@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.nki.chip import Mode
-from accelopt_profiling.nki.fault import KernelFault
+from accelopt_profiling.nki.data.instruction import Trace
+from accelopt_profiling.nki.emulator.diagnostics import KernelFault
+from accelopt_profiling.nki.emulator.limits import Limits
+from accelopt_profiling.nki.emulator.memory import Mode
 from accelopt_profiling.nki.install import emulated
-from accelopt_profiling.nki.instruction import Trace
-from accelopt_profiling.nki.rules import Limits
 
 #: The lines in front of every kernel's body: the body starts on line 8.
 HEAD = """\

@@ -13,9 +13,9 @@ from nki_source import FIRST_LINE, run
 
 from accelopt_profiling.jobs import ProfileParams, Source
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.nki.data.instruction import Instruction, Memory, Place
+from accelopt_profiling.nki.emulator.peak_usage import occupancy
 from accelopt_profiling.nki.install import emulated
-from accelopt_profiling.nki.instruction import Instruction, Memory, Place
-from accelopt_profiling.nki.occupancy import occupancy
 from accelopt_profiling.nki.profile import profile
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step import StepContext

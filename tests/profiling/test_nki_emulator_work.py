@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_source import run
 
-from accelopt_profiling.nki import parallel
-from accelopt_profiling.nki.block import Block
-from accelopt_profiling.nki.chip import Chip
+from accelopt_profiling.nki.compute import worker_pool as parallel
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.emulator.memory import Chip
 from accelopt_profiling.nki.install import emulated
-from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.work import Step
 
 RNG = np.random.default_rng(11)
 A = RNG.standard_normal((64, 96), dtype=np.float32)

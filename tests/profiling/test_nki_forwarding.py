@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_source import run
 
-from accelopt_profiling.nki import forwarding
-from accelopt_profiling.nki.dtypes import as_dtype
-from accelopt_profiling.nki.forwarding import _parts, _through
-from accelopt_profiling.nki.work import Step
+from accelopt_profiling.nki.compute import copy_elision as forwarding
+from accelopt_profiling.nki.compute.copy_elision import _parts, _through
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.dtypes import as_dtype
 
 A = np.random.default_rng(5).standard_normal((64, 96), dtype=np.float32)
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nki_source import run
 
-from accelopt_profiling.nki.coverage import Coverage
-from accelopt_profiling.nki.index import Affine, Mask, arange
-from accelopt_profiling.nki.machine import Machine
-from accelopt_profiling.nki.selection import select
+from accelopt_profiling.nki.data.coverage import Coverage
+from accelopt_profiling.nki.data.index import Affine, Mask, arange
+from accelopt_profiling.nki.emulator.machine import Machine
+from accelopt_profiling.nki.emulator.selection import select
 
 small = st.integers(1, 6)
 numbers = st.integers(-7, 7)

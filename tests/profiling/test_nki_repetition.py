@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_source import Outcome, run
 
-from accelopt_profiling.nki import repetition
-from accelopt_profiling.nki.counter import Counter, Loop, at_least_zero, is_zero
-from accelopt_profiling.nki.notes import Notes
-from accelopt_profiling.nki.repetition import Iteration
+from accelopt_profiling.nki.data.loop_counter import Counter, Loop, at_least_zero, is_zero
+from accelopt_profiling.nki.emulator.loop_recorder import Notes
+from accelopt_profiling.nki.replay import loop_replay as repetition
+from accelopt_profiling.nki.replay.loop_replay import Iteration
 
 A = np.random.default_rng(3).standard_normal((192, 96), dtype=np.float32)
 

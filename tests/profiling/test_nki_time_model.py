@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from nki_source import FIRST_LINE, run
 
-from accelopt_profiling.nki.instruction import Instruction, Memory, Trace
+from accelopt_profiling.nki.data.instruction import Instruction, Memory, Trace
 from accelopt_profiling.nki.time_model.costs import engine_ns
 from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_source import run
 
-from accelopt_profiling.nki.instruction import Trace
+from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.time_model import schedule as scheduling
 from accelopt_profiling.nki.time_model.hardware import hardware
 from accelopt_profiling.nki.time_model.loops import Part, find_loops

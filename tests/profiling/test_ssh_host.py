@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import shutil
 import socket
 import sys
@@ -15,6 +16,9 @@ from accelopt_profiling.hosts.connection import WorkerConnection
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.ssh import SshHost
 from accelopt_profiling.profiler import ProfileRequest, profile
+
+#: ``make check`` runs on a machine without an SSH server; ``make test`` installs one.
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +51,7 @@ async def test_a_job_runs_over_ssh_and_leaves_nothing_behind(host, sshd):
     await until(lambda: not folders[0].exists())
 
 
-@pytest.mark.parametrize("name", ["nki_silu.py", pytest.param("triton_softmax.py", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["nki_silu.py", "triton_softmax.py"])
 async def test_a_kernel_is_profiled_there(host, name, tmp_path):
     examples, example = Path(__file__).parents[2] / "examples", tmp_path / name
     for file in examples.glob(f"{example.stem}*.py"):
@@ -71,6 +75,18 @@ async def test_nothing_of_this_environment_travels(host, monkeypatch):
     with pytest.raises(JobFailed) as failed:
         await answer(host, job("import os\nraise ValueError(sorted(os.environ))"))
     assert "CANARY" not in failed.value.error.message
+
+
+async def test_variables_of_the_login_are_not_seen(sshd):
+    host = sshd.host(python=f"env OPENAI_API_KEY=sk-secret LOGIN_CANARY=here {sys.executable}")
+    text = "raise ValueError(open('/proc/self/environ', 'rb').read())"
+    try:
+        with pytest.raises(JobFailed) as failed:
+            await answer(host, job(text))
+        assert "HOME=" in failed.value.error.message
+        assert not re.search("OPENAI|CANARY", failed.value.error.message)
+    finally:
+        await host.close()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.quantity import Known, executed
 from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
-from accelopt_profiling.worker.limits import child_environment
+from accelopt_profiling.worker.environment import step_environment
 from accelopt_profiling.worker.step import StepContext, StepFailed
 
 
@@ -115,4 +115,4 @@ def test_the_settings_of_the_hosts_reach_the_step(tmp_path):
         "NEURON_RT_LOG_LEVEL": "ERROR",
         "HF_TOKEN": "s3cret",
     }
-    assert set(told) - set(child_environment(tmp_path, told)) == {"HF_TOKEN"}
+    assert set(told) - set(step_environment(tmp_path, told)) == {"HF_TOKEN"}

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_is_what_the_schema_says() -> None:
-    written = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-    assert written == page(), "run `python -m accelopt_lsp.settings.page > docs/settings.md`"
+    written = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert written == page(), "run `python -m accelopt_lsp.settings.page > docs/reference/settings.md`"
 
 
 def test_the_schema_and_the_classes_have_the_same_settings() -> None:

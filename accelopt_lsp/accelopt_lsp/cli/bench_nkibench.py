@@ -14,10 +14,11 @@ import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
-from accelopt_lsp.cli.opening import open_host, settings_for
 from accelopt_lsp.cli.options import host_option, json_option
 from accelopt_lsp.cli.speakers import Speaker, speaker_options
-from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.resources import open_host, settings_for
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_agent.events import Event

@@ -13,11 +13,12 @@ import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
-from accelopt_lsp.cli.opening import open_host, settings_for, targets_for
 from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.speakers import Speaker, speaker_options
-from accelopt_lsp.cli.terminal import print_json, say
+from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.resources import open_host, settings_for, targets_for
+from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.team import Team

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from accelopt_lsp.cli.opening import memory_path
+from accelopt_lsp.resources import memory_path
 from accelopt_lsp.settings.layers import user_file
 from accelopt_lsp.settings.load import Settings, load_settings
 
@@ -154,7 +154,7 @@ def nvidia() -> Check:
         return Check("NVIDIA GPU", "absent", f"nvidia-smi does not answer: {error}", "Check the driver.")
     named = "; ".join(done.stdout.split("\n")).strip("; ")
     said = f"{named}; timing on GPUs: {NOT_YET_RUN}"
-    return Check("NVIDIA GPU", "ok", said, "Try it out: `accelopt bench device` (docs/gpu.md).")
+    return Check("NVIDIA GPU", "ok", said, "Try it out: `accelopt bench device` (docs/how-to/gpu.md).")
 
 
 def isolation() -> Check:
@@ -190,14 +190,14 @@ def ssh(settings: Settings) -> Check:
 
 def database(settings: Settings) -> Check:
     """Whether the memory can be read; nothing is created."""
-    from accelopt_memory.errors import MemoryUnavailable
+    from accelopt_memory.errors import MemoryUnavailableError
     from accelopt_memory.memory import Memory
 
     path = memory_path(settings)
     try:
         with Memory.open(path, read_only=True) as memory:
             stats = memory.stats()
-    except MemoryUnavailable as error:
+    except MemoryUnavailableError as error:
         return Check("memory", "broken", str(error))
     if not path.exists():
         nearest = next(p for p in path.parents if p.exists())

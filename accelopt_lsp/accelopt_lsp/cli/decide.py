@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import open_memory
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import print_json, printable, say
+from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.resources import open_memory
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_agent.suggestion import Suggestion

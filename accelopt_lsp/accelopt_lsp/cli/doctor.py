@@ -10,7 +10,8 @@ import click
 
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import out, print_json, printable, say
+from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.cli.checks import Check

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.decide import suggestion_named
-from accelopt_lsp.cli.opening import open_memory, settings_for
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import print_json, print_markdown, say
+from accelopt_lsp.cli.terminal import print_json, print_markdown
+from accelopt_lsp.resources import open_memory, settings_for
+from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.settings import ModelSettings

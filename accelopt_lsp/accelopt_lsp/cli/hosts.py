@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.failures import Exit, wrong_input
-from accelopt_lsp.cli.opening import host_named, settings_for
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.resources import host_named, settings_for
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, as_object, expected_failure
-from accelopt_lsp.cli.terminal import print_json, say, show_whatever_comes
+from accelopt_lsp.cli.terminal import print_json, show_whatever_comes
+from accelopt_lsp.stderr import say
 
 #: Where each command is. A module is imported when its command is used or listed; what is heavy it imports
 #: itself.

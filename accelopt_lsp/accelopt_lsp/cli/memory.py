@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import memory_path, open_memory
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import out, print_json, printable, say
+from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.resources import memory_path, open_memory
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_memory.memory import Memory
@@ -84,7 +85,7 @@ def show(entry_id: str, as_json: bool) -> None:
         record = opened.entry(kind, full)
         shown: dict[str, Any] = {"kind": kind, "id": full, "entry": record}
         if kind == "run":
-            shown["events"] = opened.events(full)
+            shown["events"] = opened.run_log.events(full)
     if as_json:
         print_json(shown)
         return
@@ -129,9 +130,11 @@ def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
 @json_option
 def export(file: Path, as_json: bool) -> None:
     """Write pairs, traps, rejections and receipts to FILE as JSON lines."""
+    from accelopt_memory.export_file import export_memory
+
     with open_memory(read_only=True) as opened:
         try:
-            count = opened.export(file)
+            count = export_memory(opened, file)
         except OSError as error:
             raise wrong_input(f"{file} cannot be written: {error.strerror}.") from None
     if as_json:
@@ -145,9 +148,11 @@ def export(file: Path, as_json: bool) -> None:
 @json_option
 def import_(file: Path, as_json: bool) -> None:
     """Add what an export holds: all of it, or on a wrong line nothing."""
+    from accelopt_memory.export_file import import_file
+
     with open_memory() as opened:
         try:
-            added = opened.import_(file)
+            added = import_file(opened, file)
         except OSError as error:
             raise wrong_input(f"{file} cannot be read: {error.strerror}.") from None
     if as_json:
@@ -161,7 +166,7 @@ def import_(file: Path, as_json: bool) -> None:
 @json_option
 def eval(neighbours: int, as_json: bool) -> int:  # the command's name
     """How well similar kernels point to the rewrite that helped: each pair asked of all the others."""
-    from accelopt_memory.recall import recall
+    from accelopt_memory.similarity import recall
 
     with open_memory(read_only=True) as opened:
         result = recall(opened.pairs(), neighbours)

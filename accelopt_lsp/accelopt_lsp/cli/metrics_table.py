@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.cli.terminal import out, printable
+from accelopt_lsp.cli.terminal import out
+from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
     from nkibench.metrics import Metrics

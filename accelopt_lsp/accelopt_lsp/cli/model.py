@@ -9,9 +9,10 @@ import click
 
 from accelopt_lsp.asking import team_of, workspace_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import settings_for
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import print_json, printable, say
+from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.resources import settings_for
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.team import Team

@@ -14,9 +14,10 @@ import click
 
 from accelopt_lsp.asking import model_of as model_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import memory_path, open_host, read_source, settings_for, targets_for
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
-from accelopt_lsp.cli.terminal import err, out, print_json, say
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.resources import memory_path, open_host, read_source, settings_for, targets_for
+from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.events import Event, ModelCall
@@ -187,12 +188,12 @@ async def _search(settings: Settings, request: OptimizeRequest, team: Team | Non
 
 def _memory(settings: Settings) -> Memory | None:
     """The memory, or None with a remark: a search works without one."""
-    from accelopt_memory.errors import MemoryUnavailable
+    from accelopt_memory.errors import MemoryUnavailableError
     from accelopt_memory.memory import Memory
 
     try:
         return Memory.open(memory_path(settings))
-    except MemoryUnavailable as error:
+    except MemoryUnavailableError as error:
         say(f"Nothing of this search will be remembered. {error}")
         return None
 

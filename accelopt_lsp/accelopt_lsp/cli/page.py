@@ -1,4 +1,7 @@
-"""``docs/cli.md`` from the commands themselves: ``python -m accelopt_lsp.cli.page > docs/cli.md``."""
+"""Generates the page docs/reference/cli.md from the commands themselves.
+
+python -m accelopt_lsp.cli.page > docs/reference/cli.md
+"""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import read_source
 from accelopt_lsp.cli.options import json_option, kernel_file
-from accelopt_lsp.cli.terminal import print_json, say
+from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.resources import read_source
+from accelopt_lsp.stderr import say
 
 
 @click.command()

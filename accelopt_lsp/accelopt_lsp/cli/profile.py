@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import open_host, open_memory, read_source, settings_for, targets_for
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
-from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.resources import open_host, open_memory, read_source, settings_for, targets_for
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
@@ -154,13 +155,13 @@ def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
     that."""
     if not measurement.receipts:
         return
-    from accelopt_memory.errors import MemoryUnavailable
+    from accelopt_memory.errors import MemoryUnavailableError
 
     try:
         with open_memory(settings) as memory:
             for receipt in measurement.receipts:
                 memory.add_receipt(receipt)
-    except MemoryUnavailable as error:
+    except MemoryUnavailableError as error:
         say(f"The receipts were not kept. {error}")
 
 

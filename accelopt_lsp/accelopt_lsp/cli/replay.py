@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
-from accelopt_lsp.cli.opening import open_host, open_memory, settings_for
 from accelopt_lsp.cli.options import host_option, json_option
-from accelopt_lsp.cli.terminal import out, print_json, printable
+from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.resources import open_host, open_memory, settings_for
+from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_lsp.cli.failures import Exit, wrong_input
-from accelopt_lsp.cli.opening import open_host, read_source, settings_for
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import answer, measured, remember_receipts, request_for
 from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.resources import open_host, read_source, settings_for
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings

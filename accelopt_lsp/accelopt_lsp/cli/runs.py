@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit
-from accelopt_lsp.cli.opening import open_memory
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import print_json, print_markdown, printable
+from accelopt_lsp.cli.terminal import print_json, print_markdown
+from accelopt_lsp.resources import open_memory
+from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
     from accelopt_agent.history import PastRun
@@ -50,7 +51,7 @@ def _found(memory: Memory, what: str | None, limit: int) -> list[PastRun]:
 
     if what is None:
         return past_runs(memory, None, limit)
-    if (run := memory.run(what)) is not None:
+    if (run := memory.run_log.run(what)) is not None:
         return [past_run(memory, run)]
     if not Path(what).exists() and not what.endswith(".py"):
         raise CommandFailed(Exit.NO, f"{what} is neither a file nor the id of a search in the memory.")

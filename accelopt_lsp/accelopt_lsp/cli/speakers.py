@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from accelopt_lsp.cli.failures import wrong_input
-from accelopt_lsp.cli.terminal import say
+from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.team import Team

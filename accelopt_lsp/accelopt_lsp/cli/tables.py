@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.cli.terminal import printable
 from accelopt_lsp.features.wording import duration, origin, percent, speedup
+from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,23 +11,16 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from accelopt_lsp.stderr import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
-
-#: Control characters (tab and line end apart) and the marks that turn the direction of text: a kernel, a
-#: model or an imported file could use them to write over what the terminal shows.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 #: The line that opens a block of code.
 _FENCE = re.compile(r"(`{3,})[\w-]*\s*$")
 
 #: Columns of a table that no terminal shows, and of prose.
 _UNREAD_WIDTH, _PROSE_WIDTH = 1000, 100
-
-
-def printable(text: str) -> str:
-    """``text`` as a terminal may show it: what would move the cursor or turn the text is shown as "�"."""
-    return _CONTROL.sub("\ufffd", text)
 
 
 def print_json(data: Any) -> None:
@@ -97,9 +90,3 @@ def err() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-
-
-def say(text: str) -> None:
-    """A remark on standard error."""
-    sys.stderr.write(printable(text) + "\n")
-    sys.stderr.flush()

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.checking import Asked, gate_requests, without_kernel
 from accelopt_lsp.cli.failures import Exit
-from accelopt_lsp.cli.opening import open_host, open_memory, read_source, settings_for, targets_for
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, target_option
-from accelopt_lsp.cli.terminal import err, out, print_json, printable, say
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.gate_check import GateCheck, gate_requests, without_kernel
+from accelopt_lsp.resources import open_host, open_memory, read_source, settings_for, targets_for
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
@@ -43,7 +44,7 @@ def verify(
     base = read_source(original) if original else text
     verdict = without_kernel(text) if original is None else None
     if verdict is None:
-        asked = Asked(
+        asked = GateCheck(
             (original or candidate).resolve(), text, base, Path(str(settings.problem)), settings.project_root,
             targets_for(settings, target), settings.job_limits,
         )  # fmt: skip
@@ -57,7 +58,7 @@ def verify(
     return Exit.DONE if verdict.accepted else Exit.NO
 
 
-async def _check(settings: Settings, asked: Asked) -> Verdict:
+async def _check(settings: Settings, asked: GateCheck) -> Verdict:
     """The gate's verdict, once for each dialect of the file's kernels; the first refusal ends it."""
     from accelopt_profiling.gate.gate import check
 
@@ -84,12 +85,12 @@ def _together(verdicts: list[Verdict]) -> Verdict:
 
 
 def _keep(settings: Settings, receipt: Receipt) -> None:
-    from accelopt_memory.errors import MemoryUnavailable
+    from accelopt_memory.errors import MemoryUnavailableError
 
     try:
         with open_memory(settings) as memory:
             memory.add_receipt(receipt)
-    except MemoryUnavailable as error:
+    except MemoryUnavailableError as error:
         say(f"The receipt was not kept. {error}")
 
 

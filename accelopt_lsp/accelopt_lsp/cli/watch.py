@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.failures import CommandFailed
-from accelopt_lsp.cli.opening import open_host, read_source, settings_for
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import request_for
-from accelopt_lsp.cli.terminal import print_json, printable, say
+from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.resources import open_host, read_source, settings_for
+from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -131,11 +133,11 @@ class Watcher:
 
         try:
             text = read_source(path)
-        except CommandFailed as error:
+        except UserError as error:
             if self.measurements.pop(path, None) is not None:
                 self.changed()
             if path.exists():
-                say(error.message)
+                say(str(error))
             return
         if not may_hold_kernels(text):
             self.measurements.pop(path, None)

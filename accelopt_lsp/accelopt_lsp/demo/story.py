@@ -171,10 +171,10 @@ def _read_search(database: Path, best: types.CodeAction, seconds: float) -> Sear
     best_id = data["id"] if isinstance(data, dict) else data.id
     with Memory.open(database, read_only=True) as memory:
         found = _suggestion(memory, best_id)
-        run = memory.run(found.run)
+        run = memory.run_log.run(found.run)
         assert run is not None
         tried = 0
-        for event in memory.events(found.run):
+        for event in memory.run_log.events(found.run):
             if event.kind == "candidate tried":
                 tried += 1
             if event.kind == "suggestion":

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from accelopt_lsp.server.backend import BackendProblem
 from accelopt_lsp.settings.load import Settings
-from accelopt_memory.errors import MemoryUnavailable
-from accelopt_memory.location import default_path
+from accelopt_memory.connection import default_path
+from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class MemoryThread:
             if path not in self._open:
                 self._open[path] = Memory.open(path)
             return call(self._open[path])
-        except MemoryUnavailable as error:
+        except MemoryUnavailableError as error:
             if (memory := self._open.pop(path, None)) is not None:
                 memory.close()
             raise BackendProblem(str(error)) from None

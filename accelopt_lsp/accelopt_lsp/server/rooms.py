@@ -19,7 +19,7 @@ from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestion import Suggestion
 from accelopt_agent.unfinished import Interrupted
 from accelopt_lsp.asking import team_to_ask
-from accelopt_lsp.cli.opening import host_named
+from accelopt_lsp.resources import host_named
 from accelopt_lsp.server.backend import (
     BackendProblem,
     FileText,
@@ -71,7 +71,11 @@ class Rooms:
         def look(memory: Memory) -> tuple[Any, list[dict[str, Any]], list[Interrupted]]:
             stored = memory.suggestions(file=file.path, state="offered")
             runs = (interrupted(memory, k, target, file.settings.host) for k, target in hashes.items())
-            return memory.cached(key), [s.body for s in stored], [run for run in runs if run is not None]
+            return (
+                memory.profile_cache.get(key),
+                [s.body for s in stored],
+                [run for run in runs if run is not None],
+            )
 
         try:
             cached, bodies, unfinished = await self._memory.use(file.settings, look)
@@ -275,7 +279,9 @@ class Rooms:
 
     async def _cached(self, file: FileText, key: str) -> FileMeasurement | None:
         try:
-            return _results(await self._memory.use(file.settings, lambda memory: memory.cached(key)))
+            return _results(
+                await self._memory.use(file.settings, lambda memory: memory.profile_cache.get(key))
+            )
         except BackendProblem as problem:
             self._note_memory(str(problem))
             return None
@@ -288,7 +294,7 @@ class Rooms:
             for receipt in results.receipts:
                 memory.add_receipt(receipt)
             if lasting:
-                memory.cache(key, to_plain(replace(results, receipts=[])))
+                memory.profile_cache.put(key, to_plain(replace(results, receipts=[])))
 
         try:
             await self._memory.use(file.settings, keep)

@@ -1,4 +1,7 @@
-"""``docs/settings.md`` from the schema: ``python -m accelopt_lsp.settings.page > docs/settings.md``."""
+"""Generates the page docs/reference/settings.md from the schema.
+
+python -m accelopt_lsp.settings.page > docs/reference/settings.md
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The catalogue as a page of documentation: ``docs/rules.md`` is what ``page`` returns."""
+"""The catalogue as a page of documentation: ``docs/reference/rules.md`` is what ``page`` returns."""
 
 from __future__ import annotations
 
 from accelopt_agent.rules.catalogue import Rule, rules
-from accelopt_agent.rules.measured import section
 
 _INTRODUCTION = """# Rewrite rules
 
@@ -11,8 +10,11 @@ What `accelopt optimize` and the editor try without a model. A rule looks at one
 each is a whole file in which only the kernel changed (for Triton also its launch). Rules know syntax and data flow,
 not results: every proposal goes through the gate, and only what is right and faster is offered.
 
-Rules that help against what bounds the kernel are tried first. This page is generated from
-`agent/accelopt_agent/rules/catalogue.json`; `python -m accelopt_agent.rules.document > docs/rules.md` writes it anew.
+Rules that help against what bounds the kernel are tried first. What they did to NKIBench's baselines is in
+[the results](../results/nki-rules.md).
+
+<!-- Written by `python -m accelopt_agent.rules.document` from `agent/accelopt_agent/rules/catalogue.json`; a test keeps
+it equal. -->
 """
 
 _HEADINGS = {"nki": "NKI (Beta 1, `neuronxcc.nki`)", "triton": "Triton"}
@@ -25,7 +27,6 @@ def page() -> str:
         fitting = [rule for rule in rules() if rule.dialect == dialect]
         parts.append(f"## {heading}\n\n{len(fitting)} rules.\n")
         parts += [_entry(rule) for rule in fitting]
-    parts.append(section())
     return "\n".join(parts)
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from accelopt_benchmarks.gate.corpus import TARGETS
 from accelopt_benchmarks.gate.detection import processor_seconds
 from accelopt_benchmarks.result import Row, not_measured
-from accelopt_lsp.cli.checking import Asked, gate_requests
+from accelopt_lsp.gate_check import GateCheck, gate_requests
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.local import LocalHost
@@ -71,7 +71,7 @@ async def _once(host: Host, path: Path) -> tuple[float, float, str]:
     text = await asyncio.to_thread(path.read_text, encoding="utf-8")
     beside = path.with_name(f"{path.stem}_problem.py")
     problem = beside if beside.exists() else path
-    asked = Asked(path, text + _REWRITTEN, text, problem, path.parent, TARGETS, Limits(seconds=60))
+    asked = GateCheck(path, text + _REWRITTEN, text, problem, path.parent, TARGETS, Limits(seconds=60))
     (request,) = gate_requests(asked, ship_imports=False)
     began, before = time.perf_counter(), processor_seconds()
     verdict, receipt = await check(host, request)

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accelopt_lsp.cli.checking import Asked, gate_requests
+from accelopt_lsp.gate_check import GateCheck, gate_requests
 from accelopt_profiling.gate.gate import GateRequest
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import Dialect
@@ -48,7 +48,7 @@ class CorpusCase:
         """The question to the gate about ``attack.py`` or ``honest.py``, as ``accelopt verify`` asks it."""
         path = (self.folder / file).resolve()
         text = path.read_text(encoding="utf-8")
-        asked = Asked(path, text, text, self.problem.resolve(), None, TARGETS, Limits(seconds=60))
+        asked = GateCheck(path, text, text, self.problem.resolve(), None, TARGETS, Limits(seconds=60))
         return gate_requests(asked, ship_imports=False)[0]
 
 

@@ -26,7 +26,7 @@ from typing import Any
 from unittest.mock import patch
 
 from accelopt_benchmarks.result import Row, not_measured
-from accelopt_profiling.nki.instruction import Trace
+from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.targets.load import load_target
 
@@ -77,7 +77,9 @@ async def time_model(data: Sequence[Path]) -> list[Row]:
         why = "give a checkout of zhang677/AccelOpt with --data"
         return [
             *rows,
-            not_measured("NKI time model, trn1: 14 NKIBench baselines", "see docs/nki_time_model.md", why),
+            not_measured(
+                "NKI time model, trn1: 14 NKIBench baselines", "see docs/explanation/nki-time-model.md", why
+            ),
         ]
     return rows + ranking(
         await _gather([partial(judge_baseline, *files) for files in baselines(checkouts[0])])

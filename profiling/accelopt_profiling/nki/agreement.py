@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from accelopt_profiling.nki.counter import Loop, Slopes
-from accelopt_profiling.nki.instruction import Instruction, Region
-from accelopt_profiling.nki.notes import Reached
-from accelopt_profiling.nki.view import View
-from accelopt_profiling.nki.work import Step
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.instruction import Instruction, Region
+from accelopt_profiling.nki.data.loop_counter import Loop, Slopes
+from accelopt_profiling.nki.data.view import View
+from accelopt_profiling.nki.emulator.loop_recorder import Reached
 
 
 class Agreement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accelopt_profiling.nki.instruction import Memory
+from accelopt_profiling.nki.data.instruction import Memory
 
 
 class Buffer:

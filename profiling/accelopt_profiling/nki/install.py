@@ -8,9 +8,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.nki.chip import Mode
-from accelopt_profiling.nki.machine import Machine
-from accelopt_profiling.nki.rules import Limits
+from accelopt_profiling.nki.emulator.limits import Limits
+from accelopt_profiling.nki.emulator.machine import Machine
+from accelopt_profiling.nki.emulator.memory import Mode
 from accelopt_profiling.nki.sdk import real_packages, simulating
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.data.block import Array
 
 
 def same(x: Any) -> Any:

@@ -12,12 +12,12 @@ import numpy as np
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
-from accelopt_profiling.nki import kernel as launching
 from accelopt_profiling.nki.compare import compare, widen
 from accelopt_profiling.nki.current.versions import UnknownVersion, chosen
-from accelopt_profiling.nki.fault import KernelFault
+from accelopt_profiling.nki.data.instruction import Trace
+from accelopt_profiling.nki.emulator.diagnostics import KernelFault
+from accelopt_profiling.nki.frontend import jit as launching
 from accelopt_profiling.nki.install import Emulation, emulated
-from accelopt_profiling.nki.instruction import Trace
 from accelopt_profiling.nki.report import measurement
 from accelopt_profiling.nki.sdk import real_packages
 from accelopt_profiling.nki.specs import specs_of, stand_ins

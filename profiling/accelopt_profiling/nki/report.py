@@ -11,7 +11,7 @@ from accelopt_profiling.measurement import (
     LineCost,
     Severity,
 )
-from accelopt_profiling.nki.instruction import DMA, Memory
+from accelopt_profiling.nki.data.instruction import DMA, Memory
 from accelopt_profiling.nki.time_model.estimate import Estimate
 from accelopt_profiling.nki.time_model.explain import Wait
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed

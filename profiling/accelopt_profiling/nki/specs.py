@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.dtypes import named
+from accelopt_profiling.nki.data.dtypes import named
 
 _PLAIN = (bool, int, float, str, type(None))
 

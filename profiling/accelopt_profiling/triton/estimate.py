@@ -1,8 +1,9 @@
 """How long a launch should take on a GPU that is not there: a roofline with an interval that says how well it knows.
 
 The interval holds what the model leaves out. On A100 and H100 it was checked against published timings
-(docs/triton_estimate.md): of memory-bound kernels above 40 us at least 9 shapes of 10 lie within -25 % and +33 % of
-the estimate. Other devices, and kernels bound by arithmetic, were not checked and get a wider one.
+(docs/explanation/triton-estimate.md): of memory-bound kernels above 40 us at least 9 shapes of 10 lie
+within -25 % and +33 % of the estimate. Other devices, and kernels bound by arithmetic, were not checked and get a wider
+one.
 """
 
 from __future__ import annotations

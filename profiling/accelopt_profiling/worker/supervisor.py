@@ -1,7 +1,7 @@
 """The worker's main loop: framed JSON in, framed JSON out; children are forked from warm parents, one per step.
 
 The supervisor executes no user code and imports neither NumPy nor torch, so nothing a job does can block or end it.
-``docs/worker_protocol.md`` describes the messages.
+``docs/explanation/worker-protocol.md`` describes the messages.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@ import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
 
-
-import accelopt_profiling.nki.machine as machine
+import accelopt_profiling.nki.emulator.machine as machine
 
 machine.Machine.output = lambda self, tile: None
 

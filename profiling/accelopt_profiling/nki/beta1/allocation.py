@@ -10,8 +10,8 @@ from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from accelopt_profiling.nki.buffer import PSUM, SBUF, Buffer
-from accelopt_profiling.nki.machine import emulating
-from accelopt_profiling.nki.namespace import Namespace
+from accelopt_profiling.nki.emulator.machine import emulating
+from accelopt_profiling.nki.frontend.namespace import Namespace
 
 T = TypeVar("T")
 

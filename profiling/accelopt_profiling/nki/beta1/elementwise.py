@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for, two_operands
+from accelopt_profiling.nki.compute.operations import ACTIVATIONS, REDUCTIONS, operation_name
 from accelopt_profiling.nki.current.enums import ReduceCmd
-from accelopt_profiling.nki.instruction import SCALAR, VECTOR
-from accelopt_profiling.nki.machine import Machine, current
-from accelopt_profiling.nki.operations import ACTIVATIONS, REDUCTIONS, operation_name
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.tokens import MOVABLE
+from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
+from accelopt_profiling.nki.emulator.machine import Machine, current
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.operators import MOVABLE
 
 
 def activation(

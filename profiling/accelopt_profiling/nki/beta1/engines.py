@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.dtypes import as_dtype
-from accelopt_profiling.nki.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR
-from accelopt_profiling.nki.machine import Machine
-from accelopt_profiling.nki.operations import BINARY, PREDICATES, operation_name
+from accelopt_profiling.nki.compute.operations import BINARY, PREDICATES, operation_name
+from accelopt_profiling.nki.data.dtypes import as_dtype
+from accelopt_profiling.nki.data.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR
+from accelopt_profiling.nki.emulator.machine import Machine
 
 
 class Engine(Enum):

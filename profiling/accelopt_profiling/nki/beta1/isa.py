@@ -26,7 +26,7 @@ from accelopt_profiling.nki.beta1.moves import (
 )  # fmt: skip
 from accelopt_profiling.nki.beta1.reductions import bn_aggr, bn_stats, tensor_reduce, tensor_tensor_scan
 from accelopt_profiling.nki.current.enums import ReduceCmd
-from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.emulator.machine import current
 
 
 class NcVersion(Enum):

@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki import counter, language
 from accelopt_profiling.nki.beta1 import elementwise, matrix
-from accelopt_profiling.nki.block_array import BlockArray
 from accelopt_profiling.nki.buffer import BUFFERS, PSUM, SBUF, SHARED_HBM, Buffer
-from accelopt_profiling.nki.index import Affine, arange
-from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
-from accelopt_profiling.nki.language import data_type, data_type_or_none
-from accelopt_profiling.nki.machine import Pending, current
+from accelopt_profiling.nki.compute.operations import BINARY, operation_name
+from accelopt_profiling.nki.data import loop_counter as counter
+from accelopt_profiling.nki.data.index import Affine, arange
+from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.machine import Pending, current
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend import language
+from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
+from accelopt_profiling.nki.frontend.operators import binary, reduce
 from accelopt_profiling.nki.movement import same
-from accelopt_profiling.nki.operations import BINARY, operation_name
-from accelopt_profiling.nki.repetition import iterations
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.tokens import binary, reduce
+from accelopt_profiling.nki.replay.loop_replay import iterations
 
 
 class ParDim(int):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki import rules
 from accelopt_profiling.nki.beta1.engines import Engine, dtype_or_none
-from accelopt_profiling.nki.instruction import TENSOR, VECTOR, Memory
-from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR, Memory
+from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.movement import multiplied, turned
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.work import Step
 
 
 def nc_matmul(

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1 import allocation, isa, language
-from accelopt_profiling.nki.kernel import Kernel, Launcher, decorator
-from accelopt_profiling.nki.machine import Machine
-from accelopt_profiling.nki.namespace import Namespace
-from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.emulator.machine import Machine
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.jit import Kernel, Launcher, decorator
+from accelopt_profiling.nki.frontend.namespace import Namespace
 
 
 def _prepare(machine: Machine) -> None:

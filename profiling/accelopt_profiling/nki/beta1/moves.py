@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for
-from accelopt_profiling.nki.dtypes import as_dtype
-from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, VECTOR, Memory
-from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.data.dtypes import as_dtype
+from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.movement import same
-from accelopt_profiling.nki.tile import Tile
 
 
 def tensor_copy(src: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None, **unused: Any) -> Tile:
@@ -87,7 +87,7 @@ def affine_select(
 
 
 def _truth(pred: Any, shape: tuple[int, ...]) -> Any:
-    from accelopt_profiling.nki.index import Mask
+    from accelopt_profiling.nki.data.index import Mask
 
     mask = Mask.of(pred)
     if mask is None:

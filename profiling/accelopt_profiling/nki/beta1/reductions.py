@@ -6,12 +6,12 @@ from math import prod
 from typing import Any
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, two_operands
-from accelopt_profiling.nki.instruction import VECTOR
-from accelopt_profiling.nki.machine import current
-from accelopt_profiling.nki.operations import REDUCTIONS, operation_name
-from accelopt_profiling.nki.statistics import combined, halves, scanned
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.tokens import reduce
+from accelopt_profiling.nki.compute.operations import REDUCTIONS, operation_name
+from accelopt_profiling.nki.compute.statistics import combined, halves, scanned
+from accelopt_profiling.nki.data.instruction import VECTOR
+from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.operators import reduce
 
 
 def tensor_reduce(

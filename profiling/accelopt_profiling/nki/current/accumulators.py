@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.compute.operations import operation_name
 from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.current.operands import (
     on_chip,
@@ -14,10 +14,10 @@ from accelopt_profiling.nki.current.operands import (
     real,
     reduction,
 )  # fmt: skip
-from accelopt_profiling.nki.instruction import SCALAR
-from accelopt_profiling.nki.machine import Machine
-from accelopt_profiling.nki.operations import operation_name
-from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.instruction import SCALAR
+from accelopt_profiling.nki.emulator.machine import Machine
+from accelopt_profiling.nki.emulator.tile import Tile
 
 
 def reduce_into_registers(

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki import rules
-from accelopt_profiling.nki.block import Array
 from accelopt_profiling.nki.current.accumulators import reduce_into_registers
 from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.current.operands import (
@@ -19,8 +17,10 @@ from accelopt_profiling.nki.current.operands import (
     same_size,
     scalar_like,
 )  # fmt: skip
-from accelopt_profiling.nki.instruction import VECTOR
-from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.instruction import VECTOR
+from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.emulator.machine import current
 
 
 def select_reduce(

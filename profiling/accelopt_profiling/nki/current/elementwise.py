@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki import rules
-from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.compute.operations import operation_name
 from accelopt_profiling.nki.current.accumulators import reduce_into_registers
 from accelopt_profiling.nki.current.enums import Engine, ReduceCmd
 from accelopt_profiling.nki.current.operands import (
@@ -21,11 +20,12 @@ from accelopt_profiling.nki.current.operands import (
     same_size,
     scalar_like,
 )  # fmt: skip
-from accelopt_profiling.nki.dtypes import is_float
-from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, VECTOR
-from accelopt_profiling.nki.machine import Machine, current
-from accelopt_profiling.nki.operations import operation_name
-from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.dtypes import is_float
+from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
+from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.emulator.machine import Machine, current
+from accelopt_profiling.nki.emulator.tile import Tile
 
 
 def activation(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from accelopt_profiling.nki.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR
+from accelopt_profiling.nki.data.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR
 
 
 class Engine(Enum):

@@ -14,7 +14,7 @@ from accelopt_profiling.nki.current.enums import (
     OobMode,
     ReduceCmd,
 )  # fmt: skip
-from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.emulator.machine import current
 
 FUNCTIONS = (
     moves.dma_copy, moves.dma_compute, moves.dma_transpose, moves.tensor_copy, moves.tensor_copy_predicated,

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki import language
 from accelopt_profiling.nki.buffer import SBUF, Buffer
 from accelopt_profiling.nki.current import matrix, registers
 from accelopt_profiling.nki.current.enums import Engine
 from accelopt_profiling.nki.current.tensor import NkiTensor
 from accelopt_profiling.nki.current.versions import change
-from accelopt_profiling.nki.instruction import SCALAR, VECTOR, Memory
-from accelopt_profiling.nki.language import data_type, data_type_or_none
-from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.emulator.machine import Machine, current
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend import language
+from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
+from accelopt_profiling.nki.frontend.operators import Operation, binary, reduce
 from accelopt_profiling.nki.movement import same
-from accelopt_profiling.nki.tile import Tile
-from accelopt_profiling.nki.tokens import Operation, binary, reduce
 
 
 class NKIObject:

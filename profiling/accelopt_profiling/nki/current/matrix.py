@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from accelopt_profiling.nki import rules
 from accelopt_profiling.nki.current.enums import Engine, MatmulPerfMode
 from accelopt_profiling.nki.current.operands import (
     engines,
@@ -13,10 +12,11 @@ from accelopt_profiling.nki.current.operands import (
     on_chip,
     per_partition,
 )  # fmt: skip
-from accelopt_profiling.nki.instruction import TENSOR, VECTOR, Memory
-from accelopt_profiling.nki.machine import current
+from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR, Memory
+from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.movement import multiplied, turned
-from accelopt_profiling.nki.tile import Tile
 
 
 def nc_matmul(

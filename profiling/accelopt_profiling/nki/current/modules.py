@@ -9,8 +9,8 @@ import numpy as np
 from accelopt_profiling.nki.current import isa, language
 from accelopt_profiling.nki.current.tensor import NkiTensor
 from accelopt_profiling.nki.current.versions import change, chosen, table
-from accelopt_profiling.nki.kernel import Kernel, Launcher, decorator
-from accelopt_profiling.nki.namespace import Namespace
+from accelopt_profiling.nki.frontend.jit import Kernel, Launcher, decorator
+from accelopt_profiling.nki.frontend.namespace import Namespace
 
 
 def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.compute.operations import operation_name
 from accelopt_profiling.nki.current.enums import DgeMode, Engine, OobMode
 from accelopt_profiling.nki.current.operands import engines, into, matched, on_chip, operator, real, same_size
-from accelopt_profiling.nki.fault import KernelFault
-from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, VECTOR, Memory
-from accelopt_profiling.nki.language import data_type
-from accelopt_profiling.nki.machine import Machine, current
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.emulator.diagnostics import KernelFault
+from accelopt_profiling.nki.emulator.machine import Machine, current
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.language import data_type
 from accelopt_profiling.nki.movement import same
-from accelopt_profiling.nki.operations import operation_name
-from accelopt_profiling.nki.tile import Tile
 
 
 def dma_copy(

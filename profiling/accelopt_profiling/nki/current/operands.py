@@ -8,13 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.compute.operations import (
+    ACTIVATIONS,
+    BINARY,
+    PREDICATES,
+    REDUCTIONS,
+    operation_name,
+)
 from accelopt_profiling.nki.current.enums import Engine
-from accelopt_profiling.nki.instruction import GPSIMD, Memory
-from accelopt_profiling.nki.machine import Machine
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.instruction import GPSIMD, Memory
+from accelopt_profiling.nki.emulator.machine import Machine
+from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.movement import same, turned
-from accelopt_profiling.nki.operations import ACTIVATIONS, BINARY, PREDICATES, REDUCTIONS, operation_name
-from accelopt_profiling.nki.tile import Tile
 
 #: Operations that treat values as bits: integers stay integers.
 BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"})

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from accelopt_profiling.nki import rules
-from accelopt_profiling.nki.block import Array
+from accelopt_profiling.nki.compute.statistics import combined, halves, scanned
 from accelopt_profiling.nki.current.operands import (
     into,
     on_chip,
@@ -17,9 +16,10 @@ from accelopt_profiling.nki.current.operands import (
     same_size,
     scalar_like,
 )  # fmt: skip
-from accelopt_profiling.nki.instruction import GPSIMD, VECTOR
-from accelopt_profiling.nki.machine import current
-from accelopt_profiling.nki.statistics import combined, halves, scanned
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
+from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.emulator.machine import current
 
 
 def tensor_reduce(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.machine import current
-from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.tile import Tile
 
 
 class Register:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accelopt_profiling.nki.index import Dim
+from accelopt_profiling.nki.data.index import Dim
 
 
 def merged(dims: Sequence[Dim]) -> Dim | None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Array
 from accelopt_profiling.nki.current.operands import into, on_chip, per_partition, real
-from accelopt_profiling.nki.instruction import VECTOR
-from accelopt_profiling.nki.machine import Machine, current
-from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.instruction import VECTOR
+from accelopt_profiling.nki.emulator.machine import Machine, current
+from accelopt_profiling.nki.emulator.tile import Tile
 
 
 def _eight(machine: Machine, tile: Tile, what: str) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.block import Array
 from accelopt_profiling.nki.buffer import BUFFERS
 from accelopt_profiling.nki.current.regrouping import merged, regrouped
 from accelopt_profiling.nki.current.versions import change
-from accelopt_profiling.nki.index import Dim
-from accelopt_profiling.nki.instruction import Memory
-from accelopt_profiling.nki.tile import Tile
+from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.index import Dim
+from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.emulator.tile import Tile
 
 
 class NkiTensor(Tile):

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable
 
-from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.instruction import SCALAR, Memory, Place
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.instruction import SCALAR, Memory, Place
 from accelopt_profiling.nki.time_model.step import Kinds, Step
 
 _SHAREABLE = ("load", "nc_matmul", "tensor_copy", "tensor_tensor")

@@ -7,7 +7,7 @@ what the reciprocal does.
 
 from __future__ import annotations
 
-from accelopt_profiling.nki.instruction import GPSIMD, SCALAR, TENSOR, Instruction
+from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, TENSOR, Instruction
 from accelopt_profiling.nki.time_model.hardware import Hardware
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from accelopt_profiling.nki.instruction import COMPUTE_ENGINES, DMA, Trace
+from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, Trace
 from accelopt_profiling.nki.time_model.explain import Path, Wait, critical_path, waits
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.schedule import Schedule, prepare, schedule

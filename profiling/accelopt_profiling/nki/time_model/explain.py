@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from accelopt_profiling.nki.instruction import DMA
+from accelopt_profiling.nki.data.instruction import DMA
 from accelopt_profiling.nki.time_model.schedule import NOTHING, OPERAND, QUEUE, ROOM, Schedule
 
 #: Parts of the critical path that no engine runs: the time from an end until the result can be used.

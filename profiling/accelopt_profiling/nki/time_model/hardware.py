@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from accelopt_profiling.nki.rules import Limits
+from accelopt_profiling.nki.emulator.limits import Limits
 from accelopt_profiling.targets.load import UnknownTarget, load_target, target_names
 
 

@@ -23,8 +23,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.instruction import Memory, Place
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.instruction import Memory, Place
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.step import RELOAD, SPILL, Kinds, Step
 

@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from accelopt_profiling.nki.coverage import Box
-from accelopt_profiling.nki.instruction import COMPUTE_ENGINES, DMA, TENSOR, Instruction, Memory, Place
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, TENSOR, Instruction, Memory, Place
 from accelopt_profiling.nki.time_model.collecting import collection_paused
 from accelopt_profiling.nki.time_model.compiler import operands_in_psum, share
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accelopt_profiling.nki.instruction import DMA, SCALAR, Instruction, Memory, Place, Region
+from accelopt_profiling.nki.data.instruction import DMA, SCALAR, Instruction, Memory, Place, Region
 from accelopt_profiling.nki.time_model.costs import dma_ns, engine_ns
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from accelopt_profiling.nki.instruction import COMPUTE_ENGINES, DMA
+from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA
 from accelopt_profiling.nki.time_model.schedule import OPERAND, QUEUE, ROOM, Schedule
 from accelopt_profiling.timeline import Spans, Timeline
 

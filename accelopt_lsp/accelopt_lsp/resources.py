@@ -1,0 +1,113 @@
+"""Open the settings, the memory and hosts. Wrong settings are reported on standard error, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.stderr import say
+
+if TYPE_CHECKING:
+    from accelopt_lsp.settings.load import HostSettings, Settings
+    from accelopt_memory.memory import Memory
+    from accelopt_profiling.hosts.host import Host
+    from accelopt_profiling.measurement import Dialect
+
+_said: set[str] = set()
+
+
+def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings that hold for a file or folder.
+
+    Raises:
+        UserError: a flag is wrong; it was typed just now, so it is not passed over.
+    """
+    from accelopt_lsp.settings.load import load_settings
+
+    settings = load_settings(start, flags=flags)
+    for complaint in settings.complaints:
+        if complaint.layer == "the command line":
+            raise UserError(f"`--{complaint.name}` {complaint.message}")
+        if str(complaint) not in _said:
+            _said.add(str(complaint))
+            say(f"Settings: {complaint}")
+    return settings
+
+
+def memory_path(settings: Settings | None = None) -> Path:
+    """Where the memory is, for the working folder's settings unless others are given."""
+    from accelopt_memory.connection import default_path
+
+    return (settings or settings_for(Path.cwd())).memory_path or default_path()
+
+
+def open_memory(settings: Settings | None = None, *, read_only: bool = False) -> Memory:
+    """Raises MemoryUnavailableError, which ends the command with exit code 3."""
+    from accelopt_memory.memory import Memory
+
+    return Memory.open(memory_path(settings), read_only=read_only)
+
+
+def open_host(settings: Settings) -> Host:
+    """The host that the settings name; it connects when it is first used."""
+    return host_named(settings, settings.host)
+
+
+def host_named(settings: Settings, name: str) -> Host:
+    """``local``, or a host of the settings. A job that is interrupted is run again."""
+    from accelopt_profiling.hosts.rerun import Rerunning
+
+    if name == "local":
+        from accelopt_profiling.hosts.local import LocalHost
+
+        return Rerunning(LocalHost(str(Path(settings.python).expanduser()) if settings.python else None))
+    host = settings.hosts[name]
+    try:
+        return Rerunning(_ray_host(name, host) if host.ray else _ssh_host(name, host))
+    except ValueError as error:
+        raise UserError(f"{error}.") from None
+
+
+def _ssh_host(name: str, host: HostSettings) -> Host:
+    import shlex
+
+    from accelopt_profiling.hosts.ssh import SshHost
+
+    variables = [shlex.quote(f"{key}={value}") for key, value in sorted(host.env.items())]
+    return SshHost(name, host.ssh, " ".join(["env", *variables, host.python]) if variables else host.python)
+
+
+def _ray_host(name: str, host: HostSettings) -> Host:
+    from accelopt_profiling.hosts.ray import RayHost
+
+    return RayHost(name, host.ray, host.ask, "" if host.python == "python3" else host.python, host.env)
+
+
+def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:
+    """The target per dialect; ``asked`` (a flag) goes for the dialect whose hardware it is.
+
+    Raises:
+        UserError: there is no such target.
+    """
+    from accelopt_profiling.targets.load import UnknownTarget, load_target
+
+    targets: dict[Dialect, str] = {"triton": settings.target.triton, "nki": settings.target.nki}
+    if asked is not None:
+        try:
+            target = load_target(asked)
+        except UnknownTarget as error:
+            raise UserError(f"--target: {error}.") from None
+        targets["triton" if target.kind == "gpu" else "nki"] = target.name
+    return targets
+
+
+def read_source(path: Path) -> str:
+    """The text of a kernel file, line ends as they are. Raises UserError with the one reason why not."""
+    from accelopt_profiling.problems.reading import Unreadable, read_text
+
+    try:
+        return read_text(path)
+    except Unreadable as error:
+        raise UserError(f"{path} {error.why}.") from None

@@ -1,0 +1,165 @@
+"""Writes the memory to a file of JSON lines and reads such a file. An imported file is untrusted: checked, bounded,
+never executed.
+
+The first line is a header; each other line is ``{"kind": ..., "id": ..., "data": {...}}``. Pairs, traps,
+rejections and receipts are exported; runs, suggestions and the profile cache belong to one machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from accelopt_memory.memory import TABLES, Memory
+from accelopt_memory.records import Pair, RecordKind, Rejection, Trap
+from accelopt_memory.rows import to_json
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.receipt import Receipt
+
+FORMAT = "accelopt-memory"
+VERSION = 1
+LINE_BYTES = 8 << 20
+FILE_BYTES = 1 << 30
+LINES = 200_000
+
+#: In this order, so that a pair never arrives before its evidence.
+_CLASSES: dict[str, type[Any]] = {"receipt": Receipt, "pair": Pair, "trap": Trap, "rejection": Rejection}
+
+
+class MemoryImportError(ValueError):
+    """A file that is no export, or a line that is not what it says. Nothing of the file was imported."""
+
+    def __init__(self, path: Path, line: int, why: str) -> None:
+        super().__init__(f"{path}, line {line}: {why}. Nothing was imported.")
+        self.path, self.line, self.why = path, line, why
+
+
+def export_memory(memory: Memory, path: Path) -> int:
+    """Write pairs, traps, rejections and receipts to ``path`` and return how many records; an existing file is
+    replaced as a whole.
+
+    Raises:
+        OSError: the file cannot be written; what was there before is untouched.
+    """
+    count = 0
+    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
+            out.write(_line({"format": FORMAT, "version": VERSION}))
+            for kind, record in _records(memory):
+                out.write(_line({"kind": kind, "id": record.id, "data": record}))
+                count += 1
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return count
+
+
+def import_file(memory: Memory, path: Path) -> dict[str, int]:
+    """Add the records of an export and return how many new ones of each kind there were; all of them or, on error,
+    none.
+
+    Raises:
+        MemoryImportError: a line is too long, is not JSON, has another shape, or its id is not that of its
+            content.
+        OSError: the file cannot be read.
+    """
+    with memory.transaction():
+        before = _counts(memory)
+        for number, data in _lines(path):
+            record = _checked(path, number, data)
+            try:
+                _add(memory, record)
+            except RecursionError:
+                raise MemoryImportError(path, number, f"a {data['kind']} that is nested too deeply") from None
+        after = _counts(memory)
+    return {kind: after[kind] - before[kind] for kind in after}
+
+
+def _add(memory: Memory, record: Any) -> None:
+    if isinstance(record, Receipt):
+        memory.add_receipt(record)
+    elif isinstance(record, Pair):
+        memory.add_pair(record)
+    elif isinstance(record, Trap):
+        memory.add_trap(record)
+    else:
+        memory.add_rejection(record)
+
+
+def _records(memory: Memory) -> Iterator[tuple[RecordKind, Any]]:
+    with memory.connection.reading() as db:
+        ids = [row[0] for row in db.execute("SELECT id FROM receipts ORDER BY number")]
+    for receipt_id in ids:
+        if receipt := memory.receipt(receipt_id):
+            yield "receipt", receipt
+    for pair in memory.pairs():
+        yield "pair", pair
+    for trap in memory.traps():
+        yield "trap", trap
+    for rejection in memory.rejected():
+        yield "rejection", rejection
+
+
+def _line(data: Any) -> str:
+    return to_json(data) + "\n"
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines after the header, with their 1-based numbers."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size > FILE_BYTES:
+            raise MemoryImportError(path, 1, f"the file is larger than {FILE_BYTES >> 20} MiB")
+        number = 0
+        while raw := file.readline(LINE_BYTES + 1):
+            number += 1
+            if len(raw) > LINE_BYTES or number > LINES:
+                raise MemoryImportError(
+                    path, number, f"more than {LINE_BYTES >> 20} MiB in a line or {LINES} lines"
+                )
+            try:
+                data = json.loads(raw)
+            except (ValueError, RecursionError) as error:
+                raise MemoryImportError(path, number, f"not JSON ({type(error).__name__})") from None
+            if not isinstance(data, dict):
+                raise MemoryImportError(path, number, "not a JSON object")
+            if number > 1:
+                yield number, data
+            elif data.get("format") != FORMAT:
+                raise MemoryImportError(path, 1, "the file is no export of the memory")
+            elif data.get("version") != VERSION:
+                raise MemoryImportError(
+                    path, 1, f"version {data.get('version')!r} is unknown; this program reads {VERSION}"
+                )
+        if not number:
+            raise MemoryImportError(path, 1, "the file is empty")
+
+
+def _checked(path: Path, number: int, line: dict[str, Any]) -> Any:
+    cls = _CLASSES.get(str(line.get("kind")))
+    if cls is None:
+        raise MemoryImportError(path, number, f"unknown kind {line.get('kind')!r}")
+    try:
+        record = from_plain(cls, line.get("data"))
+        sound = record.id == line.get("id")
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise MemoryImportError(path, number, f"not a {line['kind']} ({error})") from None
+    if not sound:
+        raise MemoryImportError(path, number, "its id is not that of its content")
+    return record if cls is Receipt else dataclasses.replace(record, imported=True)
+
+
+def _counts(memory: Memory) -> dict[str, int]:
+    with memory.connection.reading() as db:
+        return {
+            kind: int(db.execute(f"SELECT count(*) FROM {TABLES[kind]}").fetchone()[0])
+            for kind in ("receipt", "pair", "trap", "rejection")
+        }

@@ -1,0 +1,72 @@
+"""Blocks of memory: where a tensor or a tile lies, and which part of it was written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accelopt_profiling.nki.data.coverage import WRITTEN, Coverage
+from accelopt_profiling.nki.data.instruction import Place
+from accelopt_profiling.nki.data.layout import contiguous
+
+Array = npt.NDArray[Any]
+
+
+class Block:
+    """Contiguous memory of one shape. ``storage`` is allocated by the first write; ``borrowed`` means that it is
+    the caller's own array, copied before a write. ``fill`` is what memory holds that nothing was written to, and
+    ``blank`` tells that nothing was."""
+
+    __slots__ = (
+        "_bytes",
+        "blank",
+        "borrowed",
+        "coverage",
+        "dims",
+        "dtype",
+        "fill",
+        "place",
+        "shape",
+        "storage",
+    )
+
+    def __init__(
+        self, place: Place, dtype: np.dtype[Any], storage: Array | None = None, full: bool = False
+    ) -> None:
+        self.place, self.shape, self.dtype, self.storage = place, place.shape, dtype, storage
+        self.borrowed = storage is not None
+        self.blank = storage is None
+        self.fill: Any = None
+        self.coverage = WRITTEN if full else Coverage(self.shape)
+        self.dims = contiguous(self.shape)
+        self._bytes: Any = None
+
+    def writable(self) -> Array:
+        """The memory, to be written to; allocated if it is not there yet."""
+        if self.storage is None:
+            if self.fill is None:
+                self.storage = np.empty(self.shape, dtype=self.dtype)
+            else:
+                self.storage = np.full(self.shape, self.fill, dtype=self.dtype)
+            self._bytes = None
+        elif self.borrowed:
+            self.storage, self._bytes = self.storage.copy(), None
+        self.borrowed = self.blank = False
+        return self.storage
+
+    def adopt(self, storage: Array) -> None:
+        """Take an array of the block's shape and type as its memory."""
+        self.storage, self._bytes, self.borrowed, self.blank = storage, None, False, False
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self.storage = self._bytes = None
+
+    def bytes(self) -> Any:
+        """The memory as a buffer that views are cut from."""
+        if self._bytes is None:
+            assert self.storage is not None
+            self._bytes = self.storage.reshape(-1).view(np.uint8)
+        return self._bytes

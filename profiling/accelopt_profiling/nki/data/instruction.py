@@ -1,0 +1,104 @@
+"""What a kernel asks of the hardware, instruction by instruction: the trace that the time model reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.loop_counter import Slopes
+
+#: Engine names as the NKI documentation writes them; "DMA" stands for the sixteen DMA engines together.
+TENSOR, VECTOR, SCALAR, GPSIMD, DMA = "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA"
+COMPUTE_ENGINES = (TENSOR, VECTOR, SCALAR, GPSIMD)
+
+
+class Memory(str, Enum):
+    HBM = "hbm"
+    SBUF = "sbuf"
+    PSUM = "psum"
+
+
+class Place:
+    """One block of memory as the trace knows it: its size and where it was made, without its values."""
+
+    __slots__ = ("constant", "free_bytes", "ident", "line", "memory", "name", "shape")
+
+    def __init__(
+        self,
+        ident: int,
+        memory: Memory,
+        shape: tuple[int, ...],
+        itemsize: int,
+        name: str,
+        line: int,
+        constant: bool,
+    ) -> None:
+        self.ident, self.memory, self.shape, self.name, self.line = ident, memory, shape, name, line
+        self.constant = constant  # never written by the kernel: an input
+        size = itemsize
+        for n in shape[1:]:
+            size *= n
+        self.free_bytes = size  # bytes per partition
+
+
+#: A region: a place and a half-open range per axis of its shape.
+Region = tuple[Place, Box]
+
+
+class Instruction:
+    """One instruction.
+
+    ``engines`` lists the engines that can run it, the developer's choice or the usual one first. ``free`` is the
+    number of elements per partition of the operand that sets the cost, ``flops`` counts multiply and add apart.
+    ``bytes``, ``descriptors`` (contiguous runs) and ``pattern`` (what of HBM is touched) are set for DMA,
+    ``accumulate`` for a matmul that adds to PSUM. ``number`` counts the instructions of a run; ``slopes`` tell how the
+    pattern's offset grows with loops that are being noted.
+    """
+
+    __slots__ = (
+        "accumulate", "bytes", "descriptors", "engines", "flops", "free", "itemsize", "line", "number", "onezero",
+        "opcode", "partitions", "pattern", "psum_inputs", "reads", "slopes", "stationary", "transpose", "writes",
+    )  # fmt: skip
+
+    def __init__(self, opcode: str, engines: tuple[str, ...], line: int, partitions: int, free: int) -> None:
+        self.opcode, self.engines, self.line = opcode, engines, line
+        self.partitions, self.free = partitions, free
+        self.number = 0
+        self.itemsize = 4
+        self.slopes: Slopes = ()
+        self.pattern: tuple[int, tuple[tuple[int, int], ...]] | None = None
+        self.reads: list[Region] = []
+        self.writes: list[Region] = []
+        self.bytes = self.descriptors = self.flops = self.psum_inputs = self.stationary = 0
+        self.accumulate = self.onezero = self.transpose = False
+
+    def copy(self) -> Instruction:
+        """The same instruction once more, for other regions."""
+        made = Instruction(self.opcode, self.engines, self.line, self.partitions, self.free)
+        made.itemsize, made.pattern, made.accumulate = self.itemsize, self.pattern, self.accumulate
+        made.bytes, made.descriptors, made.flops = self.bytes, self.descriptors, self.flops
+        made.psum_inputs, made.stationary = self.psum_inputs, self.stationary
+        made.onezero, made.transpose = self.onezero, self.transpose
+        return made
+
+    def cost(self) -> tuple[object, ...]:
+        """All that its cost follows from, but for where it reads and writes."""
+        return (
+            self.opcode, self.engines, self.line, self.partitions, self.free, self.itemsize, self.bytes,
+            self.descriptors, self.flops, self.psum_inputs, self.stationary, self.accumulate, self.onezero,
+            self.transpose,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<{self.opcode} on {'|'.join(self.engines)} {self.partitions}x{self.free} line {self.line}>"
+
+
+@dataclass
+class Trace:
+    """The instructions of one run in program order, and the bytes that a run cannot avoid to move."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+    input_bytes: int = 0
+    output_bytes: int = 0
+    kernel: str = ""

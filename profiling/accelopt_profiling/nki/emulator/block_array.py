@@ -1,0 +1,166 @@
+"""Beta 1's block dimensions: many tiles under one name."""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from accelopt_profiling.nki.data.affine_offset import Trail
+from accelopt_profiling.nki.data.index import Affine
+from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.loop_counter import Counter, Slopes, only_now, stays_inside
+from accelopt_profiling.nki.emulator.tile import Tile
+
+if TYPE_CHECKING:
+    from accelopt_profiling.nki.emulator.memory import Chip
+
+
+class BlockArray:
+    """Many tiles under one name: ``(B.., par_dim(P), F..)``. Each tile is a block of its own, made when first used.
+
+    A part of one (``a[1]`` where there are two block dimensions) begins at ``prefix`` of its ``root``, whose ``blocks``
+    it shares. ``noted``: made in an iteration that is noted, so that all look-ups in it are.
+    """
+
+    __slots__ = (
+        "_fill",
+        "blocks",
+        "dtype",
+        "line",
+        "machine",
+        "memory",
+        "name",
+        "noted",
+        "prefix",
+        "root",
+        "shape",
+        "tile_shape",
+    )
+
+    def __init__(
+        self, machine: Chip, shape: tuple[int, ...], rank: int, dtype: np.dtype[Any], memory: Memory,
+        name: str, line: int, fill: Any, prefix: tuple[int, ...] = (), root: BlockArray | None = None,
+    ) -> None:  # fmt: skip
+        self.machine = machine
+        self.shape = shape
+        self.dtype = dtype
+        self.memory = memory
+        self.name = name
+        self.line = line
+        self.tile_shape = shape[rank:]
+        self._fill, self.prefix = fill, prefix
+        self.root = self if root is None else root
+        self.blocks: dict[tuple[int, ...], Tile] = {} if root is None else root.blocks
+        self.noted: bool = bool(machine.noted.loops) if root is None else root.noted
+        if root is None and self.noted:
+            machine.noted.events.append(self)
+
+    def another(self) -> BlockArray:
+        """A new array like this one, for another iteration."""
+        rank = len(self.shape) - len(self.tile_shape)
+        return BlockArray(
+            self.machine, self.shape, rank, self.dtype, self.memory, self.name, self.line, self._fill
+        )
+
+    def at(self, position: tuple[int, ...]) -> Tile:
+        """The tile at a position in all block dimensions; made if it is not there yet."""
+        tile = self.blocks.get(position)
+        if tile is None:
+            with self.machine.noted.apart():  # made once, whichever iteration is the first
+                tile = self.blocks[position] = self.machine.allocate(
+                    self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
+                )
+        return tile
+
+    def find(self, position: tuple[int, ...], slopes: tuple[Slopes, ...], line: int) -> Tile:
+        """The tile at a position, for an iteration that is noted."""
+        found = self.machine.noted.found(self, position, slopes, line)
+        tile = self.at(position)
+        view = tile.strided(tile.offset, tile.dims)
+        view.trail = Trail((), found)
+        return view
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def buffer(self) -> Memory:
+        return self.memory
+
+    def _split(self, key: Any) -> tuple[Any, tuple[Any, ...]]:
+        entries = key if isinstance(key, tuple) else (key,)
+        missing = len(self.shape) - len(self.tile_shape)
+        known = self._known(entries[:missing])
+        if known is not None:
+            return known, entries[missing:]
+        if entries and entries[0] is Ellipsis and missing == 1 and self.shape[0] == 1:
+            entries = (0, *entries)
+        leading: list[int] = []
+        growing: list[Slopes] = []
+        for axis, entry in enumerate(entries[:missing]):
+            position, slopes = (entry, ()) if type(entry) is int else _block_position(entry)
+            if position is None:
+                self.machine.fault(
+                    "unsupported",
+                    f"Block dimension {axis} of {self.name or 'this tensor'} must be indexed with an integer.",
+                )
+            elif not 0 <= position < self.shape[axis]:
+                self.machine.fault(
+                    "out-of-bounds",
+                    f"Index {position} is outside block dimension {axis} of size {self.shape[axis]}.",
+                )
+            leading.append(position)
+            growing.append(slopes)
+            if slopes:
+                stays_inside(position, position, self.shape[axis], slopes)
+        where = (*self.prefix, *leading)
+        if len(leading) < missing:
+            for slopes in growing:
+                only_now(slopes)
+            rank = missing - len(leading)
+            rest = BlockArray(
+                self.machine, self.shape[len(leading) :], rank, self.dtype, self.memory, self.name, self.line,
+                self._fill, where, self.root,
+            )  # fmt: skip
+            return rest, ()
+        if self.noted or any(growing):
+            slopes_of = (*(((),) * len(self.prefix)), *growing)
+            return self.root.find(where, slopes_of, self.machine.line()), entries[missing:]
+        return self.at(where), entries[missing:]
+
+    def _known(self, leading: tuple[Any, ...]) -> Tile | None:
+        """The tile that was made for these plain integers before."""
+        if self.noted:
+            return None
+        for entry in leading:
+            if type(entry) is not int:
+                return None
+        return self.blocks.get(self.prefix + leading if self.prefix else leading)
+
+    def __getitem__(self, key: Any) -> Any:
+        target, rest = self._split(key)
+        return target[rest] if isinstance(target, Tile) and rest else target
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        target, rest = self._split(key)
+        if not isinstance(target, Tile):
+            self.machine.fault("unsupported", "Assign to one tile at a time: index every block dimension.")
+        target[rest if rest else Ellipsis] = value
+
+
+def _block_position(entry: Any) -> tuple[int | None, Slopes]:
+    """A position in a block dimension, and how it grows with loops."""
+    if isinstance(entry, Counter):
+        return entry.value, entry.slopes
+    if isinstance(entry, Affine):
+        return (entry.offset, entry.slopes) if all(num == 1 for num, _ in entry.dims) else (None, ())
+    if isinstance(entry, slice):
+        start = entry.start or 0
+        return (as_int(start), ()) if entry.stop is not None and entry.stop - start == 1 else (None, ())
+    try:
+        return as_int(entry), ()
+    except TypeError:
+        return None, ()

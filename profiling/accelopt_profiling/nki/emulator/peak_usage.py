@@ -1,0 +1,98 @@
+"""How much of SBUF is taken at once, and by what: tiles from the first instruction that touches them to the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.nki.data.instruction import Instruction, Memory, Place
+from accelopt_profiling.nki.emulator.limits import Limits
+
+#: Holders that a message names.
+_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The tiles made on one line under one name that are alive at the peak; ``bytes`` per partition, together."""
+
+    name: str
+    line: int
+    tiles: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """The most bytes per partition alive at once, the line of the instruction where that is, and what they are."""
+
+    peak: int
+    line: int
+    holders: tuple[Holder, ...]
+
+
+def occupancy(instructions: list[Instruction], memory: Memory = Memory.SBUF) -> Occupancy:
+    """The peak of ``memory``; holders largest first. Nothing alive gives a peak of 0 on line 0."""
+    begun: dict[Place, int] = {}
+    ended: dict[Place, int] = {}
+    for number, instruction in enumerate(instructions):
+        for place, _ in instruction.reads:
+            if place.memory is memory:
+                begun.setdefault(place, number)
+                ended[place] = number
+        for place, _ in instruction.writes:
+            if place.memory is memory:
+                begun.setdefault(place, number)
+                ended[place] = number
+    if not begun:
+        return Occupancy(0, 0, ())
+    change = [0] * (len(instructions) + 1)
+    for place, first in begun.items():
+        change[first] += place.free_bytes
+        change[ended[place] + 1] -= place.free_bytes
+    alive = np.cumsum(np.array(change[:-1], dtype=np.int64))
+    at = int(alive.argmax())
+    held: dict[tuple[str, int], list[int]] = {}
+    for place, first in begun.items():
+        if first <= at <= ended[place]:
+            held.setdefault((place.name, place.line), []).append(place.free_bytes)
+    holders = [Holder(name, line, len(sizes), sum(sizes)) for (name, line), sizes in held.items()]
+    holders.sort(key=lambda h: (-h.bytes, h.line))
+    return Occupancy(int(alive[at]), instructions[at].line, tuple(holders))
+
+
+def overflow(instructions: list[Instruction], limits: Limits, compiler_spills: bool) -> Finding | None:
+    """What to say if more is alive in SBUF at once than it holds.
+
+    ``compiler_spills``: the dialect's compiler writes tiles out to HBM then (Beta 1), which costs time; else the
+    kernel does not compile.
+    """
+    found = occupancy(instructions)
+    if found.peak <= limits.sbuf_bytes:
+        return None
+    parts = [_held(holder) for holder in found.holders[:_NAMED]]
+    rest = len(found.holders) - _NAMED
+    if rest > 0:
+        parts.append(f"{rest} more")
+    then = (
+        "the compiler writes tiles out and reads them back"
+        if compiler_spills
+        else "the kernel does not compile"
+    )
+    message = (
+        f"{_bytes(found.peak)} per partition are alive in SBUF here, which has {_bytes(limits.sbuf_bytes)}: {then}. "
+        f"Alive are {', '.join(parts)}. Use tiles sooner, or make them smaller."
+    )
+    return Finding("capacity", found.line, "warning" if compiler_spills else "error", message)
+
+
+def _held(holder: Holder) -> str:
+    tiles = f"{holder.tiles} {'tile' if holder.tiles == 1 else 'tiles'}"
+    of = f" of {holder.name}" if holder.name else ""
+    return f"{_bytes(holder.bytes)} in {tiles}{of} (line {holder.line})"
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 1024:.0f} KiB" if size >= 10240 else f"{size:,} B"

@@ -1,0 +1,1 @@
+"""The part of ``nl`` and ``@nki.jit`` that both dialects share."""

@@ -1,0 +1,120 @@
+"""``@nki.jit`` without a compiler: calling the kernel runs it on the emulator."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.data.dtypes import as_dtype
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.loop_recorder import Different
+from accelopt_profiling.nki.emulator.machine import Machine, emulating, running
+from accelopt_profiling.nki.emulator.peak_usage import overflow
+from accelopt_profiling.nki.emulator.tile import Tile
+
+#: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
+Launcher = Callable[[str], Machine]
+
+#: Gives a new machine what is special to a dialect: what tensors look like, what their operators mean.
+Dialect = Callable[[Machine], None]
+
+
+class Kernel:
+    """A kernel function. ``kernel(x)`` runs one program, ``kernel[n](x)`` a grid of them one after another."""
+
+    def __init__(
+        self, function: Callable[..., Any], launch: Launcher, dialect: Dialect, grid: tuple[int, ...] = (1,)
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self._launch, self.dialect, self.grid = function, launch, dialect, grid
+
+    def __getitem__(self, grid: Any) -> Kernel:
+        sizes = grid if isinstance(grid, tuple) else (grid,)
+        return Kernel(self.function, self._launch, self.dialect, tuple(int(n) for n in sizes))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if emulating() is not None:  # one kernel calls another: inlined
+            return self.function(*args, **kwargs)
+        machine = self._launch(self.__name__)  # type: ignore[attr-defined]  # functools.update_wrapper sets it
+        with _no_collection():
+            try:
+                return self._run(machine, args, kwargs)
+            except (Exception, Different):
+                if not machine.noted.differed:  # the kernel may have caught what said so, and failed later
+                    raise
+                machine.begin(repeating=False)
+                machine.trace.kernel = self.__name__  # type: ignore[attr-defined]  # functools.update_wrapper sets it
+                return self._run(machine, args, kwargs)
+
+    def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.dialect(machine)
+        machine.launched_on_a_grid = self.grid != (1,)
+        positional = [_argument(machine, a) for a in args]
+        named = {name: _argument(machine, a) for name, a in kwargs.items()}
+        result: Any = None
+        with running(machine):
+            for program in itertools.product(*(range(n) for n in self.grid)):
+                machine.begin_program(program, self.grid)
+                result = self.function(*positional, **named)
+            if machine.noted.differed:
+                raise Different
+            told = overflow(machine.trace.instructions, machine.limits, not machine.version)
+            if told is not None:
+                machine.findings.append(told)
+        return _result(machine, result)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """A trace is many objects that live as long as the run; looking through them for cycles would double its time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _argument(machine: Machine, value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.ndim:
+        return machine.argument(value)
+    if hasattr(value, "detach") and hasattr(value, "numpy"):
+        return machine.argument(_from_torch(value))
+    return value
+
+
+def _from_torch(tensor: Any) -> Any:
+    tensor = tensor.detach().cpu()
+    if str(tensor.dtype) == "torch.bfloat16":
+        import torch
+
+        return tensor.view(torch.int16).numpy().view(as_dtype("bfloat16"))
+    return tensor.numpy()
+
+
+def _result(machine: Machine, value: Any) -> Any:
+    if isinstance(value, Tile):
+        return machine.output(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)(_result(machine, v) for v in value)
+    if isinstance(value, BlockArray):
+        machine.fault("unsupported", "A kernel returns tensors in nl.shared_hbm, not tiles on the chip.")
+    return value
+
+
+def decorator(launch: Launcher, dialect: Dialect) -> Callable[..., Any]:
+    """``nki.jit`` with or without arguments."""
+
+    def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+        if function is None:
+            return lambda f: jit(f, **options)
+        return function if isinstance(function, Kernel) else Kernel(function, launch, dialect)
+
+    return jit

@@ -1,0 +1,132 @@
+"""``nl``: the names that mean the same in both dialects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.buffer import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM
+from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, VECTOR_UNARY
+from accelopt_profiling.nki.data.dtypes import NAMES, MissingType, as_dtype, named
+from accelopt_profiling.nki.data.instruction import VECTOR
+from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.operators import Binary, Operation, Reduction, Unary
+
+
+class TileSize:
+    """``nl.tile_size``: what the target's engines take at once."""
+
+    @property
+    def pmax(self) -> int:
+        return current().limits.partitions
+
+    @property
+    def gemm_stationary_fmax(self) -> int:
+        return current().limits.stationary_columns
+
+    @property
+    def gemm_moving_fmax(self) -> int:
+        return current().limits.moving_columns
+
+    @property
+    def psum_fmax(self) -> int:
+        return current().limits.psum_bank_bytes // 4
+
+    @property
+    def total_available_sbuf_size(self) -> int:
+        """Bytes of SBUF per partition, despite its name."""
+        return current().limits.sbuf_bytes
+
+    bn_stats_fmax = 512
+    psum_min_align = 4
+    sbuf_min_align = 1
+
+
+class Fp32:
+    """``nl.fp32``: the least and the largest number."""
+
+    min = float(np.finfo(np.float32).min)
+    max = float(np.finfo(np.float32).max)
+
+
+def data_type(value: Any) -> np.dtype[Any]:
+    """The dtype that a kernel names.
+
+    Raises:
+        KernelFault: there is no such type, or the package that holds it is missing.
+    """
+    try:
+        return as_dtype(value)
+    except (MissingType, TypeError) as error:
+        return current().fault("unsupported", str(error))
+
+
+def data_type_or_none(value: Any) -> np.dtype[Any] | None:
+    """``data_type`` of what may be left out."""
+    return None if value is None else data_type(value)
+
+
+def constant(value: Any, dtype: Any) -> Tile:
+    """A constant tensor in HBM."""
+    array = np.asarray(value)
+    return current().argument(array if dtype is None else array.astype(data_type(dtype)))
+
+
+def ds(start: Any, size: int) -> slice:
+    """A slice of ``size`` elements from ``start``."""
+    return slice(start, start + size)
+
+
+def expand_dims(data: Tile, axis: int) -> Tile:
+    """Add a dimension of size 1."""
+    key: list[Any] = [slice(None)] * len(data.shape)
+    key.insert(axis if axis >= 0 else len(key) + 1 + axis, None)
+    return data[tuple(key)]
+
+
+def chosen(condition: Any, x: Any, y: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> Tile:
+    """``x`` where ``condition`` is not zero, else ``y``; in the type of the first of the two that is a tile."""
+    first = next((o for o in (x, y) if isinstance(o, Tile)), None)
+    kind = first.dtype if dtype is None and first is not None else dtype
+    return current().run("select", (VECTOR,), [condition, x, y], _choose, kind, mask)
+
+
+def _choose(condition: Any, x: Any, y: Any) -> Any:
+    return np.where(condition != 0, x, y)
+
+
+def program_id(axis: int = 0) -> int:
+    return current().program[axis]
+
+
+def num_programs(axes: Any = 0) -> Any:
+    grid = current().grid
+    return tuple(grid[a] for a in axes) if isinstance(axes, (tuple, list)) else grid[axes]
+
+
+def device_print(*unused: Any, **named_unused: Any) -> None:
+    """Nothing: there is no device to print from."""
+
+
+def names() -> dict[str, Any]:
+    """Functions on tiles, operations, data types and buffers by name."""
+    table: dict[str, Any] = {name: Unary(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"}
+    table.update(
+        {name: Binary(name) for name in BINARY if name not in ("max", "min", "rsqrt", "abs", "abs_max")}
+    )
+    table.update(
+        sum=Reduction("sum", "add"), prod=Reduction("prod", "multiply"), max=Reduction("max", "max"),
+        min=Reduction("min", "min"), all=Reduction("all", "logical_and"), abs_max=Operation("abs_max"),
+    )  # fmt: skip
+    for name in NAMES:
+        try:
+            table[name] = named(name)
+        except MissingType:
+            table[name] = name
+    table.update(
+        sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, ds=ds,
+        expand_dims=expand_dims, program_id=program_id, num_programs=num_programs, device_print=device_print, fp32=Fp32,
+    )  # fmt: skip
+    return table

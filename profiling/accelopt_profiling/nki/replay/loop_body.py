@@ -1,0 +1,270 @@
+"""Whether a loop's body keeps nothing in Python from one iteration to the next, as far as its text tells.
+
+What a body does to tiles is noted by the machine; what it does to Python's own objects is not. So a body may only bind
+names that it reads in the same iteration, write to tiles, and call what is known to have no memory of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import linecache
+import math
+import sys
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.buffer import Buffer
+from accelopt_profiling.nki.data.index import Affine, Mask
+from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.loop_counter import Counter
+from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.namespace import Namespace
+from accelopt_profiling.nki.frontend.operators import Operation
+
+_BUILTINS = frozenset(
+    ("range", "len", "min", "max", "int", "float", "slice", "tuple", "abs", "bool", "divmod")
+)
+#: Methods of tiles and of NumPy's types.
+_METHODS = frozenset(("reshape", "broadcast_to", "astype", "type"))
+#: What a body may read from outside: numbers and the like, tiles, indices, and packages.
+_VALUES = (
+    int, float, bool, str, slice, type(None), type(Ellipsis), np.generic, np.dtype, Tile, BlockArray, Affine, Mask,
+    Counter, Buffer, Operation, Memory,
+)  # fmt: skip
+_STATEMENTS = (
+    ast.Expr,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.AugAssign,
+    ast.For,
+    ast.If,
+    ast.Pass,
+    ast.Continue,
+    ast.Assert,
+)
+_EXPRESSIONS = (
+    ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.Tuple, ast.List, ast.Call, ast.keyword,
+    ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.operator, ast.unaryop, ast.cmpop, ast.boolop,
+    ast.expr_context,
+)  # fmt: skip
+
+
+@dataclass
+class _Body:
+    """What must hold of names when the loop begins: ``tiles`` are tiles, ``functions`` have no memory, and what is
+    read of ``names`` is a value."""
+
+    tiles: set[str] = field(default_factory=set)
+    functions: set[tuple[str, ...]] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+
+
+def repeatable(frame: FrameType) -> bool:
+    """Whether the loop that ``frame`` is about to begin may be repeated from one of its iterations."""
+    code = frame.f_code
+    body = _bodies(code, code.co_filename, code.co_linetable).get(frame.f_lineno)
+    if body is None:
+        return False
+    there = {**vars(builtins), **frame.f_globals, **frame.f_locals}
+    return (
+        all(isinstance(there.get(name), (Tile, BlockArray)) for name in body.tiles)
+        and all(_is_value(there.get(name)) for name in body.names)
+        and all(_is_harmless(there, path) for path in body.functions)
+    )
+
+
+@lru_cache(maxsize=64)
+def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _Body]:
+    """The loops in the file of ``code`` that may be repeated, by the line of what they loop over.
+
+    ``file`` and ``lines`` tell code objects apart that are equal but for their places.
+    """
+    linecache.checkcache(file)
+    found: dict[int, _Body] = {}
+    seen: set[int] = set()
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
+            line = node.iter.lineno
+            reader = _Reader()
+            if line in seen:
+                found.pop(line, None)  # two on one line cannot be told apart
+            elif reader.loop(node):
+                found[line] = reader.body
+            seen.add(line)
+    return found
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.body = _Body()
+        self.bound: set[str] = set()  # anywhere in the loop
+        self.results: dict[str, bool] = {}  # name -> whether all that is bound to it are results of calls
+
+    def loop(self, loop: ast.For) -> bool:
+        added: set[int] = set()  # the names that ``+=`` adds to
+        for node in ast.walk(loop):
+            if not isinstance(node, (*_STATEMENTS, *_EXPRESSIONS)):
+                return False
+            if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+                added.add(id(node.target))
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in added:
+                self.bound.add(node.id)
+        return self._for(loop, set())
+
+    def _for(self, loop: ast.For, given: set[str]) -> bool:
+        if loop.orelse or not isinstance(loop.target, ast.Name):
+            return False
+        return self._block(loop.body, {*given, loop.target.id})
+
+    def _block(self, statements: list[ast.stmt], given: set[str]) -> bool:
+        """Whether statements may be repeated where the names ``given`` are bound in the iteration; adds to them."""
+        return all(self._statement(statement, given) for statement in statements)
+
+    def _statement(self, node: ast.stmt, given: set[str]) -> bool:
+        if isinstance(node, ast.For):
+            return self._reads(node.iter, given) and self._for(node, set(given))
+        if isinstance(node, ast.If):
+            then, other = set(given), set(given)
+            if not (
+                self._reads(node.test, given)
+                and self._block(node.body, then)
+                and self._block(node.orelse, other)
+            ):
+                return False
+            given |= then & other
+            return True
+        if isinstance(node, ast.AugAssign):
+            return self._reads(node.value, given) and self._augmented(node, given)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if node.value is None or not self._reads(node.value, given):
+                return False
+            return all(self._binds(target, node.value, given) for target in targets)
+        return all(self._reads(part, given) for part in ast.iter_child_nodes(node))
+
+    def _augmented(self, node: ast.AugAssign, given: set[str]) -> bool:
+        """``x += y`` leaves a tile where it is; anything else binds a name anew."""
+        if isinstance(node.target, ast.Subscript):
+            return self._written(node.target, given)
+        if not isinstance(node.target, ast.Name):
+            return False
+        if node.target.id in self.bound:
+            return node.target.id in given
+        self.body.tiles.add(node.target.id)
+        return True
+
+    def _binds(self, target: ast.expr, value: ast.expr, given: set[str]) -> bool:
+        if isinstance(target, ast.Name):
+            given.add(target.id)
+            fresh = isinstance(value, ast.Call)
+            self.results[target.id] = self.results.get(target.id, True) and fresh
+            return True
+        if isinstance(target, ast.Tuple):
+            return all(self._binds(part, target, given) for part in target.elts)
+        return isinstance(target, ast.Subscript) and self._written(target, given)
+
+    def _written(self, target: ast.Subscript, given: set[str]) -> bool:
+        """Whether what is written to is a tile."""
+        node: ast.expr = target
+        while isinstance(node, ast.Subscript):
+            if not self._reads(node.slice, given):
+                return False
+            node = node.value
+        return self._is_tile(node, given)
+
+    def _is_tile(self, node: ast.expr, given: set[str]) -> bool:
+        """Whether an expression is a tile: from before the loop, or the result of a call in the iteration."""
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return isinstance(node, ast.Call)
+        if node.id in self.bound:
+            return node.id in given and self.results.get(node.id, False)
+        self.body.tiles.add(node.id)
+        return True
+
+    def _reads(self, node: ast.AST, given: set[str]) -> bool:
+        """Whether an expression reads nothing that another iteration bound, and calls nothing with a memory."""
+        called: set[int] = set()  # names of functions
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call):
+                path, root = _path(part.func)
+                if len(path) == 1 and path[0] in _METHODS and self._is_tile(root, given):
+                    continue
+                if not isinstance(root, ast.Name) or root.id in self.bound:
+                    return False
+                self.body.functions.add((root.id, *path))
+                called.add(id(root))
+            elif isinstance(part, ast.Name) and id(part) not in called:
+                if part.id not in self.bound:
+                    self.body.names.add(part.id)
+                elif part.id not in given:
+                    return False
+        return True
+
+
+def _path(function: ast.expr) -> tuple[list[str], ast.expr]:
+    """The attributes of a called expression, outermost last, and what they are attributes of."""
+    path: list[str] = []
+    while isinstance(function, ast.Attribute):
+        path.insert(0, function.attr)
+        function = function.value
+    return path, function
+
+
+def _is_value(value: Any) -> bool:
+    """Whether reading and computing with ``value`` changes nothing."""
+    if isinstance(value, (tuple, list)):
+        return _is_known(type(value)) and all(map(_is_value, value))
+    if isinstance(value, ModuleType):
+        return isinstance(value, Namespace) or value in (np, math)
+    return _is_type(value) or (isinstance(value, _VALUES) and _is_known(type(value)))
+
+
+def _is_harmless(there: dict[str, Any], path: tuple[str, ...]) -> bool:
+    """Whether a name, or an attribute of a package, is a function without a memory."""
+    found = there.get(path[0])
+    if len(path) == 1 and path[0] in _BUILTINS:
+        return found is vars(builtins)[path[0]]
+    for name in path[1:]:
+        if not isinstance(found, ModuleType):
+            return False
+        found = vars(found).get(name)
+    if isinstance(found, FunctionType):
+        return _is_ours(found.__globals__)
+    if isinstance(found, Operation):
+        return _is_known(type(found))
+    if isinstance(found, type):  # but not ``type``: it would tell a counter from a number
+        ours = found.__module__.startswith("accelopt_profiling.nki.")
+        return _is_known(found) and (ours or issubclass(found, (np.generic, np.dtype)))
+    return isinstance(found, BuiltinFunctionType) and found in vars(math).values()
+
+
+def _is_type(value: Any) -> bool:
+    """Whether ``value`` is a type of NumPy's or of the emulator's."""
+    return isinstance(value, type) and _is_known(value)
+
+
+def _is_known(kind: type) -> bool:
+    """Whether a class is Python's, NumPy's or the emulator's own, and not one that a kernel file made."""
+    home = sys.modules.get(kind.__module__)
+    if home is None or getattr(home, kind.__name__, None) is not kind:
+        return kind in (type(None), type(Ellipsis)) or issubclass(kind, np.dtype)
+    return kind.__module__.partition(".")[0] in ("builtins", "numpy", "ml_dtypes") or _is_ours(vars(home))
+
+
+def _is_ours(names: dict[str, Any]) -> bool:
+    """Whether these are the global names of one of the emulator's modules."""
+    module = str(names.get("__name__"))
+    home = sys.modules.get(module) if module.startswith("accelopt_profiling.nki.") else None
+    return home is not None and names is vars(home)
