@@ -13,8 +13,8 @@ from accelopt_agent.model.client import Ask, ModelFault, ask
 from accelopt_agent.model.explain import explain, summarizer_user
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.versions import Versions, versions_of
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.versions import Versions, versions_of
 from accelopt_lsp.features.explanation import Said, explanation
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory

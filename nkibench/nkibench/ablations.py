@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from accelopt_agent.accept import accept
 from accelopt_agent.events import Event, Finished, SuggestionFound
 from accelopt_agent.request import SOURCES, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.accept import accept
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 
 

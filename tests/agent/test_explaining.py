@@ -12,8 +12,8 @@ from toy_search import TEXT, WIDE, ToyProposer, measurement, play
 
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.versions import Versions, versions_of
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.versions import Versions, versions_of
 from accelopt_lsp.explaining import Explanation, explanations
 from accelopt_lsp.features.explanation import Said, explanation
 from accelopt_memory.memory import Memory

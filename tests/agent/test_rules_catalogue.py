@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from accelopt_agent.rules import catalogue
+from accelopt_agent.rules.analysis.edits import Edit, OverlappingEdits, apply_edits
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
 from accelopt_agent.rules.document import page
-from accelopt_agent.rules.edit import Edit, OverlappingEdits, apply_edits
-from accelopt_agent.rules.subject import Rewrite, Subject
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
 

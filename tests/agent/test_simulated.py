@@ -8,13 +8,13 @@ from random import Random
 import pytest
 from toy_search import TEXT, ToyCost, faster, us_of
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.node import Failure, Node
-from accelopt_agent.proposer import ProposerFailed
+from accelopt_agent.evaluation.evaluators import CostUnknown
 from accelopt_agent.request import Budget
+from accelopt_agent.search.budget import Meter
+from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.search.proposer import ProposerFailed
 from accelopt_agent.simulated.team import Skill
-from accelopt_agent.tools import CostUnknown
 from accelopt_benchmarks.search import marks
 from accelopt_benchmarks.search.contenders import BEAM, CONTENDERS, HYBRID, TREE
 from accelopt_benchmarks.search.intervals import mean_of, ratio_of

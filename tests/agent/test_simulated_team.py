@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from toy_search import ToyCost, ToyGate
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.events import CandidateTried, Event, Finished, ProgressText, SuggestionFound
-from accelopt_agent.model.propose import ModelProposer
+from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
-from accelopt_agent.proposer import Proposer
 from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search.budget import Meter
+from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.simulated.conversation import Conversation, NotRecorded, Turn, read_conversation
 from accelopt_agent.simulated.serving import serving
 from accelopt_agent.simulated.team import Question, SimulatedTeam, Skill
@@ -99,7 +99,7 @@ async def test_what_it_broke_it_repairs() -> None:
 
 
 def system(role: str) -> str:
-    from accelopt_agent.model.prompt import render
+    from accelopt_agent.model.prompt_templates import render
 
     return render(f"nki/{role}", target="trn1")
 

@@ -18,7 +18,7 @@ from command import Command
 
 from accelopt_agent.events import Event, Finished, SuggestionFound, Usage
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Latency

@@ -22,8 +22,8 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 from accelopt_agent.model.editor_models import Complete, Question, no_models
-from accelopt_agent.suggestion import Speedup, Suggestion
-from accelopt_agent.unfinished import Interrupted
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.server.backend import (
     BackendProblem,
     Ended,
@@ -127,7 +127,7 @@ class Scripted:
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[str, None]:
-        from accelopt_agent.versions import Versions
+        from accelopt_agent.suggestions.versions import Versions
         from accelopt_lsp.features.explanation import explanation  # takes long to import, for one test
 
         page = explanation(suggestion, Versions(), None, "The model is being asked." if ask_model else "")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from accelopt_agent.suggestion import Speedup
+from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.features import wording
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.diagnostics import MOST, findings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accelopt_agent.events import Finished, ProgressText, SuggestionFound, Usage
-from accelopt_agent.suggestion import Speedup, Suggestion
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.server.backend import Ended, Tried
 from accelopt_lsp.server.telling import Told
 from accelopt_profiling.gate.verdict import Verdict

@@ -17,7 +17,7 @@ from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.settings import ModelSettings
-    from accelopt_agent.suggestion import Suggestion
+    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_lsp.explaining import Explanation
     from accelopt_memory.memory import Memory
 

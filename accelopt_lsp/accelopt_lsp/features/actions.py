@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.features.wording import origin, speedup, version_name
 from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.board import FileState, KernelState

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from accelopt_agent.model.prompt import fenced
+from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.rules.catalogue import Rule, rules
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.versions import Versions
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.versions import Versions
 from accelopt_lsp.features.wording import CHANGE_HEADING, duration, origin, percent, quantity, speedup
 from accelopt_profiling.quantity import Known, Quantity
 

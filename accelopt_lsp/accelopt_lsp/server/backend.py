@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from accelopt_agent.model.editor_models import Complete
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.unfinished import Interrupted
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import FileMeasurement

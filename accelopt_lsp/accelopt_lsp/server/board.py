@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.unfinished import Interrupted
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.server.moves import LineMap, move_findings, move_kernel, move_measurement
 from accelopt_profiling.kernels import Discovery, Kernel
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement

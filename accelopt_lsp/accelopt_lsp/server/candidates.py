@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from lsprotocol import types
 
-from accelopt_agent.apply import Refusal, apply_to_text
+from accelopt_agent.suggestions.apply import Refusal, apply_to_text
 from accelopt_lsp.server.backend import BackendProblem
 from accelopt_lsp.server.commands import Arguments
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.features.wording import duration, origin, speedup, version_name
 from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.backend import BackendProblem

@@ -10,33 +10,30 @@ from pathlib import Path
 from accelopt_lsp.server.backend import FileText
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.version import own_version
+from accelopt_profiling.kernel_file import KernelFile, examine
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.found import source_for
-from accelopt_profiling.profiler import ProfileRequest, examine
+from accelopt_profiling.profiler import ProfileRequest
 
 
 def _targets(settings: Settings) -> dict[Dialect, str]:
     return {"triton": settings.target.triton, "nki": settings.target.nki}
 
 
+def kernel_file(file: FileText) -> KernelFile:
+    settings = file.settings
+    return examine(Path(file.path), file.text, project_root=settings.project_root, problem=settings.problem)
+
+
 def profile_request(file: FileText) -> ProfileRequest:
-    return ProfileRequest(
-        path=Path(file.path),
-        text=file.text,
-        targets=_targets(file.settings),
-        project_root=file.settings.project_root,
-        problem=file.settings.problem,
-        limits=file.settings.job_limits,
-    )
+    return ProfileRequest(kernel_file(file), _targets(file.settings), limits=file.settings.job_limits)
 
 
 def _sources(file: FileText) -> dict[str, str]:
     """Every text the results depend on: the file, its problem, and the project's modules that they import."""
-    request = profile_request(file)
-    found = examine(request).found
-    source = source_for(request.path, request.text, found, ship_imports=True)
-    return {**source.files, "problem": json.dumps(to_plain(found.ref))}
+    examined = kernel_file(file)
+    source = examined.source(ship_imports=True)
+    return {**source.files, "problem": json.dumps(to_plain(examined.problem.ref))}
 
 
 def content_key(file: FileText) -> str:
@@ -47,9 +44,6 @@ def content_key(file: FileText) -> str:
 
 def depends_on_any(file: FileText, paths: Iterable[str]) -> bool:
     """Whether any of the files at ``paths`` is among what the results for ``file`` come from."""
-    request = profile_request(file)
-    found = examine(request).found
-    root = (found.root or request.path.parent).resolve()
-    source = source_for(request.path, request.text, found, ship_imports=True)
-    used = {(root / name).resolve() for name in source.files}
+    examined = kernel_file(file)
+    used = {(examined.root / name).resolve() for name in examined.source(ship_imports=True).files}
     return any(Path(path).resolve() in used for path in paths)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from accelopt_agent.apply import Refusal
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.apply import Refusal
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp import convert
 from accelopt_lsp.features.wording import origin, speedup
 from accelopt_lsp.jobs import Job, JobKind

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from accelopt_agent.model.editor_models import Complete, Reply, no_models
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.own_process import own_process
 from accelopt_lsp.server.backend import BackendProblem, FileText, Remembered, SearchEvent, Wish
 from accelopt_lsp.server.exchange import (

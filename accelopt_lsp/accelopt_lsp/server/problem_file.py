@@ -10,7 +10,7 @@ from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.backend import BackendProblem, FileText
 from accelopt_lsp.server.commands import Arguments
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.problems.template import problem_template
+from accelopt_profiling.problems.discovery.template import problem_template
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer

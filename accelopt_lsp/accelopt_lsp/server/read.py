@@ -16,8 +16,8 @@ from accelopt_profiling.plain import from_plain, to_plain
 def answer(request: dict[str, Any]) -> Any:
     if request["do"] == "find":
         return to_plain(find_kernels(request["text"]))
-    from accelopt_agent.apply import Refusal, edits_for
-    from accelopt_agent.suggestion import Suggestion
+    from accelopt_agent.suggestions.apply import Refusal, edits_for
+    from accelopt_agent.suggestions.suggestion import Suggestion
 
     suggestion = from_plain(Suggestion, request["suggestion"])
     if request["do"] == "holds":
@@ -28,7 +28,7 @@ def answer(request: dict[str, Any]) -> Any:
 
 def holds(text: str, base: str, wanted: str) -> bool:
     """Whether every function that differs between ``base`` and ``wanted`` reads in ``text`` as in ``wanted``."""
-    from accelopt_agent.scopes import scopes_of
+    from accelopt_agent.syntax.scopes import scopes_of
 
     try:
         now, old, new = (

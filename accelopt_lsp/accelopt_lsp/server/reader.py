@@ -15,8 +15,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from accelopt_agent.apply import Refusal, TextEdit
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.apply import Refusal, TextEdit
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.own_process import own_process
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Finding

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accelopt_agent import accept as deciding
-from accelopt_agent.history import interrupted, past_runs
 from accelopt_agent.model.editor_models import Complete, EditorModels, no_models
-from accelopt_agent.pausing import Pause
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.unfinished import Interrupted
+from accelopt_agent.search.history import interrupted, past_runs
+from accelopt_agent.search.pause import Pause
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions import accept as deciding
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.asking import team_to_ask
 from accelopt_lsp.resources import host_named
 from accelopt_lsp.server.backend import (
@@ -231,7 +231,7 @@ class Rooms:
     async def _run(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         """Profile on the host of the settings; while that cannot be reached, without hardware on this machine."""
         host = self._host(file.settings)
-        request = replace(profile_request(file), input_specs=self._input_specs)
+        request = replace(await asyncio.to_thread(profile_request, file), input_specs=self._input_specs)
         try:
             await self._connected(host)
             if host.remote:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.features.wording import version_name
 from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.backend import BackendProblem, Ended, FileText, Tried, Wish

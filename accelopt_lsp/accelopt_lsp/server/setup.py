@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from accelopt_agent.apply import Refusal
+from accelopt_agent.suggestions.apply import Refusal
 from accelopt_lsp import convert
 from accelopt_lsp.features import actions, hints, hover, lens
 from accelopt_lsp.jobs import Job

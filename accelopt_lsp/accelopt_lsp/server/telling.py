@@ -12,7 +12,7 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
-from accelopt_agent.suggestion import Speedup
+from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.features.wording import speedup
 from accelopt_lsp.server.backend import Ended, SearchEvent, Tried
 

@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass, replace
 from random import Random
 
-from accelopt_agent.lines import split_lines
 from accelopt_agent.model.anchors import MOST_ANCHORS
-from accelopt_agent.model.prompt import template
+from accelopt_agent.model.edit_scope import outside_changes
+from accelopt_agent.model.prompt_templates import template
 from accelopt_agent.model.team import ROLES, Role
-from accelopt_agent.model.territory import outside_changes
 from accelopt_agent.rules.catalogue import proposals
 from accelopt_agent.simulated.edit import Edit, edit_of, edited
+from accelopt_agent.syntax.lines import split_lines
 from accelopt_profiling.kernels import Kernel, find_kernels
 
 _BLOCK = re.compile(r"^(`{3,})\w*\n(.*?)\n?\1$", re.MULTILINE | re.DOTALL)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from accelopt_benchmarks.checkout import DEVICE_CORPUS, EXAMPLES
 from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect
-from accelopt_profiling.problems.found import source_for
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.profiler import ProfileRequest, examine
+from accelopt_profiling.profiler import ProfileRequest
 
 #: The kernels of the corpus whose times are looked at closely, from a launch with little to do to a matrix product.
 TIMED = ("tiny", "scale", "layer_norm", "product")
@@ -33,17 +33,15 @@ class Subject:
     def request(self, target: str, text: str | None = None) -> ProfileRequest:
         targets: dict[Dialect, str] = {"triton": target, "nki": "trn1"}
         told = self.text() if text is None else text
-        return ProfileRequest(self.path, told, targets, problem=str(self.problem), limits=LIMITS)
+        return ProfileRequest(examine(self.path, told, problem=str(self.problem)), targets, limits=LIMITS)
 
     def asked(self) -> tuple[Source, list[Kernel], ProblemRef]:
         """What a timing job needs of it. Raises ValueError: it has no kernel or no usable problem."""
-        request = self.request("h100")
-        subject = examine(request)
-        if subject.found.ref is None or not subject.kernels:
-            said = "; ".join(finding.message for finding in subject.findings)
+        file = self.request("h100").file
+        if file.problem.ref is None or not file.kernels:
+            said = "; ".join(finding.message for finding in file.findings)
             raise ValueError(f"{self.path} cannot be timed: {said}")
-        source = source_for(self.path, request.text, subject.found, ship_imports=True)
-        return source, subject.kernels, subject.found.ref
+        return file.source(ship_imports=True), file.kernels, file.problem.ref
 
 
 @dataclass(frozen=True)

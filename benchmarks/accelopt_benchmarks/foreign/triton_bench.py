@@ -11,6 +11,7 @@ from pathlib import Path
 from accelopt_benchmarks.result import Row, not_measured
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Limits
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.profiler import ProfileRequest, profile
 
 FILES = "data/TritonBench_G_v1"
@@ -54,7 +55,7 @@ async def triton_bench(data: Sequence[Path]) -> list[Row]:
 
 async def _profiled(host: LocalHost, path: Path) -> Outcome:
     limits = Limits(seconds=_SECONDS)
-    request = ProfileRequest(path, path.read_text(), {"triton": "h100"}, limits=limits)
+    request = ProfileRequest(examine(path, path.read_text()), {"triton": "h100"}, limits=limits)
     async with aclosing(profile(host, request)) as growing:
         last = [found async for found in growing][-1]
     known = {f.code for k in last.kernels for f in k.findings}

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.from_memory import MemoryProposer
-from accelopt_agent.node import Node
-from accelopt_agent.tools import CostUnknown
+from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.search.node import Node
+from accelopt_agent.transfer.proposer import MemoryProposer
 from accelopt_benchmarks.search.world import World
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from accelopt_agent.budget import BudgetSpent, Meter
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried
-from accelopt_agent.node import Node
-from accelopt_agent.proposer import Proposer
-from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.search import KernelSearch
+from accelopt_agent.search.budget import BudgetSpent, Meter
+from accelopt_agent.search.kernel_search import KernelSearch
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import Proposer
+from accelopt_agent.search.recorder import Recorder
+from accelopt_agent.search.strategies import strategy_named
+from accelopt_agent.search.texts import Texts
 from accelopt_agent.simulated.team import Skill
-from accelopt_agent.strategies import strategy_named
-from accelopt_agent.texts import Texts
 from accelopt_benchmarks.search import marks
 from accelopt_benchmarks.search.contenders import Contender
 from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer

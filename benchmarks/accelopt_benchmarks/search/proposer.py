@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import ModelCall
-from accelopt_agent.node import Node
-from accelopt_agent.proposer import ProposerFailed
+from accelopt_agent.search.budget import Meter
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import ProposerFailed
 from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
 

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from accelopt_agent.profiled import ProfiledCost
+from accelopt_agent.evaluation.host_evaluation import ProfiledCost
 from accelopt_agent.request import OptimizeRequest
 from accelopt_benchmarks.search.contenders import CONTENDERS
 from accelopt_benchmarks.search.landscape import Explored, explored, pair_of, remembered

@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from accelopt_agent.lines import split_lines
-from accelopt_agent.model.propose import coder_user, debugger_user, planner_user, system_prompt
+from accelopt_agent.model.proposer import coder_user, debugger_user, planner_user, system_prompt
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import Role
-from accelopt_agent.node import Failure, Node
 from accelopt_agent.rules.catalogue import proposals
+from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.simulated.edit import Edit, edit_of
+from accelopt_agent.syntax.lines import split_lines
 from accelopt_benchmarks.result import Row
 from accelopt_benchmarks.search.proposer import CallTokens
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.problems.reading import read_text
+from accelopt_profiling.source_text import read_text
 
 #: The share of AccelOpt's tokens that ours may be, and how many experiences its planner is given.
 GOAL, EXPERIENCES = 0.25, 16

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.tools import CostModel, CostUnknown
+from accelopt_agent.evaluation.evaluators import CostModel, CostUnknown
 from accelopt_benchmarks.search import marks
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import Kernel, find_kernels

@@ -8,18 +8,18 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finished, SuggestionFound
 from accelopt_agent.model.team import Team
 from accelopt_agent.optimize import optimize
-from accelopt_agent.profiled import HostGate
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.tools import CostUnknown
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import KernelMeasurement, Latency
-from accelopt_profiling.profiler import ProfileRequest, examine, profile
+from accelopt_profiling.profiler import ProfileRequest, profile
 from nkibench.ablations import Ablation, learning
 from nkibench.kernel_sets.tasks import SetTask
 from nkibench.metrics import Journal, SetResult
@@ -99,17 +99,20 @@ async def _one(host: Host, task: SetTask, plan: SetPlan) -> SetResult:
 
 async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: SetPlan) -> SetResult:
     """Whether the gate accepts the kernel as it is, and its time."""
+    examined = request.kernel_file()
     asked = ProfileRequest(
-        request.path, request.text, {"triton": plan.target, "nki": plan.target}, request.root, request.problem,
-        limits=plan.limits, detail=False, background=True,
-    )  # fmt: skip
-    subject = examine(asked)
-    if not subject.kernels:
+        examined,
+        {"triton": plan.target, "nki": plan.target},
+        limits=plan.limits,
+        detail=False,
+        background=True,
+    )
+    if not examined.kernels:
         return SetResult(
             task.name, task.group, "absent", "its file has no Triton or NKI kernel that is launched"
         )
-    if subject.found.ref is None:
-        why = "; ".join(f.message for f in subject.found.findings) or "its problem was not found"
+    if examined.problem.ref is None:
+        why = "; ".join(f.message for f in examined.problem.findings) or "its problem was not found"
         return SetResult(task.name, task.group, "failed", why)
     measured: KernelMeasurement | None = None
     fault = ""
@@ -121,7 +124,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
             measured = max(timed, key=lambda k: k.latency.us or 0.0, default=measured)
     latency = measured.latency if measured else Latency()
     percent = measured.percent_of_peak if measured else None
-    name = measured.name if measured else subject.kernels[0].name
+    name = measured.name if measured else examined.kernels[0].name
     try:
         verdict, _ = await HostGate(host, request).check(request.text, name)
     except CostUnknown as error:

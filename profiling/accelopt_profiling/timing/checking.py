@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.timing.inputs import each_tensor, on_device

@@ -16,8 +16,8 @@ from typing import Any
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
-from accelopt_profiling.problems import module as _module_problems  # noqa: F401 - for the warm parent
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the warm parent
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
