@@ -93,7 +93,7 @@ def _widened(value: Any) -> Any:
 def _compared(problem: Problem, outputs: list[Any], expected: list[Any]) -> str:
     """What is wrong with the outputs of one run; "" if nothing."""
     from accelopt_profiling.triton.comparison import compare
-    from accelopt_profiling.triton.coverage import Coverage
+    from accelopt_profiling.triton.interpreter.coverage import Coverage
 
     verdict = compare(problem.finish(outputs, expected), expected, Coverage(), problem.tolerance)
     return verdict.detail if verdict.status == "failed" else ""
