@@ -14,20 +14,21 @@ from contextlib import aclosing
 from typing import BinaryIO
 
 from accelopt_agent.model.editor_models import Complete, Question, Reply
-from accelopt_lsp.server.backend import Backend, BackendProblem
-from accelopt_lsp.server.exchange import (
-    Asked,
-    Call,
-    Done,
-    Item,
+from accelopt_lsp.backend.messages import (
+    CallbackMessage,
+    CallEnd,
+    CallItem,
+    CallRequest,
+    CancelCall,
     Message,
-    Replied,
-    Stop,
-    Told,
-    Withdrawn,
-    next_message,
-    packed,
+    ModelReply,
+    ModelRequest,
+    WithdrawModelRequest,
+    encode,
+    read_message,
 )
+from accelopt_lsp.backend.protocol import Backend
+from accelopt_lsp.errors import UserError
 
 log = logging.getLogger(__name__)
 
@@ -45,39 +46,39 @@ async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
 
     def send(message: Message) -> None:
-        writer.write(packed(message))
+        writer.write(encode(message))
 
-    backend.host_problem = lambda reason: send(Told("host_problem", reason))
-    backend.memory_problem = lambda reason: send(Told("memory_problem", reason))
+    backend.host_problem = lambda reason: send(CallbackMessage("host_problem", reason))
+    backend.memory_problem = lambda reason: send(CallbackMessage("memory_problem", reason))
     backend.complete, replies = _asking(send)
     calls: dict[int, asyncio.Task[None]] = {}
 
-    async def answer(call: Call) -> None:
+    async def answer(call: CallRequest) -> None:
         error: Exception | None = None
         try:
             result = getattr(backend, call.method)(*call.arguments)
             if inspect.isasyncgen(result):
                 async with aclosing(result) as values:
                     async for value in values:
-                        send(Item(call.number, value))
+                        send(CallItem(call.number, value))
                         await writer.drain()
             else:
-                send(Item(call.number, await result))
-        except BackendProblem as problem:
+                send(CallItem(call.number, await result))
+        except UserError as problem:
             error = problem
         except Exception as bug:
             log.exception("%s failed", call.method)
             error = RuntimeError(f"{type(bug).__name__}: {bug}")
         finally:
             calls.pop(call.number, None)
-            send(Done(call.number, error))
+            send(CallEnd(call.number, error))
 
-    while (message := await next_message(stream)) is not None:
-        if isinstance(message, Call):
+    while (message := await read_message(stream)) is not None:
+        if isinstance(message, CallRequest):
             calls[message.number] = asyncio.create_task(answer(message))
-        elif isinstance(message, Stop) and message.number in calls:
+        elif isinstance(message, CancelCall) and message.number in calls:
             calls[message.number].cancel()
-        elif isinstance(message, Replied) and message.number in replies:
+        elif isinstance(message, ModelReply) and message.number in replies:
             replies.pop(message.number).set_result(message.reply)
     running = list(calls.values())
     for task in running:
@@ -94,12 +95,12 @@ def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asynci
     async def complete(question: Question) -> Reply:
         number, reply = next(numbers), asyncio.get_running_loop().create_future()
         waiting[number] = reply
-        send(Asked(number, question))
+        send(ModelRequest(number, question))
         try:
             answer: Reply = await reply
         except asyncio.CancelledError:
             waiting.pop(number, None)  # there is none where the reply has just come
-            send(Withdrawn(number))
+            send(WithdrawModelRequest(number))
             raise
         return answer
 
@@ -107,7 +108,7 @@ def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asynci
 
 
 def main() -> None:
-    from accelopt_lsp.server.rooms import Rooms
+    from accelopt_lsp.backend.local import LocalBackend
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this process ends
     os.nice(NICENESS)
@@ -115,7 +116,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # prints of libraries go to the log
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    asyncio.run(serve(Rooms(), requests, answers))
+    asyncio.run(serve(LocalBackend(), requests, answers))
 
 
 if __name__ == "__main__":

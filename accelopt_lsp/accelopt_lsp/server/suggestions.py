@@ -10,14 +10,14 @@ from lsprotocol import types
 
 from accelopt_agent.suggestions.apply import Refusal
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp import convert
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import origin, speedup
-from accelopt_lsp.jobs import Job, JobKind
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.server import convert
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.documents import DocumentText, file_path
 from accelopt_lsp.server.patches import write_patch
 from accelopt_lsp.settings.load import Settings
+from accelopt_lsp.state.jobs import BackgroundJob, JobKind
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
@@ -32,11 +32,11 @@ class Decisions:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
 
-    def accept(self, args: Arguments) -> Job:
+    def accept(self, args: Arguments) -> BackgroundJob:
         """Record a suggestion as accepted; with ``apply`` make its edit first, with ``ask`` ask before that."""
         return self._start("accept", args, self.settle)
 
-    def reject(self, args: Arguments) -> Job:
+    def reject(self, args: Arguments) -> BackgroundJob:
         return self._start("reject", args, self._reject)
 
     async def edit_of(self, suggestion: Suggestion, uri: str) -> types.WorkspaceEdit | Refusal:
@@ -58,30 +58,30 @@ class Decisions:
         """The suggestion and the document it is for.
 
         Raises:
-            BackendProblem: there is none of that id.
+            UserError: there is none of that id.
         """
         if args.id is None:
-            raise BackendProblem('A suggestion is named by its id: {"id": "..."}.')
+            raise UserError('A suggestion is named by its id: {"id": "..."}.')
         known = self._server.board.suggestion(args.id)
         if known is not None:
             state, _, suggestion = known
             return suggestion, args.uri or state.uri
         remembered = await self._server.backend.suggestion(args.id, await self._settings(args.uri))
         if remembered is None:
-            raise BackendProblem(f"There is no suggestion {args.id}; optimize the kernel again.")
+            raise UserError(f"There is no suggestion {args.id}; optimize the kernel again.")
         return remembered, args.uri or Path(remembered.file).absolute().as_uri()
 
     def _start(
         self, kind: JobKind, args: Arguments, run: Callable[[Arguments], Coroutine[Any, Any, None]]
-    ) -> Job:
+    ) -> BackgroundJob:
         title = f"{kind.capitalize()} suggestion {args.id or ''}".strip()
         known = self._server.board.suggestion(args.id) if args.id else None
         uri = args.uri or (known[0].uri if known else "")
-        job = Job(kind, uri, title, known[2].kernel if known else None)
+        job = BackgroundJob(kind, uri, title, known[2].kernel if known else None)
         return self._server.jobs.start(job, run(args))
 
     async def settle(self, args: Arguments) -> None:
-        """``accept`` inside a job. Raises BackendProblem: it cannot be, and why."""
+        """``accept`` inside a job. Raises UserError: it cannot be, and why."""
         suggestion, uri = await self.find(args)
         if args.ask and not await self._agreed(suggestion):
             return
@@ -89,7 +89,7 @@ class Decisions:
             if not await self._apply(suggestion, uri):
                 return
         elif not await self._is_applied(suggestion, uri):
-            raise BackendProblem(
+            raise UserError(
                 f"{suggestion.kernel} does not hold suggestion {suggestion.id}, so it was not remembered as accepted. "
                 'Send {"id": ..., "apply": true} to have the server apply it.'
             )
@@ -104,9 +104,7 @@ class Decisions:
     async def _apply(self, suggestion: Suggestion, uri: str) -> bool:
         server = self._server
         if not server.client.has("workspace", "apply_edit"):
-            raise BackendProblem(
-                "This editor applies no edits for a server; use `accelopt accept` in a terminal."
-            )
+            raise UserError("This editor applies no edits for a server; use `accelopt accept` in a terminal.")
         edit = await self.edit_of(suggestion, uri)
         if isinstance(edit, Refusal):
             server.say(edit.reason, types.MessageType.Warning)
@@ -138,7 +136,7 @@ class Decisions:
         try:
             return await self._server.documents.text(uri)
         except (OSError, ValueError) as error:
-            raise BackendProblem(f"{uri} cannot be read: {error}") from None
+            raise UserError(f"{uri} cannot be read: {error}") from None
 
     async def _agreed(self, suggestion: Suggestion) -> bool:
         """Ask the person, with the diff on request."""

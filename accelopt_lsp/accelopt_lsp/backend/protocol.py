@@ -14,14 +14,6 @@ from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import FileMeasurement
 
 
-class BackendProblem(Exception):
-    """Something expected went wrong: what happened, to what, what to do next. Shown to the person as it is."""
-
-
-class HostDown(BackendProblem):
-    """The host cannot be reached; what needs none goes on. Said in the status item, not in a message per save."""
-
-
 @dataclass(frozen=True)
 class FileText:
     """The text a request is about, as the editor has it, the kernels found in it, and the settings that hold.
@@ -37,7 +29,7 @@ class FileText:
 
 
 @dataclass(frozen=True)
-class Remembered:
+class StoredResults:
     """What the memory knows about a text: the last numbers, suggestions still open for it, best first, and searches
     that were interrupted."""
 
@@ -47,7 +39,7 @@ class Remembered:
 
 
 @dataclass(frozen=True)
-class Tried:
+class SearchProgress:
     """A search went on: what is being tried, how many candidates were, and the share (0..1) of the budget spent."""
 
     message: str
@@ -56,7 +48,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Ended:
+class SearchEnd:
     """A search is over: how many candidates were tried, and in words how it went."""
 
     tried: int
@@ -64,7 +56,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Wish:
+class SearchRequest:
     """How a person wants a search. ``instructions`` are for the model, which must then be one that may be asked;
     ``resume`` goes on with the last run, if that was interrupted; ``job`` is the name by which it is paused, which it
     is from the beginning with ``paused``."""
@@ -75,7 +67,7 @@ class Wish:
     paused: bool = False
 
 
-SearchEvent = Tried | Suggestion | Ended
+SearchEvent = SearchProgress | Suggestion | SearchEnd
 
 
 class Backend(Protocol):
@@ -93,37 +85,37 @@ class Backend(Protocol):
     async def start(self) -> None:
         """Get ready ahead of the first call."""
 
-    async def remembered(self, file: FileText) -> Remembered:
+    async def remembered(self, file: FileText) -> StoredResults:
         """What is known without running anything."""
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         """Profile a file; yields growing results, the last one ``complete``. Closing it ends what it started.
 
         Raises:
-            HostDown, BackendProblem
+            HostUnavailableError, UserError
         """
 
-    def optimize(self, file: FileText, kernel: str, wish: Wish) -> AsyncGenerator[SearchEvent, None]:
+    def optimize(self, file: FileText, kernel: str, wish: SearchRequest) -> AsyncGenerator[SearchEvent, None]:
         """Search for faster versions of one kernel. Closing it ends what it started.
 
         Raises:
-            HostDown, BackendProblem
+            HostUnavailableError, UserError
         """
 
     async def pause(self, job: str, on: bool) -> None:
         """Let the search of that job rest, or go on. One that is not there (any more) is none."""
 
     async def past_runs(self, path: str, settings: Settings) -> str:
-        """A Markdown page with the newest runs of a file and their steps. Raises BackendProblem."""
+        """A Markdown page with the newest runs of a file and their steps. Raises UserError."""
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
-        """The suggestion of that id, from the memory. Raises BackendProblem."""
+        """The suggestion of that id, from the memory. Raises UserError."""
 
     async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
-        """Remember that a suggestion was applied; returns in words what was saved. Raises BackendProblem."""
+        """Remember that a suggestion was applied; returns in words what was saved. Raises UserError."""
 
     async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
-        """Remember that a suggestion was not wanted; returns in words what was saved. Raises BackendProblem."""
+        """Remember that a suggestion was not wanted; returns in words what was saved. Raises UserError."""
 
     def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool

@@ -13,14 +13,14 @@ from accelopt_agent.events import (
     SuggestionFound,
 )
 from accelopt_agent.suggestions.suggestion import Speedup
+from accelopt_lsp.backend.protocol import SearchEnd, SearchEvent, SearchProgress
 from accelopt_lsp.features.wording import speedup
-from accelopt_lsp.server.backend import Ended, SearchEvent, Tried
 
 #: How many characters of what is being tried an editor's line holds.
 WIDTH = 70
 
 
-class Told:
+class SearchProgressFormatter:
     """Of one search: ``budget`` is how many candidates it may try, ``remark`` what its last words end with."""
 
     def __init__(self, kernel: str, budget: int, remark: str = "") -> None:
@@ -49,12 +49,12 @@ class Told:
             best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
             said = [f"{self._kernel}: {event.reason}{ended}{best}."]
             said += [part for part in (ledger_line(event.calls), self._remark) if part]
-            return [Ended(self._tried, " ".join(said))]
+            return [SearchEnd(self._tried, " ".join(said))]
         return []
 
-    def _going_on(self, message: str) -> Tried:
+    def _going_on(self, message: str) -> SearchProgress:
         """``7 of 40 tried, best 1.80x est.: SUMMARY (slower)``: an editor shows no more than the line, or less."""
         best = f", best {speedup(self._best).partition(' (')[0]}" if self._best is not None else ""
         going_on = textwrap.shorten(message.removeprefix(f"{self._kernel}: "), WIDTH, placeholder="...")
         told = f"{self._tried} of {self._budget} tried{best}: {going_on}"
-        return Tried(told, self._tried, min(self._tried / self._budget, 1.0))
+        return SearchProgress(told, self._tried, min(self._tried / self._budget, 1.0))

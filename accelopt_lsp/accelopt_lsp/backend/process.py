@@ -15,33 +15,34 @@ from typing import Any
 
 from accelopt_agent.model.editor_models import Complete, Reply, no_models
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.own_process import own_process
-from accelopt_lsp.server.backend import BackendProblem, FileText, Remembered, SearchEvent, Wish
-from accelopt_lsp.server.exchange import (
-    Asked,
-    Call,
-    Done,
-    Item,
-    Replied,
-    Stop,
-    Told,
-    Withdrawn,
-    next_message,
-    packed,
+from accelopt_lsp.backend.messages import (
+    CallbackMessage,
+    CallEnd,
+    CallItem,
+    CallRequest,
+    CancelCall,
+    ModelReply,
+    ModelRequest,
+    WithdrawModelRequest,
+    encode,
+    read_message,
 )
+from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredResults
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.own_process import own_process
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.waiting import within
 
 log = logging.getLogger(__name__)
 
-COMMAND = own_process("accelopt_lsp.server.engine_process")
+COMMAND = own_process("accelopt_lsp.backend.process_main")
 
 #: How long the child may take to end what runs, in seconds.
 PATIENCE = 8.0
 
 
-class Engine:
+class ProcessBackend:
     """A ``Backend`` that lives in a child process started with ``command``."""
 
     def __init__(self, command: Sequence[str] = COMMAND) -> None:
@@ -53,7 +54,7 @@ class Engine:
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
-        self._calls: dict[int, asyncio.Queue[Item | Done]] = {}
+        self._calls: dict[int, asyncio.Queue[CallItem | CallEnd]] = {}
         self._numbers = itertools.count()
         self._closed = False
 
@@ -61,14 +62,14 @@ class Engine:
         """Start the child ahead of the first call."""
         await self._running()
 
-    async def remembered(self, file: FileText) -> Remembered:
-        answer: Remembered = await self._value("remembered", file)
+    async def remembered(self, file: FileText) -> StoredResults:
+        answer: StoredResults = await self._value("remembered", file)
         return answer
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         return self._values("profile", file)
 
-    def optimize(self, file: FileText, kernel: str, wish: Wish) -> AsyncGenerator[SearchEvent, None]:
+    def optimize(self, file: FileText, kernel: str, wish: SearchRequest) -> AsyncGenerator[SearchEvent, None]:
         return self._values("optimize", file, kernel, wish)
 
     async def pause(self, job: str, on: bool) -> None:
@@ -120,14 +121,14 @@ class Engine:
     async def _values(self, method: str, *arguments: Any) -> AsyncGenerator[Any, None]:
         process = await self._running()
         assert process.stdin is not None
-        number, answers = next(self._numbers), asyncio.Queue[Item | Done]()
+        number, answers = next(self._numbers), asyncio.Queue[CallItem | CallEnd]()
         self._calls[number] = answers
-        process.stdin.write(packed(Call(number, method, arguments)))
+        process.stdin.write(encode(CallRequest(number, method, arguments)))
         over = False
         try:
             while not over:
                 answer = await answers.get()
-                if isinstance(answer, Item):
+                if isinstance(answer, CallItem):
                     yield answer.value
                     continue
                 over = True
@@ -136,19 +137,19 @@ class Engine:
         finally:
             del self._calls[number]
             if not over and not process.stdin.is_closing():
-                process.stdin.write(packed(Stop(number)))
+                process.stdin.write(encode(CancelCall(number)))
 
     async def _running(self) -> asyncio.subprocess.Process:
         async with self._starting:
             if self._closed:
-                raise BackendProblem("The server is ending.")
+                raise UserError("The server is ending.")
             if self._process is None or self._process.returncode is not None:
                 pipe = asyncio.subprocess.PIPE
                 self._process = await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe)
                 self._reading = asyncio.create_task(self._read(self._process))
             return self._process
 
-    async def _ask(self, process: asyncio.subprocess.Process, asked: Asked) -> None:
+    async def _ask(self, process: asyncio.subprocess.Process, asked: ModelRequest) -> None:
         """Have the editor's model asked for the child. The editor may fail in any way: the child gets a reply."""
         assert process.stdin is not None
         try:
@@ -159,7 +160,7 @@ class Engine:
         finally:
             self._questions.pop((process.pid, asked.number), None)
         if not process.stdin.is_closing():
-            process.stdin.write(packed(Replied(asked.number, reply)))
+            process.stdin.write(encode(ModelReply(asked.number, reply)))
 
     def _take_back(self, pid: int, number: int) -> None:
         """Cancel the question of that number from the child ``pid``, unless it is answered."""
@@ -168,28 +169,28 @@ class Engine:
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
-        while (message := await next_message(process.stdout)) is not None:
-            if isinstance(message, Told):
+        while (message := await read_message(process.stdout)) is not None:
+            if isinstance(message, CallbackMessage):
                 getattr(self, message.callback)(message.reason)
-            elif isinstance(message, (Item, Done)) and (waiting := self._calls.get(message.number)):
+            elif isinstance(message, (CallItem, CallEnd)) and (waiting := self._calls.get(message.number)):
                 waiting.put_nowait(message)
-            elif isinstance(message, Asked):
+            elif isinstance(message, ModelRequest):
                 self._questions[process.pid, message.number] = asyncio.create_task(
                     self._ask(process, message)
                 )
-            elif isinstance(message, Withdrawn):
+            elif isinstance(message, WithdrawModelRequest):
                 self._take_back(process.pid, message.number)
         for pid, number in list(self._questions):
             if pid == process.pid:
                 self._take_back(pid, number)
         code = await process.wait()
         if self._closed:
-            why = BackendProblem("The server is ending.")
+            why = UserError("The server is ending.")
         else:
             log.error("the engine ended with code %s", code)
-            why = BackendProblem(
+            why = UserError(
                 f"The process that profiles and searches ended (code {code}). Save again to start it anew; the log of"
                 " the server has the details."
             )
         for number, waiting in self._calls.items():
-            waiting.put_nowait(Done(number, why))
+            waiting.put_nowait(CallEnd(number, why))

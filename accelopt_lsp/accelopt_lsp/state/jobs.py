@@ -15,7 +15,7 @@ JobKind = Literal["profile", "optimize", "accept", "reject", "create-problem", "
 
 
 @dataclass(frozen=True)
-class Job:
+class BackgroundJob:
     """One piece of long work: what it does, to which document, and its title for people. A ``paused`` search begins
     nothing new."""
 
@@ -28,17 +28,17 @@ class Job:
 
 
 @dataclass
-class Jobs:
+class JobRegistry:
     """The running tasks by job id. Strong references: the event loop alone would let a task be collected.
 
     ``changed`` is called after a job starts or ends, ``failed`` with a job and what it raised.
     """
 
     changed: Callable[[], None] = lambda: None
-    failed: Callable[[Job, Exception], None] = lambda job, error: None
-    _running: dict[str, tuple[Job, asyncio.Task[None]]] = field(default_factory=dict)
+    failed: Callable[[BackgroundJob, Exception], None] = lambda job, error: None
+    _running: dict[str, tuple[BackgroundJob, asyncio.Task[None]]] = field(default_factory=dict)
 
-    def start(self, job: Job, work: Coroutine[Any, Any, None]) -> Job:
+    def start(self, job: BackgroundJob, work: Coroutine[Any, Any, None]) -> BackgroundJob:
         """Run ``work`` as ``job`` on the running event loop; what it raises goes to ``failed``."""
         task = asyncio.get_running_loop().create_task(self._guarded(job, work), name=f"{job.kind} {job.uri}")
         self._running[job.id] = (job, task)
@@ -67,7 +67,7 @@ class Jobs:
             task.cancel()
         return tasks
 
-    def running(self, uri: str | None = None, kind: JobKind | None = None) -> Iterator[Job]:
+    def running(self, uri: str | None = None, kind: JobKind | None = None) -> Iterator[BackgroundJob]:
         """The jobs that run, oldest first."""
         for job, task in list(self._running.values()):
             if not task.done() and uri in (None, job.uri) and kind in (None, job.kind):
@@ -81,14 +81,14 @@ class Jobs:
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
 
-    async def _guarded(self, job: Job, work: Coroutine[Any, Any, None]) -> None:
+    async def _guarded(self, job: BackgroundJob, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except Exception as error:
             log.exception("%s of %s failed", job.kind, job.uri)
             self.failed(job, error)
 
-    def _ended(self, job: Job, work: Coroutine[Any, Any, None]) -> None:
+    def _ended(self, job: BackgroundJob, work: Coroutine[Any, Any, None]) -> None:
         work.close()  # a task that is cancelled before its first step never awaits it
         self._running.pop(job.id, None)
         self.changed()

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from accelopt_lsp.server.backend import BackendProblem, FileText
-from accelopt_lsp.server.board import FileState
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.documents import DocumentText, file_path, read_source
-from accelopt_lsp.server.moves import LineMap
+from accelopt_lsp.state.line_map import LineMap
+from accelopt_lsp.state.state_store import FileState
 from accelopt_profiling.kernels import Discovery, may_hold_kernels
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.waiting import within
@@ -84,19 +85,19 @@ class Editing:
         """The text of a document and its kernels, for a command; the document may be closed.
 
         Raises:
-            BackendProblem: it cannot be read, is not text, or does not parse.
+            UserError: it cannot be read, is not text, or does not parse.
         """
         try:
             document = await self._server.documents.text(uri)
         except (OSError, ValueError) as error:
-            raise BackendProblem(f"{uri} cannot be read: {error}") from None
+            raise UserError(f"{uri} cannot be read: {error}") from None
         found = await self._find(document)
         if self._server.board.get(uri) is None:
             trusted = self._server.client.trusted
             self._server.board.put(FileState(uri, document.path, trusted=trusted).with_text(found))
         for finding in found.findings:
             if finding.code == "syntax-error":
-                raise BackendProblem(f"{document.path}:{finding.line}: {finding.message}")
+                raise UserError(f"{document.path}:{finding.line}: {finding.message}")
         return FileText(
             document.path, document.text, found, await self._server.configuration.of(document.path)
         )

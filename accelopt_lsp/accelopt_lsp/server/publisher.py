@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from accelopt_lsp import convert
 from accelopt_lsp.features.diagnostics import findings
-from accelopt_lsp.server.board import FileState
+from accelopt_lsp.server import convert
+from accelopt_lsp.state.state_store import FileState
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer

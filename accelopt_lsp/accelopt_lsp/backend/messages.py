@@ -18,7 +18,7 @@ _LENGTH = struct.Struct(">I")
 
 
 @dataclass(frozen=True)
-class Call:
+class CallRequest:
     """Call ``method`` of the backend; its answers carry ``number``."""
 
     number: int
@@ -27,14 +27,14 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Stop:
+class CancelCall:
     """Cancel the call of that number."""
 
     number: int
 
 
 @dataclass(frozen=True)
-class Item:
+class CallItem:
     """The result of a call, or the next of several."""
 
     number: int
@@ -42,7 +42,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Done:
+class CallEnd:
     """A call is over. ``error`` is what it raised."""
 
     number: int
@@ -50,7 +50,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Told:
+class CallbackMessage:
     """The backend calls one of its callbacks, ``host_problem`` or ``memory_problem``."""
 
     callback: str
@@ -58,7 +58,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelRequest:
     """The backend asks the editor's model; the reply carries ``number``."""
 
     number: int
@@ -66,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Replied:
+class ModelReply:
     """What the editor's model said to the question of that number."""
 
     number: int
@@ -74,21 +74,30 @@ class Replied:
 
 
 @dataclass(frozen=True)
-class Withdrawn:
+class WithdrawModelRequest:
     """The question of that number needs no reply any more."""
 
     number: int
 
 
-Message = Call | Stop | Item | Done | Told | Asked | Replied | Withdrawn
+Message = (
+    CallRequest
+    | CancelCall
+    | CallItem
+    | CallEnd
+    | CallbackMessage
+    | ModelRequest
+    | ModelReply
+    | WithdrawModelRequest
+)
 
 
-def packed(message: Message) -> bytes:
+def encode(message: Message) -> bytes:
     body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     return _LENGTH.pack(len(body)) + body
 
 
-async def next_message(stream: asyncio.StreamReader) -> Message | None:
+async def read_message(stream: asyncio.StreamReader) -> Message | None:
     """The next message; None at the end of the stream."""
     try:
         (length,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))

@@ -6,9 +6,10 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import BackendProblem, FileText
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.problems.discovery.template import problem_template
 
@@ -20,10 +21,10 @@ class ProblemFiles:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
 
-    def create(self, args: Arguments) -> Job:
+    def create(self, args: Arguments) -> BackgroundJob:
         """Write ``<stem>_problem.py`` beside the document and open it. An existing file is never overwritten."""
         uri = args.document("createProblem")
-        job = Job("create-problem", uri, "Creating a problem file", args.kernel)
+        job = BackgroundJob("create-problem", uri, "Creating a problem file", args.kernel)
         return self._server.jobs.start(job, self._run(uri, args))
 
     async def _run(self, uri: str, args: Arguments) -> None:
@@ -33,9 +34,9 @@ class ProblemFiles:
         try:
             await asyncio.to_thread(_write_new, path, file.text, kernel)
         except FileExistsError:
-            raise BackendProblem(f"{path} exists already; complete it there.") from None
+            raise UserError(f"{path} exists already; complete it there.") from None
         except OSError as error:
-            raise BackendProblem(f"{path} cannot be written: {error.strerror}.") from None
+            raise UserError(f"{path} cannot be written: {error.strerror}.") from None
         if self._server.client.has("window", "show_document", "support"):
             await self._server.show_file(path, take_focus=True)
         self._server.say(f"{path.name} was written; complete it and save {Path(file.path).name}.")
@@ -45,7 +46,7 @@ def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
     """The kernel of that name, or at the 1-based ``line``, or the first one that host code launches.
 
     Raises:
-        BackendProblem: there is none.
+        UserError: there is none.
     """
     kernels = file.found.kernels
     for kernel in kernels:
@@ -53,7 +54,7 @@ def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
             return kernel
     launched = [k for k in kernels if not k.device_function] or list(kernels)
     if name is not None or not launched:
-        raise BackendProblem(f"{file.path} has no kernel{f' {name}' if name else ''}.")
+        raise UserError(f"{file.path} has no kernel{f' {name}' if name else ''}.")
     return launched[0]
 
 

@@ -15,7 +15,7 @@ from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.versions import Versions, versions_of
-from accelopt_lsp.features.explanation import Said, explanation
+from accelopt_lsp.features.explanation import ModelExplanation, explanation
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.plain import from_plain, to_plain
@@ -51,7 +51,7 @@ async def explanations(
     """
     versions = await _from(memory, lambda m: versions_of(m, suggestion), Versions())
 
-    async def page(said: Said | None, remark: str) -> str:
+    async def page(said: ModelExplanation | None, remark: str) -> str:
         return await asyncio.to_thread(explanation, suggestion, versions, said, remark)
 
     if model is None:
@@ -62,7 +62,7 @@ async def explanations(
     if kept := await _from(memory, lambda m: _kept(m, suggestion.run, key), None):
         text, call = kept
         remark = f"From the memory; it had taken {ledger_line([call])}"
-        yield Explanation(await page(Said(model.model, text), remark), model.model, (call,))
+        yield Explanation(await page(ModelExplanation(model.model, text), remark), model.model, (call,))
         return
     yield Explanation(await page(None, f"The model {model.model} is being asked for its explanation..."))
     calls: list[ModelCall] = []
@@ -76,7 +76,9 @@ async def explanations(
         return
     data = to_plain({"suggestion": suggestion.id, "text": text, "call": calls[0]})
     await _from(memory, lambda m: _keep(m, suggestion.run, data, key), None)
-    yield Explanation(await page(Said(model.model, text), ledger_line(calls)), model.model, tuple(calls))
+    yield Explanation(
+        await page(ModelExplanation(model.model, text), ledger_line(calls)), model.model, tuple(calls)
+    )
 
 
 def _key(suggestion: Suggestion, model: ModelSettings, versions: Versions) -> str:

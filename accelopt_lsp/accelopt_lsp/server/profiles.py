@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import FileText
+from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.server.documents import text_hash
 from accelopt_lsp.server.progress import Progress
+from accelopt_lsp.state.jobs import BackgroundJob
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
@@ -24,16 +24,16 @@ class Profiles:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
 
-    def start(self, uri: str, file: FileText) -> Job:
+    def start(self, uri: str, file: FileText) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""
         earlier = self._server.jobs.cancel_for(uri, "profile")
-        job = Job("profile", uri, f"Profiling {PurePath(file.path).name}")
+        job = BackgroundJob("profile", uri, f"Profiling {PurePath(file.path).name}")
         return self._server.jobs.start(job, self._run(job, file, earlier))
 
-    def ask(self, uri: str) -> Job:
+    def ask(self, uri: str) -> BackgroundJob:
         """Profile a document because a person asked: from the text as it is, whatever is remembered."""
         earlier = self._server.jobs.cancel_for(uri, "profile")
-        job = Job("profile", uri, f"Profiling {PurePath(uri).name}")
+        job = BackgroundJob("profile", uri, f"Profiling {PurePath(uri).name}")
         return self._server.jobs.start(job, self._asked(job, earlier))
 
     def is_running_for(self, uri: str, text: str) -> bool:
@@ -42,11 +42,11 @@ class Profiles:
         running = any(self._server.jobs.running(uri, "profile"))
         return running and state is not None and state.profiled_text == text_hash(text)
 
-    async def _asked(self, job: Job, earlier: list[asyncio.Task[None]]) -> None:
+    async def _asked(self, job: BackgroundJob, earlier: list[asyncio.Task[None]]) -> None:
         file = await self._server.editing.file(job.uri)
         await self._run(job, replace(file, again=True), earlier)
 
-    async def _run(self, job: Job, file: FileText, earlier: list[asyncio.Task[None]]) -> None:
+    async def _run(self, job: BackgroundJob, file: FileText, earlier: list[asyncio.Task[None]]) -> None:
         server, uri = self._server, job.uri
         if earlier:
             await asyncio.wait(earlier, timeout=5)

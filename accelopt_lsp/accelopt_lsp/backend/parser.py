@@ -26,11 +26,11 @@ from accelopt_profiling.plain import from_plain, to_plain
 SECONDS = 30.0
 
 
-class ReaderDied(Exception):
+class ParserProcessError(Exception):
     """The child ended or gave no answer: the text is too deeply nested for Python's parser, or too large."""
 
 
-class Reader:
+class ParserProcess:
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
@@ -40,7 +40,7 @@ class Reader:
         """``kernels.find_kernels(text)``; text that the parser cannot survive gives one finding."""
         try:
             return from_plain(Discovery, await self._ask({"do": "find", "text": text}))
-        except ReaderDied as error:
+        except ParserProcessError as error:
             finding = Finding("syntax-error", 1, "error", f"The file could not be read: {error}.")
             return Discovery(findings=(finding,))
 
@@ -48,7 +48,7 @@ class Reader:
         """``apply.edits_for(text, suggestion)``."""
         try:
             answer = await self._ask({"do": "edits", "text": text, "suggestion": to_plain(suggestion)})
-        except ReaderDied as error:
+        except ParserProcessError as error:
             return Refusal(f"The file could not be read: {error}.")
         if "refused" in answer:
             return Refusal(answer["refused"])
@@ -58,7 +58,7 @@ class Reader:
         """Whether ``text`` holds the suggestion: each function that it changes reads as it wants."""
         try:
             answer = await self._ask({"do": "holds", "text": text, "suggestion": to_plain(suggestion)})
-        except ReaderDied:
+        except ParserProcessError:
             return False
         return bool(answer)
 
@@ -92,17 +92,19 @@ class Reader:
         except (OSError, ValueError):
             child.kill()
             child.wait()
-            raise ReaderDied(f"Python's parser crashed on it, or took longer than {SECONDS:.0f} s") from None
+            raise ParserProcessError(
+                f"Python's parser crashed on it, or took longer than {SECONDS:.0f} s"
+            ) from None
         finally:
             limit.cancel()
         if "raised" in answer:
-            raise ReaderDied(answer["raised"])
+            raise ParserProcessError(answer["raised"])
         return answer["answer"]
 
     def _running_child(self) -> subprocess.Popen[bytes]:
         if self._closed:
-            raise ReaderDied("the server is ending")
+            raise ParserProcessError("the server is ending")
         if self._child is None or self._child.poll() is not None:
-            command = own_process("accelopt_lsp.server.read")
+            command = own_process("accelopt_lsp.backend.parser_main")
             self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._child

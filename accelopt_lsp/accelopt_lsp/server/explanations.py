@@ -6,10 +6,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from accelopt_lsp.features.wording import CHANGE_HEADING, speedup
-from accelopt_lsp.jobs import Job
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.progress import Progress
+from accelopt_lsp.state.jobs import BackgroundJob
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
@@ -22,7 +22,7 @@ class Explanations:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
 
-    def ask(self, args: Arguments) -> Job:
+    def ask(self, args: Arguments) -> BackgroundJob:
         """Explain the suggestion ``args.id``. One that is being explained already is the answer."""
         title = f"Explaining suggestion {args.id or ''}".strip()
         known = self._server.board.suggestion(args.id) if args.id else None
@@ -30,10 +30,10 @@ class Explanations:
         for job in self._server.jobs.running(uri, "explain"):
             if job.title == title:
                 return job
-        job = Job("explain", uri, title, known[2].kernel if known else None)
+        job = BackgroundJob("explain", uri, title, known[2].kernel if known else None)
         return self._server.jobs.start(job, self._run(job, args))
 
-    async def _run(self, job: Job, args: Arguments) -> None:
+    async def _run(self, job: BackgroundJob, args: Arguments) -> None:
         server = self._server
         suggestion, uri = await server.decisions.find(args)
         settings = await server.configuration.of(file_path(uri) or suggestion.file)

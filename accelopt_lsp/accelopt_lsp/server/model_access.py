@@ -79,9 +79,9 @@ class Consenting:
 def _wanted(path: str, settings: Settings) -> tuple[Agreement | None, str]:
     """The agreement that is missing, and the question to the person."""
     from accelopt_agent.model.consent import Consents, asked_for, what_is_sent
-    from accelopt_lsp.asking import team_of, workspace_of
+    from accelopt_lsp.models import configured_team, consent_folder
 
-    team, workspace = team_of(settings), workspace_of(settings, Path(path))
+    team, workspace = configured_team(settings), consent_folder(settings, Path(path))
     if team is None or Consents().missing(team.planner, workspace) is None:
         return None, ""
     wanted = asked_for(team.planner, workspace)

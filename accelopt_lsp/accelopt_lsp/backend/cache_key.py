@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from accelopt_lsp.server.backend import FileText
+from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.version import own_version
 from accelopt_profiling.kernel_file import KernelFile, examine

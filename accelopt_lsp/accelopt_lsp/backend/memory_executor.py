@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.connection import default_path
 from accelopt_memory.errors import MemoryUnavailableError
@@ -17,7 +17,7 @@ from accelopt_memory.memory import Memory
 T = TypeVar("T")
 
 
-class MemoryThread:
+class MemoryExecutor:
     """One thread and the memories it has open, by path."""
 
     def __init__(self) -> None:
@@ -28,13 +28,13 @@ class MemoryThread:
         """``call(memory)`` on the memory's thread, with the memory that the settings name.
 
         Raises:
-            BackendProblem: the database cannot be used; it says why and what to do.
+            UserError: the database cannot be used; it says why and what to do.
         """
         path = settings.memory_path or default_path()
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._call, path, call)
 
     async def opened(self, settings: Settings) -> Memory:
-        """The memory itself, for a search, which calls it from threads too. Raises BackendProblem."""
+        """The memory itself, for a search, which calls it from threads too. Raises UserError."""
         return await self.use(settings, lambda memory: memory)
 
     async def close(self) -> None:
@@ -49,7 +49,7 @@ class MemoryThread:
         except MemoryUnavailableError as error:
             if (memory := self._open.pop(path, None)) is not None:
                 memory.close()
-            raise BackendProblem(str(error)) from None
+            raise UserError(str(error)) from None
 
     def _close(self) -> None:
         for memory in self._open.values():

@@ -18,19 +18,13 @@ from accelopt_agent.search.pause import Pause
 from accelopt_agent.search.unfinished import Interrupted
 from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.asking import team_to_ask
+from accelopt_lsp.backend.cache_key import content_key, depends_on_any, profile_request
+from accelopt_lsp.backend.memory_executor import MemoryExecutor
+from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredResults
+from accelopt_lsp.backend.search_progress import SearchProgressFormatter
+from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.models import resolve_team
 from accelopt_lsp.resources import host_named
-from accelopt_lsp.server.backend import (
-    BackendProblem,
-    FileText,
-    HostDown,
-    Remembered,
-    SearchEvent,
-    Wish,
-)
-from accelopt_lsp.server.content import content_key, depends_on_any, profile_request
-from accelopt_lsp.server.remembering import MemoryThread
-from accelopt_lsp.server.telling import Told
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachable
@@ -49,12 +43,12 @@ _PASSING = frozenset(
 )  # fmt: skip
 
 
-class Rooms:
+class LocalBackend:
     def __init__(self) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
         self.complete: Complete = no_models
-        self._memory = MemoryThread()
+        self._memory = MemoryExecutor()
         self._connecting: set[asyncio.Future[HostFacts]] = set()
         self._hosts: dict[tuple[str, str], Host] = {}
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
@@ -64,7 +58,7 @@ class Rooms:
     async def start(self) -> None:
         """Nothing to do: hosts connect and memories open when they are first used."""
 
-    async def remembered(self, file: FileText) -> Remembered:
+    async def remembered(self, file: FileText) -> StoredResults:
         key = await asyncio.to_thread(content_key, file)
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
 
@@ -79,12 +73,12 @@ class Rooms:
 
         try:
             cached, bodies, unfinished = await self._memory.use(file.settings, look)
-        except BackendProblem as problem:
+        except UserError as problem:
             self._note_memory(str(problem))
-            return Remembered()
+            return StoredResults()
         suggestions = [from_plain(Suggestion, body) for body in bodies]
         offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
-        return Remembered(_results(cached), sorted(offered, key=lambda s: -s.speedup.value), unfinished)
+        return StoredResults(_results(cached), sorted(offered, key=lambda s: -s.speedup.value), unfinished)
 
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         key = await asyncio.to_thread(content_key, file)
@@ -98,7 +92,9 @@ class Rooms:
         if last is not None and last.complete:
             await self._remember(file, key, last)
 
-    async def optimize(self, file: FileText, kernel: str, wish: Wish) -> AsyncGenerator[SearchEvent, None]:
+    async def optimize(
+        self, file: FileText, kernel: str, wish: SearchRequest
+    ) -> AsyncGenerator[SearchEvent, None]:
         pause = self._pauses[wish.job] = Pause(
             wish.paused
         )  # before anything is awaited: who pauses may be quick
@@ -121,7 +117,7 @@ class Rooms:
         return text
 
     async def _optimize(
-        self, file: FileText, kernel: str, wish: Wish, pause: Pause
+        self, file: FileText, kernel: str, wish: SearchRequest, pause: Pause
     ) -> AsyncGenerator[SearchEvent, None]:
         await self._search_loaded()
         from accelopt_agent.optimize import optimize
@@ -146,15 +142,15 @@ class Rooms:
             instructions=wish.instructions,
             resume=wish.resume,
         )
-        model, not_asked = await asyncio.to_thread(team_to_ask, settings, Path(file.path), in_editor=True)
+        model, not_asked = await asyncio.to_thread(resolve_team, settings, Path(file.path), in_editor=True)
         if wish.instructions and model is None:
             why = not_asked or "none is configured; set `model.base_url` and `model.model`"
-            raise BackendProblem(f"Instructions are for a model, and no model is asked: {why}")
+            raise UserError(f"Instructions are for a model, and no model is asked: {why}")
         memory = await self._memory_or_none(settings)
         if wish.resume and not wish.instructions and model is not None:
             request = replace(request, instructions=await self._wished(file, kernel, request.target))
         asked = EditorModels(self.complete)
-        told = Told(kernel, budget.candidates, not_asked)
+        told = SearchProgressFormatter(kernel, budget.candidates, not_asked)
         try:
             host = self._host(settings)
             await self._connected(host)
@@ -165,7 +161,7 @@ class Rooms:
                     for said in told.of(event):
                         yield said
         except HostUnreachable as error:
-            raise HostDown(str(error)) from None
+            raise HostUnavailableError(str(error)) from None
 
     async def _wished(self, file: FileText, kernel: str, target: str) -> str:
         """What the person asked for in the run that is gone on with."""
@@ -173,14 +169,14 @@ class Rooms:
         host = file.settings.host
         try:
             before = await self._memory.use(file.settings, lambda m: interrupted(m, content, target, host))
-        except BackendProblem:
+        except UserError:
             return ""  # the search itself will say what is wrong with the memory
         return before.instructions if before is not None else ""
 
     async def _memory_or_none(self, settings: Settings) -> Memory | None:
         try:
             return await self._memory.opened(settings)
-        except BackendProblem as problem:
+        except UserError as problem:
             self._note_memory(str(problem))
             return None
 
@@ -204,11 +200,11 @@ class Rooms:
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[str, None]:
-        explaining = await asyncio.to_thread(importlib.import_module, "accelopt_lsp.explaining")
+        explaining = await asyncio.to_thread(importlib.import_module, "accelopt_lsp.explain")
         team, why_not = None, "In a workspace that is not trusted no model is asked."
         if ask_model:
             team, why_not = await asyncio.to_thread(
-                team_to_ask, settings, Path(suggestion.file), in_editor=True
+                resolve_team, settings, Path(suggestion.file), in_editor=True
             )
         memory = await self._memory_or_none(settings)
         model, asked = team.summarizer if team else None, EditorModels(self.complete)
@@ -242,7 +238,7 @@ class Rooms:
             return
         except HostUnreachable as error:
             if not host.remote:
-                raise HostDown(str(error)) from None
+                raise HostUnavailableError(str(error)) from None
             self.host_problem(str(error))
         local = self._host(file.settings, "local")
         try:
@@ -251,7 +247,7 @@ class Rooms:
                 async for results in growing:
                     yield results
         except HostUnreachable as error:
-            raise HostDown(str(error)) from None
+            raise HostUnavailableError(str(error)) from None
 
     def _host(self, settings: Settings, name: str | None = None) -> Host:
         name = name or settings.host
@@ -282,7 +278,7 @@ class Rooms:
             return _results(
                 await self._memory.use(file.settings, lambda memory: memory.profile_cache.get(key))
             )
-        except BackendProblem as problem:
+        except UserError as problem:
             self._note_memory(str(problem))
             return None
 
@@ -298,7 +294,7 @@ class Rooms:
 
         try:
             await self._memory.use(file.settings, keep)
-        except BackendProblem as problem:
+        except UserError as problem:
             self._note_memory(str(problem))
 
     def _note_memory(self, problem: str) -> None:

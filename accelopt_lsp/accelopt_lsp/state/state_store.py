@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from accelopt_agent.search.unfinished import Interrupted
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.server.moves import LineMap, move_findings, move_kernel, move_measurement
+from accelopt_lsp.state.line_map import LineMap, move_findings, move_kernel, move_measurement
 from accelopt_profiling.kernels import Discovery, Kernel
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 from accelopt_profiling.quantity import Known
@@ -178,7 +178,7 @@ def _show(state: KernelState, result: KernelMeasurement, rest_changed: bool) -> 
 
 
 @dataclass
-class Board:
+class StateStore:
     """The states of all open files by URI. Only the event loop writes; ``changed`` hears of every replaced state."""
 
     changed: Callable[[FileState | None, FileState], None] = lambda old, new: None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
 
 
-def model_of(settings: Settings) -> ModelSettings | None:
+def configured_model(settings: Settings) -> ModelSettings | None:
     """The configured model, as roles without settings of their own ask it; None where none is."""
     asked = settings.model
     if not asked.configured:
@@ -34,9 +34,9 @@ def model_of(settings: Settings) -> ModelSettings | None:
     )
 
 
-def team_of(settings: Settings) -> Team | None:
+def configured_team(settings: Settings) -> Team | None:
     """The configured model in each role, with what the settings say of that role; None where none is configured."""
-    model = model_of(settings)
+    model = configured_model(settings)
     if model is None:
         return None
     from accelopt_agent.model.team import Team
@@ -55,19 +55,19 @@ def _in_role(settings: Settings, model: ModelSettings, role: Role) -> ModelSetti
     return replace(model, model=own.model or model.model, temperature=temperature)
 
 
-def workspace_of(settings: Settings, file: Path) -> Path:
+def consent_folder(settings: Settings, file: Path) -> Path:
     """The folder for which a consent is given: the project's, or that of a file outside of any."""
     return settings.project_root or file.resolve().parent
 
 
-def team_to_ask(settings: Settings, file: Path, *, in_editor: bool = False) -> tuple[Team | None, str]:
+def resolve_team(settings: Settings, file: Path, *, in_editor: bool = False) -> tuple[Team | None, str]:
     """The team that may be asked about ``file``, or None and why not ("" where no model is configured)."""
-    team = team_of(settings)
+    team = configured_team(settings)
     if team is None:
         return None, ""
     if team.planner.of_editor and not in_editor:
         return None, f"The model {team.models} is the editor's own: it is asked from the editor only."
     from accelopt_agent.model.consent import Consents
 
-    missing = Consents().missing(team.planner, workspace_of(settings, file))
+    missing = Consents().missing(team.planner, consent_folder(settings, file))
     return (team, "") if missing is None else (None, missing)
