@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from accelopt_lsp.bench.device.place import Place
+from accelopt_benchmarks.device.place import Place
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.worker.job_folders import write_sources

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.asking import model_of as model_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
 from accelopt_lsp.cli.terminal import err, out, print_json
@@ -200,19 +199,19 @@ def _memory(settings: Settings) -> Memory | None:
 
 def _team(settings: Settings, file: Path, *, may_ask: bool) -> Team | None:
     """The team to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a person is there."""
-    from accelopt_lsp.asking import team_of, team_to_ask, workspace_of
+    from accelopt_lsp.models import configured_team, consent_folder, resolve_team
 
-    found, why_not = team_to_ask(settings, file)
+    found, why_not = resolve_team(settings, file)
     if found is not None or not why_not:
         return found
-    wanted = team_of(settings)
+    wanted = configured_team(settings)
     if not may_ask or wanted is None:
         say(why_not)
         return None
     from accelopt_agent.model.consent import Consents, asked_for
     from accelopt_lsp.cli.model import print_disclosure
 
-    workspace = workspace_of(settings, file)
+    workspace = consent_folder(settings, file)
     print_disclosure(wanted, workspace)
     if not click.confirm("Send this from now on?", default=False, err=True):
         say("The search goes on without the model.")

@@ -18,19 +18,23 @@ COUNTERS, LINES, CHARACTERS = 16, 6, 4000
 
 
 @dataclass(frozen=True)
-class Said:
+class ModelExplanation:
     """What the summarizer ``model`` wrote."""
 
     model: str
     text: str
 
 
-def explanation(suggestion: Suggestion, versions: Versions, said: Said | None, remark: str) -> str:
+def explanation(
+    suggestion: Suggestion, versions: Versions, said: ModelExplanation | None, remark: str
+) -> str:
     """The page. ``remark`` is a line about the model: why it was not asked, what went wrong, what it cost."""
     return "\n\n".join(part for part in _parts(suggestion, versions, said, remark) if part) + "\n"
 
 
-def _parts(suggestion: Suggestion, versions: Versions, said: Said | None, remark: str) -> Iterator[str]:
+def _parts(
+    suggestion: Suggestion, versions: Versions, said: ModelExplanation | None, remark: str
+) -> Iterator[str]:
     faster = speedup(suggestion.speedup)
     yield f"# {plain(suggestion.kernel)}: {faster} faster on {plain(suggestion.target)}"
     times = f"{duration(suggestion.slow)} before, {duration(suggestion.fast)} with this version"
