@@ -1,0 +1,190 @@
+"""A job that runs and its current step, as the supervisor sees them: pipes, deadline, messages and outcome."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from accelopt_profiling.jobs import Job, Limits, Step, StepError
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.worker.frames import Decoder
+
+_KEPT_OUTPUT = 16_000
+#: How many bytes of results a step may send; the profile of a large file takes a few of the 32 MiB.
+_MOST_SENT = 32 << 20
+
+
+@dataclass
+class RunningStep:
+    """The process of one step. ``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its last
+    result or error.
+
+    User code runs in the child, so whatever comes out of either pipe may be forged.
+    """
+
+    token: str
+    step: Step
+    frames: int
+    output: int
+    deadline: float
+    pid: int | None = None
+    ended: int | None = None  # exit status
+    killed: StepError | None = None
+    cancelled: bool = False
+    answer: dict[str, Any] | None = None
+    decoder: Decoder = field(default_factory=Decoder)
+    sent: int = 0
+    printed: int = 0
+    tail: bytes = b""
+    open_pipes: set[int] = field(default_factory=set)
+
+    @classmethod
+    def prepare(cls, token: str, step: Step) -> tuple[RunningStep, int, int]:
+        """Return a running step and the write ends of its two pipes."""
+        frames_read, frames_write = os.pipe()
+        output_read, output_write = os.pipe()
+        os.set_blocking(frames_read, False)
+        os.set_blocking(output_read, False)
+        running = cls(token, step, frames_read, output_read, time.monotonic() + step.limits.seconds)
+        running.open_pipes = {frames_read, output_read}
+        return running, frames_write, output_write
+
+    def read_frames(self) -> list[dict[str, Any]]:
+        """Return the partial results that have arrived; the last result or error is kept in ``answer``."""
+        data = self._read(self.frames)
+        self.sent += len(data)
+        if self.sent > _MOST_SENT:
+            mib = _MOST_SENT >> 20
+            why = f"The run sent more than {mib} MiB of results and was ended."
+            self.kill(StepError("too-much-output", why))
+            return []
+        partial: list[dict[str, Any]] = []
+        for message in self.decoder.feed(data):
+            if message.get("type") == "partial":
+                partial.append(message)
+            else:
+                self.answer = message
+        return partial
+
+    def read_output(self) -> None:
+        data = self._read(self.output)
+        self.printed += len(data)
+        self.tail = (self.tail + data)[-_KEPT_OUTPUT:]
+        if self.printed > self.step.limits.output_bytes and self.killed is None:
+            mib = self.step.limits.output_bytes / (1 << 20)
+            self.kill(StepError("too-much-output", f"The run printed more than {mib:.0f} MiB and was ended."))
+
+    def _read(self, descriptor: int) -> bytes:
+        try:
+            data = os.read(descriptor, 1 << 20)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            data = b""
+        if not data:
+            self.open_pipes.discard(descriptor)
+        return data
+
+    def started(self, pid: int) -> None:
+        """Note the child's process number; its time runs from now, and a kill that came before takes effect."""
+        self.pid = pid
+        self.deadline = time.monotonic() + self.step.limits.seconds
+        if self.killed is not None or self.cancelled:
+            self.kill(None)
+
+    def cancel(self) -> None:
+        """End the child without an answer."""
+        self.cancelled = True
+        self.kill(None)
+
+    def kill(self, why: StepError | None) -> None:
+        """Kill the child and its process group; ``why`` becomes the step's answer."""
+        self.killed = self.killed or why
+        if self.pid is not None and self.ended is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def drain(self) -> list[dict[str, Any]]:
+        """Read what is left in the pipes after the child's end and close them, even if a stray process holds them."""
+        partial: list[dict[str, Any]] = []
+        before = -1
+        while self.frames in self.open_pipes and self.killed is None and self.sent > before:
+            before = self.sent
+            partial += self.read_frames()
+        self.read_output()
+        os.close(self.frames)
+        os.close(self.output)
+        self.open_pipes.clear()
+        return partial
+
+    def outcome(self) -> dict[str, Any] | StepError:
+        """Return the step's result message, or why there is none."""
+        if self.killed is not None:
+            return self.killed
+        if self.answer is not None and self.answer.get("type") == "result":
+            return self.answer
+        if self.answer is not None and self.answer.get("type") == "error":
+            try:
+                return from_plain(StepError, self.answer.get("error"))
+            except ValueError as error:
+                return StepError("internal", f"The step sent an error that cannot be read: {error}")
+        return self._exit_error()
+
+    def _exit_error(self) -> StepError:
+        status = self.ended or 0
+        printed = self.tail[-2000:].decode(errors="replace")
+        if status < 0:
+            try:
+                name = signal.Signals(-status).name
+            except ValueError:
+                name = f"signal {-status}"
+            return StepError("crashed", f"The process that ran it crashed with {name}.", detail=printed)
+        return StepError("exited", f"The file ended its own process (exit {status}).", detail=printed)
+
+
+def usage_error(why: str, limits: Limits) -> StepError | None:
+    """Return the answer of a step whose processes together went beyond a limit (``StepEnded.why``)."""
+    if why == "memory":
+        return StepError("memory", "The run used more memory than its limit, all its processes together.")
+    if why == "processes":
+        return StepError(
+            "user-error", f"The run started more than {limits.processes} processes and was ended."
+        )
+    if why == "written":
+        message = f"The run wrote more than {limits.written_bytes >> 20} MiB to disk and was ended."
+        return StepError("user-error", message)
+    return None
+
+
+@dataclass(eq=False)
+class ActiveJob:
+    """A job and its current step. ``running`` is the step's process, None while it waits for the devices.
+
+    ``since`` is when the step began, or began to wait (``time.monotonic``).
+    """
+
+    id: str
+    job: Job
+    folder: Path
+    index: int = 0
+    running: RunningStep | None = None
+    since: float = 0.0
+
+    @property
+    def step(self) -> Step:
+        return self.job.steps[self.index]
+
+    @property
+    def last(self) -> bool:
+        return self.index == len(self.job.steps) - 1
+
+    @property
+    def name(self) -> str:
+        return self.job.source.name or self.job.source.kernel
