@@ -110,7 +110,7 @@ class _Run:
 
     async def results(self, team: Team | None = None, ablation: Ablation | None = None) -> list[SetResult]:
         """One run over the tasks, with a memory of its own."""
-        from accelopt_agent.evaluation.evaluators import ToolLost
+        from accelopt_agent.evaluation.evaluators import EvaluatorLostError
         from accelopt_lsp.bench.running_sets import SetPlan, run_set
         from accelopt_memory.memory import Memory
 
@@ -135,7 +135,7 @@ class _Run:
                 async for result in told:
                     results.append(result)
                     say(_line(result))
-        except ToolLost as error:
+        except EvaluatorLostError as error:
             raise CommandFailed(Exit.UNAVAILABLE, str(error)) from None
         finally:
             await host.close()
