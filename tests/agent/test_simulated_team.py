@@ -15,9 +15,8 @@ from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.simulated.conversation import Conversation, NotRecorded, Turn, read_conversation
-from accelopt_agent.simulated.proposer import Skill
 from accelopt_agent.simulated.serving import serving
-from accelopt_agent.simulated.team import Question, SimulatedTeam
+from accelopt_agent.simulated.team import Question, SimulatedTeam, Skill
 
 #: A kernel that rules have something to say about; its time is written in it, as the toy world wants it.
 TEXT = '''\

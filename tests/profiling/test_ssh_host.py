@@ -15,6 +15,7 @@ from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
 from accelopt_profiling.hosts.connection import WorkerConnection
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.ssh import SshHost
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.profiler import ProfileRequest, profile
 
 #: ``make check`` runs on a machine without an SSH server; ``make test`` installs one.
@@ -57,7 +58,7 @@ async def test_a_kernel_is_profiled_there(host, name, tmp_path):
     for file in examples.glob(f"{example.stem}*.py"):
         (tmp_path / file.name).write_text(file.read_text().replace("m=4096, n=7168", "m=256, n=1024"))
     targets = {"nki": "trn2", "triton": "h100"}
-    request = ProfileRequest(example, example.read_text(), targets)
+    request = ProfileRequest(examine(example, example.read_text()), targets)
     async with contextlib.aclosing(profile(host, request)) as growing:
         measured = [measurement async for measurement in growing][-1]
     assert [(k.host, k.correctness.status) for k in measured.kernels] == [("box", "passed")]

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from lsprotocol import types
 
-from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_agent.suggestions.apply import Refusal, apply_to_text
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class CandidateTexts:
         """The text behind a candidate's address.
 
         Raises:
-            BackendProblem: the address names no suggestion.
+            UserError: the address names no suggestion.
         """
         named = suggestion_id(uri)
         if named is None:
-            raise BackendProblem(f"{uri} names no suggestion; it should read {SCHEME}:/FILE?id=ID.")
+            raise UserError(f"{uri} names no suggestion; it should read {SCHEME}:/FILE?id=ID.")
         suggestion, document_uri = await self._server.decisions.find(Arguments(id=named))
         self._shown[uri] = document_uri
         self._shown.move_to_end(uri)
@@ -62,7 +62,7 @@ class CandidateTexts:
         except (OSError, ValueError):
             return suggestion.text
         edits = await self._server.reader.edits_for(document.text, suggestion)
-        return suggestion.text if isinstance(edits, ApplyRefusal) else apply_to_text(document.text, edits)
+        return suggestion.text if isinstance(edits, Refusal) else apply_to_text(document.text, edits)
 
     def file_edited(self, document_uri: str) -> None:
         """Have the editor fetch the candidates for a file again that it was given before."""

@@ -14,8 +14,7 @@ from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachable, JobFailed
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
-from accelopt_profiling.problems.found import source_for
-from accelopt_profiling.profiler import ProfileRequest, examine, profile
+from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.timing.asking import time_on
 from accelopt_profiling.timing.comparing import Comparison
@@ -45,7 +44,7 @@ class HostCost:
         last: FileMeasurement | None = None
         try:
             async with aclosing(
-                profile(self._host, self._profile_request(self._request.text, names))
+                profile(self._host, await self._profile_request(self._request.text, names))
             ) as found:
                 async for last in found:
                     for kernel in last.kernels:
@@ -74,7 +73,7 @@ class HostCost:
         stages = self._settled(kernel)
         last: FileMeasurement | None = None
         try:
-            async with aclosing(profile(self._host, self._profile_request(text, [kernel]))) as found:
+            async with aclosing(profile(self._host, await self._profile_request(text, [kernel]))) as found:
                 async for last in found:
                     measured = _named(last, kernel)
                     if measured and measured.latency.us is not None and measured.stage in stages:
@@ -94,8 +93,8 @@ class HostCost:
         seen = self._stages.get(kernel, [])
         return {stage for stage, latency in seen if latency == seen[-1][1]} if seen else set()
 
-    def _profile_request(self, text: str, kernels: list[str] | None) -> ProfileRequest:
-        return profile_request(self._request, text, kernels, self._specs)
+    async def _profile_request(self, text: str, kernels: list[str] | None) -> ProfileRequest:
+        return await asyncio.to_thread(profile_request, self._request, text, kernels, self._specs)
 
 
 class HostGate:
@@ -141,15 +140,14 @@ class HostGate:
 
     def _gate_request(self, text: str, kernel: str) -> GateRequest:
         request = self._request
-        subject = examine(profile_request(request, request.text, [kernel], {}))
-        ref, found = subject.found.ref, next((k for k in subject.kernels if k.name == kernel), None)
+        file = request.kernel_file()
+        ref, found = file.problem.ref, file.kernel(kernel)
         if ref is None or found is None:
             raise CostUnavailableError(
                 "no-problem", f"There is no problem to check {kernel} against.", lasting=False
             )
         candidate, original = (
-            source_for(request.path, t, subject.found, ship_imports=self._host.remote)
-            for t in (text, request.text)
+            file.source(ship_imports=self._host.remote, text=t) for t in (text, request.text)
         )
         return GateRequest(candidate, original, ref, kernel, found.dialect, request.target, request.limits)
 
@@ -160,11 +158,8 @@ def profile_request(
     """The profile of ``text`` in the place of the request's file; ``specs`` remembers input shapes."""
     targets: dict[Dialect, str] = {"triton": request.target, "nki": request.target}
     return ProfileRequest(
-        request.path,
-        text,
+        request.kernel_file(text),
         targets,
-        request.root,
-        request.problem,
         kernels,
         request.limits,
         detail=False,

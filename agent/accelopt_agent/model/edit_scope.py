@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from accelopt_agent.syntax.scopes import scopes_of
-from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.source_text import parse_python
 
 
 def outside_changes(base_text: str, text: str, kernel: str) -> str | None:

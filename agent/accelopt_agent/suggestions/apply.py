@@ -16,7 +16,7 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.lines import Lines, split_lines
 from accelopt_agent.syntax.scopes import Scope, scope_named, scopes_of, statement_spans
 from accelopt_profiling.kernels import Kernel, find_kernels
-from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.source_text import parse_python
 
 
 @dataclass(frozen=True)

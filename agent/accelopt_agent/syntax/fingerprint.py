@@ -8,7 +8,7 @@ from collections import Counter
 from functools import lru_cache
 
 from accelopt_agent.syntax.scopes import scopes_of
-from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.source_text import parse_python
 
 
 def file_fingerprint(text: str) -> str:

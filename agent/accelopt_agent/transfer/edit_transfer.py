@@ -9,7 +9,7 @@ from accelopt_agent.syntax.lines import split_lines
 from accelopt_agent.syntax.scopes import scopes_of
 from accelopt_agent.transfer.matching import Occurrence, occurrences
 from accelopt_agent.transfer.template import Function, Template, declarations, names_in, templates_of
-from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.source_text import parse_python
 
 
 def transfer(slow_text: str, fast_text: str, pair_kernel: str, text: str, kernel: str) -> str | None:

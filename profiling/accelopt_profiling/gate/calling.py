@@ -30,7 +30,7 @@ from accelopt_profiling.gate.values import NotCarried, digest, load_values, save
 from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.problems.call import perform
+from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import user_errors
 

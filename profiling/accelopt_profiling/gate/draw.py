@@ -23,10 +23,9 @@ from accelopt_profiling.gate.values import NotCarried, digest, save_values
 from accelopt_profiling.gate.written import written_by_reference
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.call import Call
-from accelopt_profiling.problems.load import load_problem
-from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.recorded import copied
+from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step import StepContext, StepFailed
 

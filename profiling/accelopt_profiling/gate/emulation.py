@@ -58,7 +58,7 @@ class _TritonSeen(Seen):
         self._session, self.movement = session, movement
 
     def raise_faults(self) -> None:
-        from accelopt_profiling.triton.session import OutOfBoundsError
+        from accelopt_profiling.triton.capture.session import OutOfBoundsError
 
         for execution in self._session.executions:
             if execution.error is not None:
@@ -118,7 +118,7 @@ def emulation(
                 _watch_machines(emulator, watched)
             yield _NkiSeen(emulator, watched)
     elif dialect == "triton":
-        from accelopt_profiling.triton.session import emulated as emulated_triton
+        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
         mode: Literal["capture", "execute"] = "execute" if seconds is None else "capture"
         with emulated_triton(
@@ -158,7 +158,7 @@ def neutralised(
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.spoiling import Spoiling
-        from accelopt_profiling.triton.session import emulated as emulated_triton
+        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
         with emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session:
             session.coverage = Spoiling()

@@ -30,7 +30,7 @@ from accelopt_profiling.gate.values import NotCarried, load_values, save_values
 from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step import StepContext, StepFailed

@@ -8,8 +8,8 @@ from typing import Any
 from accelopt_profiling.gate.asked_work import count_work
 from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.gate.memory import overlapping, same_bits
+from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import Problem, ProblemError
-from accelopt_profiling.problems.recorded import copied
 
 
 def written_by_reference(

@@ -24,7 +24,7 @@ from accelopt_profiling.nki.specs import specs_of, stand_ins
 from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.targets.load import UnknownTarget
 from accelopt_profiling.worker.step import StepContext, StepFailed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.timing.inputs import each_tensor, on_device
@@ -93,7 +93,7 @@ def _widened(value: Any) -> Any:
 def _compared(problem: Problem, outputs: list[Any], expected: list[Any]) -> str:
     """What is wrong with the outputs of one run; "" if nothing."""
     from accelopt_profiling.triton.comparison import compare
-    from accelopt_profiling.triton.coverage import Coverage
+    from accelopt_profiling.triton.interpreter.coverage import Coverage
 
     verdict = compare(problem.finish(outputs, expected), expected, Coverage(), problem.tolerance)
     return verdict.detail if verdict.status == "failed" else ""

@@ -15,7 +15,7 @@ from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness
 from accelopt_profiling.nki.compare import compare, widen
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.trainium.failure import DeviceFailure
 from accelopt_profiling.trainium.measurement import device_measurement

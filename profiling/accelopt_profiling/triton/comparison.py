@@ -10,7 +10,7 @@ import torch
 
 from accelopt_profiling.measurement import Correctness
 from accelopt_profiling.problems.problem import Tolerance
-from accelopt_profiling.triton.coverage import Coverage
+from accelopt_profiling.triton.interpreter.coverage import Coverage
 
 #: Relative L2 error that rounding of the output type and of one long sum explains; the gate has its own, finer rules.
 RELATIVE_ERROR = {

@@ -16,17 +16,19 @@ from typing import Any
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
-from accelopt_profiling.problems import module as _module_problems  # noqa: F401 - for the warm parent
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the warm parent
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
-from accelopt_profiling.triton import autotune, code_hints, comparison, compile, hints
-from accelopt_profiling.triton.compiled import CompiledFacts
-from accelopt_profiling.triton.estimate import Estimate, estimate
-from accelopt_profiling.triton.failures import compile_findings, execution_findings, own_run_finding
-from accelopt_profiling.triton.machine_code import DisassemblyFailed
-from accelopt_profiling.triton.session import Execution, Session, emulated, interpreter
+from accelopt_profiling.triton import comparison, hints
+from accelopt_profiling.triton.capture.session import Execution, Session, emulated, interpreter
+from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
+from accelopt_profiling.triton.compilation.compiled import CompiledFacts
+from accelopt_profiling.triton.compilation.machine_code import DisassemblyFailed
+from accelopt_profiling.triton.estimation import autotune
+from accelopt_profiling.triton.estimation.estimate import Estimate, estimate
+from accelopt_profiling.triton.findings import compile_findings, execution_findings, own_run_finding
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
@@ -78,11 +80,11 @@ class _Profile:
             return [self._without_problem(known.kernel) for known in self.known.values()]
         if ref.kind == "selfrun":
             self._self_run()
-            self._compile(compile.compile_launch)
+            self._compile(compile_launch)
             self._tune()
         else:
             self._hollow_run()
-            self._compile(compile.compile_launch)
+            self._compile(compile_launch)
             self._checked_run()
             self._tune()
         if self.params.detail:
@@ -264,7 +266,7 @@ class _Profile:
             lines = hints.line_costs(execution, execution.counts)
             findings += hints.line_findings(execution.counts)
         if known.compiled is not None:
-            lines = code_hints.with_code(lines, known.compiled)
+            lines = hints.with_code(lines, known.compiled)
         if known.chosen is not None:
             lines.insert(0, known.chosen.line(known.configurations, len(known.tried), kernel.line))
         if known.compiled is not None:
@@ -296,9 +298,9 @@ def _us(made: Estimate) -> float:
 
 def _with_machine_code(launch: Any, target: GpuTarget) -> CompiledFacts:
     try:
-        return compile.compile_with_machine_code(launch, target)
+        return compile_with_machine_code(launch, target)
     except DisassemblyFailed:
-        return compile.compile_launch(launch, target)
+        return compile_launch(launch, target)
 
 
 def _same_file(name: str, path: str) -> bool:
