@@ -20,7 +20,7 @@ class CostUnavailableError(Exception):
 
 
 class EvaluatorLostError(Exception):
-    """The host or the program behind an evaluator is gone, so the run must end. The message is one line for the user."""
+    """The host or the program behind an evaluator is gone, so the run must end. The message is one line."""
 
 
 class CostEvaluator(Protocol):

@@ -143,10 +143,10 @@ class _TokensUsed:
 
 @dataclass(eq=False)
 class _RetryError(Exception):
-    """One attempt failed, another may succeed. ``pause`` is what the server asks to wait, in seconds."""
+    """One attempt failed, another may succeed. ``wait_seconds`` is what the server asks to wait, in seconds."""
 
     message: str
-    pause: float | None = None
+    wait_seconds: float | None = None
 
 
 @dataclass
@@ -172,7 +172,7 @@ class _Call:
             try:
                 return await self._understood(client)
             except _RetryError as fault:
-                wait = retry_pause(attempt, backoff_seconds, fault.pause)
+                wait = retry_pause(attempt, backoff_seconds, fault.wait_seconds)
                 last = attempt == settings.attempts
                 message = f"{fault.message} It was tried {settings.attempts} times." if last else ""
                 if not last and wait > settings.patience_seconds:

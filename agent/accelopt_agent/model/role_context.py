@@ -14,7 +14,7 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_agent.syntax.scopes import Scope, scopes_of
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.source_text import parse_python
 
 #: On each side of an anchor so many lines are shown, or fewer (one at least) that are this long together: kernels
 #: that a program wrote have lines of hundreds of characters.
