@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from accelopt_agent.suggestions.apply import Refusal, apply_to_text
+from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.connection import EditorConnection
@@ -68,7 +68,7 @@ class CandidateTexts:
         except (OSError, ValueError):
             return suggestion.text
         edits = await self._parser.edits_for(document.text, suggestion)
-        return suggestion.text if isinstance(edits, Refusal) else apply_to_text(document.text, edits)
+        return suggestion.text if isinstance(edits, ApplyRefusal) else apply_to_text(document.text, edits)
 
     def file_read(self, document_uri: str) -> None:
         """Have the editor fetch the candidates for a file again that it was given before."""

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accelopt_agent.model.editor_models import FAULTS, Question, Reply
+from accelopt_agent.model.editor_models import FAULTS, EditorModelReply, EditorModelRequest
 from accelopt_lsp.server.connection import EditorConnection, EditorRefusedError
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.jobs import BackgroundTasks, JobRegistry
 from accelopt_profiling.waiting import within
 
 if TYPE_CHECKING:
-    from accelopt_agent.model.consent import Agreement
+    from accelopt_agent.model.consent import Consent
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +41,8 @@ class ConsentPrompt:
 
     def __init__(self, editor: EditorConnection, tasks: BackgroundTasks) -> None:
         self._editor, self._tasks = editor, tasks
-        self._declined: set[Agreement] = set()
-        self._open: dict[Agreement, asyncio.Task[None]] = {}
+        self._declined: set[Consent] = set()
+        self._open: dict[Consent, asyncio.Task[None]] = {}
 
     async def request(
         self, path: str, settings: Settings, *, again: bool = False, asking: Callable[[], None] = lambda: None
@@ -61,7 +61,7 @@ class ConsentPrompt:
         with contextlib.suppress(asyncio.TimeoutError):
             await within(PATIENCE, asyncio.shield(self._open[wanted]))
 
-    async def _ask(self, wanted: Agreement, question: str) -> None:
+    async def _ask(self, wanted: Consent, question: str) -> None:
         try:
             answer = await self._editor.ask(question, [AGREE, NOT_NOW])
             if answer is None:
@@ -79,24 +79,24 @@ class ConsentPrompt:
             del self._open[wanted]
 
 
-def _wanted(path: str, settings: Settings) -> tuple[Agreement | None, str]:
+def _wanted(path: str, settings: Settings) -> tuple[Consent | None, str]:
     """The agreement that is missing, and the question to the person."""
-    from accelopt_agent.model.consent import Consents, asked_for, what_is_sent
+    from accelopt_agent.model.consent import ConsentStore, required_consent, what_is_sent
     from accelopt_lsp.models import configured_team, consent_folder
 
     team, workspace = configured_team(settings), consent_folder(settings, Path(path))
-    if team is None or Consents().missing(team.planner, workspace) is None:
+    if team is None or ConsentStore().missing(team.planner, workspace) is None:
         return None, ""
-    wanted = asked_for(team.planner, workspace)
+    wanted = required_consent(team.planner, workspace)
     where = "of this editor" if team.planner.of_editor else f"at {wanted.address}"
     sent = "; ".join(what_is_sent(team.planner.share))
     return wanted, f"May kernels below {wanted.workspace} be sent to {team.models} {where}? Sent are: {sent}."
 
 
-def _agree(wanted: Agreement) -> None:
-    from accelopt_agent.model.consent import Consents
+def _agree(wanted: Consent) -> None:
+    from accelopt_agent.model.consent import ConsentStore
 
-    Consents().give(wanted)
+    ConsentStore().give(wanted)
 
 
 class EditorModelClient:
@@ -105,12 +105,12 @@ class EditorModelClient:
     def __init__(self, editor: EditorConnection, jobs: JobRegistry) -> None:
         self._editor, self._jobs = editor, jobs
 
-    async def complete(self, question: Question) -> Reply:
+    async def complete(self, question: EditorModelRequest) -> EditorModelReply:
         """The editor's reply. Being cancelled takes the question back."""
         if not self._editor.client.models:
-            return Reply(fault="unsupported")
+            return EditorModelReply(fault="unsupported")
         if not any(job.kind in ("optimize", "explain") for job in self._jobs.running()):
-            return Reply(fault="not-asked-for")
+            return EditorModelReply(fault="not-asked-for")
         params = {
             "model": question.model,
             "system": question.system,
@@ -121,18 +121,20 @@ class EditorModelClient:
         try:
             return _reply(await self._editor.request(METHOD, params))
         except EditorRefusedError as error:
-            return Reply(fault="failed", message=str(error))
+            return EditorModelReply(fault="failed", message=str(error))
 
 
-def _reply(answer: Any) -> Reply:
+def _reply(answer: Any) -> EditorModelReply:
     """The client's answer; anything of a wrong type counts as missing."""
     text, fault, message = (getattr(answer, name, None) for name in ("text", "fault", "message"))
     read, written = _count(getattr(answer, "tokensIn", None)), _count(getattr(answer, "tokensOut", None))
     if isinstance(fault, str) and fault:
-        return Reply(_text(text), read, written, fault if fault in FAULTS else "failed", _text(message))
+        return EditorModelReply(
+            _text(text), read, written, fault if fault in FAULTS else "failed", _text(message)
+        )
     if not isinstance(text, str):
-        return Reply(fault="failed", message="the editor answered what is no answer")
-    return Reply(text, read, written)
+        return EditorModelReply(fault="failed", message="the editor answered what is no answer")
+    return EditorModelReply(text, read, written)
 
 
 def _count(value: Any) -> int | None:

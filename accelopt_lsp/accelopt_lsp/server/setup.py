@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from accelopt_agent.suggestions.apply import Refusal
+from accelopt_agent.suggestions.apply import ApplyRefusal
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError
@@ -283,7 +283,7 @@ async def resolved(
             raise UserError("This action holds no suggestion; ask for the code actions again.")
         suggestion, _ = await suggestions.find(data["id"], uri)
         edit = await suggestions.edit_of(suggestion, uri)
-        if isinstance(edit, Refusal):
+        if isinstance(edit, ApplyRefusal):
             raise UserError(edit.reason)
     except UserError as problem:
         server.editor.say(str(problem), "warning")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from accelopt_agent.suggestions.apply import Refusal
+from accelopt_agent.suggestions.apply import ApplyRefusal
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import Backend
@@ -75,18 +75,18 @@ class SuggestionActions:
         job = BackgroundJob("accept", args.document("choose"), "Choosing a version", args.kernel)
         return self._jobs.start(job, self._choose(args))
 
-    async def edit_of(self, suggestion: Suggestion, uri: str) -> types.WorkspaceEdit | Refusal:
+    async def edit_of(self, suggestion: Suggestion, uri: str) -> types.WorkspaceEdit | ApplyRefusal:
         """The edit that brings a suggestion into the current text of ``uri``, or why there is none."""
         try:
             document = await self._documents.text(uri)
         except (OSError, ValueError) as error:
-            return Refusal(f"{uri} cannot be read: {error}")
+            return ApplyRefusal(f"{uri} cannot be read: {error}")
         edits = await self._parser.edits_for(document.text, suggestion)
-        if isinstance(edits, Refusal):
+        if isinstance(edits, ApplyRefusal):
             return edits
         now = self._documents.opened(uri)
         if now is not None and now.version != document.version:
-            return Refusal("The file was edited just now; try again.")
+            return ApplyRefusal("The file was edited just now; try again.")
         lines = self._documents.lines_of(document)
         return convert.workspace_edit(uri, document.version, edits, lines, self._editor.client)
 
@@ -143,7 +143,7 @@ class SuggestionActions:
         if not self._editor.applies_edits:
             raise UserError("This editor applies no edits for a server; use `accelopt accept` in a terminal.")
         edit = await self.edit_of(suggestion, uri)
-        if isinstance(edit, Refusal):
+        if isinstance(edit, ApplyRefusal):
             self._editor.say(edit.reason, "warning")
             return False
         applied, why_not = await self._editor.apply_edit(edit, f"AccelOpt: {suggestion.summary}")
