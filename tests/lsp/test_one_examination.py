@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 #: Imported by every Python process that sees it: writes down what each process of the product parses. The program on
 #: the host, which runs kernels, starts without it.
-COUNTER = '''
+COUNTER = """
 import ast, json, os, sys
 parse = ast.parse
 def counted(source, *arguments, **named):
@@ -23,9 +23,9 @@ def counted(source, *arguments, **named):
     return parse(source, *arguments, **named)
 if "accelopt_lsp" in " ".join(sys.orig_argv) or "accelopt-lsp" in " ".join(sys.orig_argv):
     ast.parse = counted
-'''
+"""
 
-PROBLEM = '''
+PROBLEM = """
 import numpy as np
 
 
@@ -35,9 +35,9 @@ def get_inputs():
 
 def reference(x):
     return 2 * x
-'''
+"""
 
-KERNEL = '''
+KERNEL = """
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 
@@ -47,7 +47,7 @@ def double(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     nl.store(out, nl.load(x) * 2.0)
     return out
-'''
+"""
 
 
 async def test_a_save_parses_its_text_and_its_problem_once(
