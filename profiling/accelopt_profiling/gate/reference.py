@@ -30,6 +30,7 @@ from accelopt_profiling.gate.values import NotCarried, load_values, save_values
 from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.loading.call import check_answer
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
@@ -115,6 +116,8 @@ def _one(
             native = _answer(problem, load_values(folder / "inputs"), asked.written)
             if not native:
                 raise ProblemError("problem-empty", "The problem has no reference.")
+            if index == 0:
+                check_answer(native)
         expected, precision, note = _in_float64(
             problem, load_values(folder / "inputs"), native, asked.written
         )
