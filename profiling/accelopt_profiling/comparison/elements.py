@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.gate.tolerance import ELEMENT, NATIVE_ELEMENT, NATIVE_NORM, Allowed
+from accelopt_profiling.comparison.tolerance import ELEMENT, NATIVE_ELEMENT, NATIVE_NORM, Allowed
 
 Array = np.ndarray[Any, Any]
 _CHUNK = 1 << 18  # elements compared at a time: small enough for a cache, and for little memory
@@ -219,13 +219,15 @@ def _compare_masks(pieces: _Pieces, shape: Any) -> Comparison | None:
             place = _unravel((start + row, column), pieces.actual.shape, shape)
             found, wanted = float(mine[row, column]), float(theirs[row, column])
             fault = "not-finite" if math.isfinite(wanted) else "missed-not-finite"
-            detail = (
-                f"{int(np.count_nonzero(wrong))} elements, first at {place}: {found} instead of {wanted:.7g}"
-            )
+            detail = f"{_elements(int(np.count_nonzero(wrong)))}, first at {place}: {found} instead of {wanted:.7g}"
             return Comparison(
                 fault, detail, math.inf, math.inf, math.inf, math.inf, math.inf, place, found, wanted
             )
     return None
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'' if count == 1 else 's'}"
 
 
 def _unravel(place: tuple[int, int], rows: tuple[int, ...], shape: Any) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from accelopt_profiling.gate.compare import Array
+from accelopt_profiling.comparison.elements import Array
 
 
 def name_equal_elements(actual: Array, expected: Array, inputs: Iterable[Array]) -> bool:

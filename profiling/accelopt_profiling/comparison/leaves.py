@@ -1,7 +1,9 @@
-"""Saved arrays for the process that judges: it has NumPy and no torch."""
+"""Outputs and inputs as flat lists of NumPy arrays: from memory, or from a folder, where torch is not needed."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.gate.values import BITS, read_bits, read_index
+from accelopt_profiling.comparison.saved_values import BITS, read_bits, read_index
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +33,57 @@ class Leaf:
     @property
     def floating(self) -> bool:
         return self.dtype.startswith(("float", "bfloat"))
+
+
+def flattened(values: Any, where: str = "output ") -> Iterator[tuple[str, Any]]:
+    """The values in nested lists, tuples and dictionaries in order, each with its place in words."""
+    items = values.items() if isinstance(values, dict) else enumerate(values)
+    for key, value in items:
+        place = f"{where}{key}" if where.endswith(" ") else f"{where}[{key}]"
+        if type(value) in (list, tuple, dict):
+            yield from flattened(value, place)
+        else:
+            yield place, value
+
+
+def leaves_of(values: list[Any], others: bool = False) -> list[Leaf]:
+    """The arrays and numbers in ``values``, in order, as ``read_leaves`` gives them for saved ones. With ``others``,
+    values of other kinds are passed over.
+
+    Raises:
+        ValueError: a value is neither.
+    """
+    found: list[Leaf] = []
+    for where, value in flattened(values):
+        leaf = _leaf(where, value)
+        if leaf is not None:
+            found.append(leaf)
+        elif not others:
+            raise ValueError(f"{where} is a {type(value).__name__}, not an array or a number")
+    return found
+
+
+def _leaf(where: str, value: Any) -> Leaf | None:
+    torch = sys.modules.get("torch")
+    if value is None:
+        return Leaf(where, "none", "none", (), np.zeros(()))
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
+        array = np.asarray(value)
+        return Leaf(where, "number", str(array.dtype), (), array)
+    if torch is not None and isinstance(value, torch.Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        plain = value.detach().resolve_conj().resolve_neg().cpu()
+        array = (plain.float() if dtype in BITS else plain).numpy()
+        return Leaf(
+            where, "torch", dtype, tuple(value.shape), array, type(value).__name__, value.is_contiguous()
+        )
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        if array.dtype.kind not in "biufc" and str(array.dtype) not in BITS:
+            return None
+        narrow = array.astype(np.float32) if str(array.dtype) in BITS else array
+        return Leaf(where, "numpy", str(array.dtype), array.shape, narrow)
+    return None
 
 
 def read_leaves(folder: Path, others: bool = False) -> list[Leaf]:

@@ -52,7 +52,11 @@ class Allowed:
 
 @cache
 def _table(of: str = "relative") -> dict[str, float]:
-    text = resources.files("accelopt_profiling.gate").joinpath("tolerance.json").read_text(encoding="utf-8")
+    text = (
+        resources.files("accelopt_profiling.comparison")
+        .joinpath("tolerance.json")
+        .read_text(encoding="utf-8")
+    )
     return {name: float(entry["value"]) for name, entry in json.loads(text)[of].items()}
 
 
