@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText
 from accelopt_agent.optimize import optimize
@@ -121,7 +121,7 @@ async def test_a_kernel_that_is_known_only_in_part_is_told(tmp_path: Path, code:
 async def test_a_failure_of_the_problem_is_no_verdict_on_a_candidate(tmp_path: Path, step: str) -> None:
     host = PlayedHost(JobFailed(step, StepError("timeout", "The reference took too long.")))
     request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
-    with pytest.raises(CostUnknown) as raised:
+    with pytest.raises(CostUnavailableError) as raised:
         await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
     assert (raised.value.code, raised.value.lasting) == ("problem-timeout", False)
 
