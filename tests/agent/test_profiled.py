@@ -119,7 +119,7 @@ async def test_a_kernel_that_is_known_only_in_part_is_told(tmp_path: Path, code:
 
 @pytest.mark.parametrize("step", ["gate.draw", "gate.original", "gate.reference"])
 async def test_a_failure_of_the_problem_is_no_verdict_on_a_candidate(tmp_path: Path, step: str) -> None:
-    host = PlayedHost(JobFailed(step, StepError("timeout", "The reference took too long.")))
+    host = PlayedHost(JobFailedError(step, StepError("timeout", "The reference took too long.")))
     request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
     with pytest.raises(CostUnavailableError) as raised:
         await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
@@ -127,7 +127,7 @@ async def test_a_failure_of_the_problem_is_no_verdict_on_a_candidate(tmp_path: P
 
 
 async def test_a_failure_of_the_candidate_is_a_verdict(tmp_path: Path) -> None:
-    host = PlayedHost(JobFailed("gate.run", StepError("timeout", "The run took too long.")))
+    host = PlayedHost(JobFailedError("gate.run", StepError("timeout", "The run took too long.")))
     request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
     verdict, _ = await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
     assert not verdict.accepted
