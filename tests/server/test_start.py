@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 import pytest
-from editor import CLIENTS, capabilities
 from lsprotocol import types as t
+from support.editor import CLIENTS, capabilities
 
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.process import ProcessBackend

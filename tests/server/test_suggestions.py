@@ -8,8 +8,8 @@ from typing import Any
 
 import lsprotocol.types as t
 import pytest
-from editor import CLIENTS, Editor, apply_edits
-from test_lsp_saving import KERNELS
+from support.editor import CLIENTS, Editor, apply_edits
+from support.scripted_kernels import KERNELS
 
 SUGGESTION = "refactor.rewrite.accelopt.suggestion"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import lsprotocol.types as t
 import pytest
-from editor import Editor
 from pygls.exceptions import JsonRpcException
+from support.editor import Editor
 from test_lsp_deciding import optimized
 
 
