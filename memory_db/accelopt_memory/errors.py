@@ -1,4 +1,4 @@
-"""How the memory fails: one error, with what happened, to which file, and what to do next."""
+"""Translates SQLite's and the file system's errors into one error: the problem, the file, and a remedy."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ class MemoryUnavailableError(Exception):
 
 
 def explain(error: sqlite3.Error | OSError, path: Path) -> MemoryUnavailableError | None:
-    """The error to raise instead of what SQLite or the file system said; None when it tells of a mistake of
-    ours."""
+    """Return the error to raise in place of ``error``; None when it is a mistake in our code."""
     said = str(error).lower()
     if isinstance(error, sqlite3.Error):
         for saying, trouble in _SAYINGS:

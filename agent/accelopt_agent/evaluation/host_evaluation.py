@@ -1,4 +1,4 @@
-"""The search's tools on a host: costs from the profiler, verdicts from the gate."""
+"""Evaluates versions on a host: costs from the profiler, verdicts from the gate."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ _LASTING = frozenset(
 
 
 class HostCost:
-    """Profiles the original to the end, and candidates as far as it takes to know a latency that can be compared.
+    """Profiles the original completely, and candidates only until their latency can be compared.
 
-    That is the first stage at which the original's latency was what it was at the end: later stages check and
-    explain, they do not change the number. An original that is ``proved`` is profiled to its first latency, and its
-    candidates are too.
+    That is the first stage at which the original's latency had its final value: later stages check and explain, they do
+    not change the number. An original that is ``proved`` is profiled to its first latency, and so are its candidates.
     """
 
     def __init__(self, host: Host, request: OptimizeRequest) -> None:
@@ -59,8 +58,8 @@ class HostCost:
         return replace(last, kernels=[await self._comparable(kernel) for kernel in last.kernels])
 
     async def _comparable(self, measured: KernelMeasurement) -> KernelMeasurement:
-        """The original with its latency and counters found out in the way in which a candidate's are: shapes that
-        are known and fewer samples may move them a little, and a candidate must not gain or lose by that."""
+        """Measure the original again in the way of a candidate: with known shapes and fewer samples its latency and
+        counters may move a little, and a candidate must not gain or lose by that."""
         if measured.latency.us is None:
             return measured
         try:
@@ -89,7 +88,7 @@ class HostCost:
         raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
 
     def _settled(self, kernel: str) -> set[str]:
-        """The stages at which the original's latency was already what it was at the end."""
+        """The stages at which the original's latency already had its final value."""
         seen = self._stages.get(kernel, [])
         return {stage for stage, latency in seen if latency == seen[-1][1]} if seen else set()
 
@@ -110,8 +109,8 @@ class HostGate:
             raise EvaluatorLostError(str(error)) from error
 
     async def compare(self, text: str, kernel: str) -> Comparison | None:
-        """Candidate and original in turns of random order, in one session of a process that has run nothing else; None
-        where no device times them."""
+        """Time candidate and original in turns of random order, in one session of a fresh process; None where no device
+        can."""
         try:
             if not (await self._host.facts()).devices:
                 return None
@@ -155,7 +154,7 @@ class HostGate:
 def profile_request(
     request: OptimizeRequest, text: str, kernels: list[str] | None, specs: dict[str, list[dict[str, Any]]]
 ) -> ProfileRequest:
-    """The profile of ``text`` in the place of the request's file; ``specs`` remembers input shapes."""
+    """Build the request that profiles ``text`` in the place of the request's file; ``specs`` caches input shapes."""
     targets: dict[Dialect, str] = {"triton": request.target, "nki": request.target}
     return ProfileRequest(
         request.kernel_file(text),

@@ -1,4 +1,4 @@
-"""What a model is told about a kernel's cost: a few lines, each number with how it is known."""
+"""Summarizes a kernel's cost for a model in a few lines, each number with how it is known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FINDING_CHARACTERS = 120
 
 
 def digest(measurement: KernelMeasurement) -> str:
-    """The kernel's cost as a Markdown list: its time and what limits it, its counters by how they are known, its
+    """Return the kernel's cost as a Markdown list: its time and limit, its counters grouped by how they are known, its
     costly lines. Quantities of zero are left out."""
     latency = measurement.latency
     said = [f"- time: {number(Quantity(latency.us, latency.known, 'us', latency.low_us, latency.high_us))}"]

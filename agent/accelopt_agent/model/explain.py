@@ -1,4 +1,4 @@
-"""The summarizer: why a suggestion is faster, in a few sentences with the numbers."""
+"""Explains why a suggestion is faster, in a few sentences with the numbers: the summarizer role."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ async def explain(
     backoff_seconds: float = 1.0,
     asked: ModelQuery = query_model,
 ) -> str:
-    """Why ``suggestion`` is faster, from what is known of both ``versions``. ``book`` is given the ledger's entry.
+    """Ask the summarizer why ``suggestion`` is faster, given the measurements of both ``versions``. ``book`` receives
+    the ledger's entry.
 
     Raises:
         ModelCallError: there is no answer; the message says why.
@@ -72,7 +73,7 @@ def _counters(versions: MeasuredVersions) -> str:
 
 
 def _known_from(suggestion: Suggestion) -> KernelMeasurement:
-    """What the suggestion itself says about the slow version."""
+    """Build a measurement of the slow version from the suggestion itself."""
     dialect: Dialect = "nki" if suggestion.dialect == "nki" else "triton"
     return KernelMeasurement(
         suggestion.kernel, 1, dialect, suggestion.target, latency=suggestion.slow, bound=suggestion.bound

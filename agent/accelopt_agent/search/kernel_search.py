@@ -1,4 +1,4 @@
-"""The search for one kernel: the strategy chooses, proposers propose, the cost model sorts, the gate decides."""
+"""The search loop for one kernel: the strategy chooses steps, the scheduler runs them, their results are recorded."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ FEW = 4
 
 
 class KernelSearch:
-    """Searches faster versions of the kernel at ``root``. ``host`` is where costs and verdicts come from."""
+    """Searches faster versions of the kernel at ``root``. ``host`` names where costs and verdicts come from."""
 
     def __init__(
         self,
@@ -87,12 +87,12 @@ class KernelSearch:
         self._scheduler = StepScheduler(Concurrency(request.calls, max(1, request.parallel)))
 
     async def run(self) -> AsyncGenerator[Event, None]:
-        """Work until the strategy has nothing more to do, the budget is spent or the goal is reached. Calls, costs
-        and proofs run at the same time; what they come to is taken in one after another. While it is paused nothing
-        begins, and no time is used once nothing runs.
+        """Yield events until the strategy has nothing more to do, the budget is spent or the goal is reached.
+        Proposals, measurements and validations run concurrently; their results are processed one after another. While
+        the search is paused, no step is started, and once none runs, no time is counted.
 
         Raises:
-            BudgetExhaustedError: the message says of what.
+            BudgetExhaustedError: the message names the limit.
             EvaluatorLostError: the host is gone.
         """
         await self._load_refusals()
@@ -132,8 +132,8 @@ class KernelSearch:
         yield ProgressText(f"{self.root.kernel.name}: going on")
 
     def _begin(self) -> Iterator[Event]:
-        """Begin all that has room and is worth doing. What is tried already is still judged when only the candidates
-        are spent."""
+        """Start all steps that there is capacity for. When only the budget of candidates is spent, measured ones are
+        still validated."""
         if self._meter.seconds_left == 0.0:
             raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
         while True:
@@ -159,13 +159,13 @@ class KernelSearch:
             self._scheduler.start(step, lambda: self._validator.judge(step.node))
 
     async def _take(self, step: SearchStep, task: asyncio.Task[Any]) -> list[Event]:
-        """Take in what a step came to: first into the memory and the strategy, then told."""
+        """Process the result of a step: first into the memory and the strategy, then as events."""
         if isinstance(step, AskProposer):
             return await self._answered(step, task)
         return await (self._tried(step, task) if isinstance(step, TryCandidate) else self._judged(step, task))
 
     def _goal_reached(self) -> str | None:
-        """Why the search may stop early, as one line."""
+        """The reason why the search may stop early, as one line; None if it may not."""
         goal, best = self.request.budget.percent_of_peak, self.strategy.best()
         percent = best.measurement.percent_of_peak
         if goal is None or percent is None or percent < goal:
@@ -185,7 +185,7 @@ class KernelSearch:
     # Calls
 
     async def _ask(self, step: AskProposer, count: int) -> list[Trial]:
-        """The rewrites an answer holds that are not known yet. Raises ProposerError."""
+        """Return the rewrites of an answer that are not known yet. Raises ProposerError."""
         node, proposer = step.node, self._proposers[step.proposer]
         key = answer_key(node.fingerprint, proposer.name, count)
         candidates = self._resumed.answers.get(key)
@@ -222,7 +222,7 @@ class KernelSearch:
         return [trial for c in candidates if (trial := self._trial(c, node)) is not None]
 
     def _trial(self, candidate: Candidate, node: Node) -> Trial | None:
-        """The candidate to be tried, told as what became of the original; None when it is known already."""
+        """Return the candidate as a rewrite of the original; None when it is known already."""
         if (candidate.origin, candidate.summary) in self._failed_steps:
             return None
         try:
@@ -237,7 +237,7 @@ class KernelSearch:
     # Costs
 
     async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnavailableError, bool]:
-        """What is known of the trial's cost, and whether it was paid for before."""
+        """Return the trial's measurement or why there is none, and whether the interrupted run had paid for it."""
         known = self._resumed.costs.get(trial.fingerprint)
         if known is not None:
             return known, True
@@ -328,14 +328,15 @@ class KernelSearch:
         return told
 
     async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
-        """The version is wrong, and so is the one step that made it from a right one: neither is tried again."""
+        """Mark the version as wrong, and the one step that made it from a right one: neither is tried again."""
         node.proof, node.failure = "refused", failure
         await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
         if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
             self._refuse_step(node.step, failure)
 
     def _refuse_step(self, step: tuple[str, str], failure: Failure) -> None:
-        """A step that made a right version wrong is not taken again, and where it was taken, nothing is proved."""
+        """Mark a step that made a right version wrong: it is not taken again, and versions made with it are not
+        validated."""
         self._failed_steps.add(step)
         for node in self.root.walk():
             if node.proof is None and node.step == step:

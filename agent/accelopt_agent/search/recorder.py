@@ -1,4 +1,5 @@
-"""Writes a run to the memory as it happens. A memory that fails is told of once, and the run goes on without it."""
+"""Writes a run to the memory as it happens. When the memory fails, that is reported once and the run goes on without
+it."""
 
 from __future__ import annotations
 
@@ -42,18 +43,18 @@ class Recorder:
         self._trouble_told = False
 
     def new_trouble(self) -> str | None:
-        """``trouble``, the first time it is asked for."""
+        """Return a sentence about ``trouble`` the first time that this is called after it occurred; None otherwise."""
         if self.trouble is None or self._trouble_told:
             return None
         self._trouble_told = True
         return f"{self.trouble} The search goes on; nothing of it is remembered."
 
     async def ask(self, call: Callable[[Memory], T], otherwise: T) -> T:
-        """What the memory answers; ``otherwise`` where there is none or it cannot be read."""
+        """Read from the memory; ``otherwise`` where there is none or it cannot be read."""
         return otherwise if self._memory is None else await self._call(call, self._memory, otherwise)
 
     async def _tell(self, call: Callable[[Memory], T], otherwise: T) -> T:
-        """Write, until writing has failed once."""
+        """Write to the memory; do nothing after a write has failed."""
         if self._memory is None or self.trouble is not None:
             return otherwise
         return await self._call(call, self._memory, otherwise)
@@ -68,7 +69,7 @@ class Recorder:
     async def start(
         self, file: str, kernel: str, kernel_hash: str, target: str, host: str, options: dict[str, Any]
     ) -> str:
-        """Begin a run and return its id, which is there without a memory too."""
+        """Begin a run and return its id; without a memory, an id all the same."""
         self._run = await self._tell(
             lambda m: m.run_log.start(file, kernel, kernel_hash, target, host, options), None
         )
@@ -103,7 +104,7 @@ class Recorder:
         code: str,
         why: str,
     ) -> None:
-        """Remember a rewrite (its fingerprint) that must not be tried again on this kernel and target."""
+        """Store a rewrite, by its fingerprint, that must not be tried again on this kernel and target."""
         trap = Trap(
             kernel_hash,
             rewrite,

@@ -1,4 +1,4 @@
-"""Proposals from memory: what was accepted for a kernel that looked like this one is tried on this one."""
+"""Proposes rewrites from memory: applies accepted pairs of similar kernels to this one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LEAST_ALIKE = 0.3
 
 
 class MemoryProposer:
-    """Accepted pairs whose slow side looks like the kernel, most alike first.
+    """Applies the accepted pairs whose slow side is similar to the kernel, most similar first.
 
-    A pair that rules made is repeated with those rules, all in one candidate; besides, the edit itself is carried
-    over by syntax (``transfer``), which also works for pairs that a model or a person wrote.
+    A pair that rules made is repeated with those rules, all in one candidate; besides, the edit itself is carried over
+    by syntax (``edit_transfer``), which also works for pairs that a model or a person wrote.
     """
 
     name = "memory"
@@ -55,7 +55,7 @@ class MemoryProposer:
 
 
 def repeated(match: Match, node: Node) -> Candidate | None:
-    """The rules that made the pair, applied in their order to this kernel; those that do not apply are left out.
+    """Apply the rules that made the pair, in their order, to this kernel, leaving out those that do not apply.
 
     None when the pair was not made by rules, or none of them applies.
     """
@@ -86,7 +86,7 @@ def repeated(match: Match, node: Node) -> Candidate | None:
 def _apply(
     rule: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None, hint: str
 ) -> Candidate | None:
-    """What the rule makes of the kernel; of several, the one that reads most like what the pair's rewrite did."""
+    """Apply the rule to the kernel; of several rewrites, return the one whose summary is most similar to ``hint``."""
     from accelopt_agent.rules import catalogue
 
     try:
@@ -100,7 +100,7 @@ def _apply(
 
 
 def transferred(match: Match, node: Node) -> Candidate | None:
-    """The pair's edit carried over by syntax; None where it fits nowhere."""
+    """Carry the pair's edit over by syntax; None where it fits nowhere."""
     pair = match.pair
     text = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
     if text is None or not _still_there(text, node.kernel):

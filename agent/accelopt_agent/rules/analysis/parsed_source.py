@@ -1,4 +1,4 @@
-"""A parsed file: LibCST nodes with their byte spans and parents, and the text of each."""
+"""Parses a file: LibCST nodes with their byte spans, parents and text."""
 
 from __future__ import annotations
 

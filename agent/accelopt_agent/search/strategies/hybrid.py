@@ -68,8 +68,8 @@ class Experience:
         return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(known) < 2 else 1.0
 
     def _elsewhere(self, origin: str) -> float:
-        """What a rule's best step gained, once two were tried: no more is hoped of its others, so that a rule with many
-        places that gains nothing waits behind what has gained."""
+        """The best ratio that any step of a rule reached, once two were tried: no more is expected of its other steps,
+        so that a rule with many places that gains nothing waits behind one that has gained."""
         ratios = self._of_rule.get(origin, [])
         return min(*ratios, LAST) if len(ratios) > 1 and origin.startswith("rule:") else 0.0
 
@@ -148,7 +148,7 @@ class Hybrid(Frontier):
         return open_ideas[k] if promise < fastest.us or (open_ideas and self._patient()) else None
 
     def _patient(self) -> bool:
-        """Whether to try what promises nothing: all that promises something has come to an end."""
+        """Return whether to try rewrites that promise nothing: everything that promises something has been tried."""
         asked = all(self._unasked(name) is None for name in self.sources if name not in PAID)
         return self._fruitless_tries < self.patience and asked and not self.begun
 
@@ -209,8 +209,8 @@ class Hybrid(Frontier):
         return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * asked[_alike(n)]))
 
     def wants_proof(self) -> Node | None:
-        """A model's version that is faster than what may be built upon, though not clearly, or that is next to be
-        asked about."""
+        """Return a model's version that is faster than what may be built upon, though not clearly, or the one to be
+        asked about next."""
         at_the_gate = [step.node for step in self.begun if isinstance(step, ValidateNode)]
         fastest, asked_for = self.fastest, self._to_prove
         if self.has_begun(AskProposer) or self.has_begun(TryCandidate):
