@@ -67,7 +67,7 @@ class RunSummary:
         elif isinstance(event, SuggestionFound):
             self.found += 1
 
-    def said(self) -> str:
+    def text(self) -> str:
         if self.found:
             return f"{self.found} suggestion{'' if self.found == 1 else 's'}"
         why = self._why()
@@ -184,18 +184,18 @@ async def drive(
         host,
         options,
     )
-    tally = RunSummary(kernels, asks_a_model)
+    summary = RunSummary(kernels, asks_a_model)
     try:
         events = _all_kernels(
             request, kernels, cost, gate, recorder, meter, run, host, known, proposers, pause
         )
         async with aclosing(events):
             async for event in events:
-                tally.take(event)
+                summary.take(event)
                 yield event
-        end = _End("finished", tally.said())
+        end = _End("finished", summary.text())
     except BudgetExhaustedError as spent:
-        end = _End("finished", f"{tally.said()}: {spent}")
+        end = _End("finished", f"{summary.text()}: {spent}")
     except (EvaluatorLostError, CostUnavailableError) as error:
         end = _End("failed", str(error))
     except BaseException as error:
@@ -205,7 +205,7 @@ async def drive(
     finally:
         await recorder.finish(
             end.status,
-            {"reason": end.reason, "usage": meter.usage, "suggestions": tally.found, "calls": meter.calls},
+            {"reason": end.reason, "usage": meter.usage, "suggestions": summary.found, "calls": meter.calls},
         )
     if trouble := recorder.new_trouble():
         yield ProgressText(trouble)

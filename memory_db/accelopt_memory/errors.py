@@ -19,7 +19,7 @@ _ADVICE: dict[Trouble, str] = {
 }
 
 #: What SQLite says, in its own words (`sqlite_errorcode` needs Python 3.11), and which trouble that is.
-_SAYINGS: tuple[tuple[str, Trouble], ...] = (
+_SQLITE_MESSAGES: tuple[tuple[str, Trouble], ...] = (
     ("locked", "locked"),
     ("readonly", "read-only"),
     ("not a database", "corrupt"),
@@ -40,10 +40,10 @@ class MemoryUnavailableError(Exception):
 
 def explain(error: sqlite3.Error | OSError, path: Path) -> MemoryUnavailableError | None:
     """Return the error to raise in place of ``error``; None when it is a mistake in our code."""
-    said = str(error).lower()
+    message = str(error).lower()
     if isinstance(error, sqlite3.Error):
-        for saying, trouble in _SAYINGS:
-            if saying in said:
+        for part, trouble in _SQLITE_MESSAGES:
+            if part in message:
                 return MemoryUnavailableError(trouble, path, str(error))
         return (
             MemoryUnavailableError("corrupt", path, str(error))

@@ -54,7 +54,7 @@ class HostCost:
             raise EvaluatorLostError(str(error)) from error
         if last is None:
             name = self._request.path.name
-            raise EvaluatorLostError(f"{self._host.name} said nothing about {name}; look at its log.")
+            raise EvaluatorLostError(f"{self._host.name} gave no measurement of {name}; look at its log.")
         return replace(last, kernels=[await self._comparable(kernel) for kernel in last.kernels])
 
     async def _comparable(self, measured: KernelMeasurement) -> KernelMeasurement:
@@ -69,7 +69,7 @@ class HostCost:
         return replace(measured, latency=again.latency, quantities=again.quantities)
 
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
-        stages = self._settled(kernel)
+        stages = self._final_stages(kernel)
         last: FileMeasurement | None = None
         try:
             async with aclosing(profile(self._host, await self._profile_request(text, [kernel]))) as found:
@@ -87,7 +87,7 @@ class HostCost:
             raise CostUnavailableError("not-measured", "Its time could not be found out.", lasting=False)
         raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
 
-    def _settled(self, kernel: str) -> set[str]:
+    def _final_stages(self, kernel: str) -> set[str]:
         """The stages at which the original's latency already had its final value."""
         seen = self._stages.get(kernel, [])
         return {stage for stage, latency in seen if latency == seen[-1][1]} if seen else set()
@@ -114,14 +114,19 @@ class HostGate:
         try:
             if not (await self._host.facts()).devices:
                 return None
-            asked = await asyncio.to_thread(self._gate_request, text, kernel)
-            if asked.dialect != "triton" or asked.problem.kind == "selfrun":
+            gate_request = await asyncio.to_thread(self._gate_request, text, kernel)
+            if gate_request.dialect != "triton" or gate_request.problem.kind == "selfrun":
                 return None
             discovered = await asyncio.to_thread(find_kernels, text)
             found = [k for k in discovered.kernels if k.name == kernel]
-            before = asked.original.files[asked.original.kernel]
+            before = gate_request.original.files[gate_request.original.kernel]
             session = await time_on(
-                self._host, asked.candidate, found, asked.problem, before, limits=asked.limits
+                self._host,
+                gate_request.candidate,
+                found,
+                gate_request.problem,
+                before,
+                limits=gate_request.limits,
             )
         except HostUnreachableError as error:
             raise EvaluatorLostError(str(error)) from error

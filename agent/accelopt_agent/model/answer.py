@@ -54,13 +54,13 @@ class AnswerReader:
         self.usage = _part(event, "usage") or self.usage
         choices = _part(event, "choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
-        said = _part(choice, "delta") or _part(choice, "message")
-        if isinstance(text := _part(said, "content"), str):
+        message = _part(choice, "delta") or _part(choice, "message")
+        if isinstance(text := _part(message, "content"), str):
             self.text += text
         for name in ("reasoning_content", "reasoning"):
-            if isinstance(text := _part(said, name), str):
+            if isinstance(text := _part(message, name), str):
                 self.thought += len(text)
-        self.refused = self.refused or bool(_part(said, "refusal"))
+        self.refused = self.refused or bool(_part(message, "refusal"))
         if isinstance(reason := _part(choice, "finish_reason"), str):
             self.reason = reason
         if len(self.text) + self.thought > self.answer_tokens * _CHARACTERS_PER_TOKEN:

@@ -18,15 +18,15 @@ from accelopt_profiling.waiting import within
 
 def retry_after_seconds(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Read the seconds that ``Retry-After`` demands, as seconds or as a date (RFC 9110, 10.2.3); None without it."""
-    said = headers.get("retry-after", "").strip()
-    if not said:
+    value = headers.get("retry-after", "").strip()
+    if not value:
         return None
     try:
-        return max(0.0, float(said))
+        return max(0.0, float(value))
     except ValueError:
         pass
     try:
-        at = parsedate_to_datetime(said).timestamp()
+        at = parsedate_to_datetime(value).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
     return max(0.0, at - (time.time() if now is None else now))
@@ -69,15 +69,15 @@ class ServerCapabilities:
     def without_what(self, complaint: str, schema: Schema | None) -> ServerCapabilities | None:
         """Drop the capability that a rejected request's ``complaint`` is about; None when it is about none of these, so
         that repeating the request is useless."""
-        said = complaint.lower()
-        if "max_completion_tokens" in said and not self.completion_limit:
+        text = complaint.lower()
+        if "max_completion_tokens" in text and not self.completion_limit:
             return replace(self, completion_limit=True)
-        if "stream_options" in said and self.usage:
+        if "stream_options" in text and self.usage:
             return replace(self, usage=False)
-        about_format = any(word in said for word in ("response_format", "json_schema", "schema", "grammar"))
+        about_format = any(word in text for word in ("response_format", "json_schema", "schema", "grammar"))
         if about_format and schema is not None and self.structured:
             return replace(self, structured=False)
-        if "stream" in said and self.streams:
+        if "stream" in text and self.streams:
             return replace(self, streams=False)
         return None
 
@@ -190,10 +190,10 @@ class _Call:
             try:
                 return await self._try(client, traits.options(self.settings, self.schema))
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                said = without_key(str(getattr(error, "message", error)), self.key)
+                detail = without_key(str(getattr(error, "message", error)), self.key)
                 lesser = traits.without_what(str(getattr(error, "message", error)), self.schema)
                 if lesser is None:
-                    message = f"{self.where} rejects the request (HTTP {error.status_code}): {said}"
+                    message = f"{self.where} rejects the request (HTTP {error.status_code}): {detail}"
                     raise self.spent.fault(message, final=True) from None
                 remember_capabilities(self.settings, lesser)
 
@@ -223,8 +223,8 @@ class _Call:
             message = f"{where} failed (HTTP {error.status_code})."
             raise _RetryError(message, retry_after_seconds(error.response.headers)) from None
         except openai.APIStatusError as error:
-            said = without_key(str(error.message), self.key)
-            message = f"{where} rejects the request (HTTP {error.status_code}): {said}"
+            detail = without_key(str(error.message), self.key)
+            message = f"{where} rejects the request (HTTP {error.status_code}): {detail}"
             raise self.spent.fault(message, final=True) from None
         except _RetryError:
             self.spent.add(reading)
@@ -239,10 +239,10 @@ class _Call:
             raise _RetryError(f"{where} {broke}.") from None
         except (openai.OpenAIError, ValueError) as error:
             self.spent.add(reading)
-            said = without_key(str(error), self.key) if type(error) is openai.APIError else ""
+            detail = without_key(str(error), self.key) if type(error) is openai.APIError else ""
             no_answer = (
-                f"reports a failure: {said}"
-                if said
+                f"reports a failure: {detail}"
+                if detail
                 else f"answered what is no answer ({type(error).__name__})."
             )
             raise _RetryError(f"{where} {no_answer}") from None

@@ -129,9 +129,9 @@ class ConsentStore:
         os.replace(temporary, self.path)
 
 
-def _share(said: Any) -> Share:
-    if said == "file":
+def _share(value: Any) -> Share:
+    if value == "file":
         return "file"
-    if said == "kernel":
+    if value == "kernel":
         return "kernel"
-    raise ValueError(f"{said!r} is no way to share")
+    raise ValueError(f"{value!r} is no way to share")

@@ -40,7 +40,7 @@ class EditorModelReply:
 
 Complete = Callable[[EditorModelRequest], Awaitable[EditorModelReply]]
 
-#: What may go wrong in an editor: what is said of the model, and whether asking again in this run is of no use.
+#: The faults of an editor: the message about the model, and whether another query in this run is useless.
 FAULTS: dict[str, tuple[str, bool]] = {
     "unsupported": ("is not asked: this editor lends no models", True),
     "not-asked-for": ("is not asked: nobody chose to optimize or to explain", True),
@@ -104,8 +104,8 @@ def _fault(reply: EditorModelReply, answer_tokens: int) -> tuple[str, bool]:
     """Describe what is wrong with a reply, and whether repeating the query is useless; "" if nothing is."""
     if reply.fault:
         what, final = FAULTS.get(reply.fault, FAULTS["failed"])
-        said = without_key(reply.message, None)
-        return f"{what}: {said}" if said else f"{what}.", final
+        detail = without_key(reply.message, None)
+        return f"{what}: {detail}" if detail else f"{what}.", final
     if not reply.text.strip():
         return "gave an empty answer.", False
     if len(reply.text) > answer_tokens * _CHARACTERS_PER_TOKEN:

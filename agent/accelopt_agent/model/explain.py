@@ -17,8 +17,8 @@ from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_profiling.measurement import Dialect, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Quantity
 
-#: How many counters that moved the summarizer is told of.
-COUNTERS_TOLD = 10
+#: How many of the counters that moved the summarizer is shown.
+COUNTERS_SHOWN = 10
 
 
 async def explain(
@@ -66,7 +66,7 @@ def summarizer_user(suggestion: Suggestion, versions: MeasuredVersions, share: S
 
 
 def _counters(versions: MeasuredVersions) -> str:
-    moved = versions.moved()[:COUNTERS_TOLD]
+    moved = versions.moved()[:COUNTERS_SHOWN]
     if not moved:
         return "No counters of both versions are known.\n"
     return "".join(f"- {name}: {number(before)}, then {number(after)}\n" for name, before, after in moved)

@@ -63,13 +63,13 @@ class ModelProposer:
         try:
             if node.failure is not None:
                 return [await self._repair(node, transcript)]
-            return await self._carried_out(node, transcript)
+            return await self._carry_out_plan(node, transcript)
         except ModelCallError as fault:
             raise ProposerError(str(fault), final=fault.final) from fault
         except InvalidAnswerError as bad:
             raise ProposerError(f"The answer of {self._team.coder.model} is left out: {bad}.") from bad
 
-    async def _carried_out(self, node: Node, transcript: Transcript) -> list[Candidate]:
+    async def _carry_out_plan(self, node: Node, transcript: Transcript) -> list[Candidate]:
         plan = await self._ask(
             "planner", node, planner_user(node, self._team.planner, self._wishes), transcript
         )
@@ -82,7 +82,7 @@ class ModelProposer:
             user = coder_user(node, plan, anchors, share)
             answer = await self._ask("coder", node, user, transcript)
             try:
-                text = await self._caught(node, plan, anchors, answer, transcript)
+                text = await self._apply_or_repair(node, plan, anchors, answer, transcript)
             except InvalidAnswerError as error:
                 bad = error
                 continue
@@ -91,7 +91,7 @@ class ModelProposer:
             raise bad
         return found
 
-    async def _caught(
+    async def _apply_or_repair(
         self, node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, transcript: Transcript
     ) -> str:
         """Apply ``answer`` to the file; where it is invalid, let the debugger correct it."""

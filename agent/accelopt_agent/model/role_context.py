@@ -93,8 +93,8 @@ def _imports(tree: ast.AST, scope: Scope | None, before: int) -> set[int]:
     return set().union(*found.values())
 
 
-#: How many versions, and how many lines of a change, are told of.
-VERSIONS_TOLD, LINES_TOLD = 5, 14
+#: How many versions, and how many lines of a change, are shown.
+VERSIONS_SHOWN, LINES_SHOWN = 5, 14
 
 #: How alike (0..1) two plans are that mean a similar change.
 ALIKE = 0.4
@@ -104,7 +104,7 @@ def planner_window(node: Node) -> str:
     """List the results of the children of ``node`` and the fastest versions of the whole search, in Markdown."""
     children = [_line(child, node) for child in _newest(node.children)]
     ranked = sorted((n for n in node.root.walk() if n.parent is not None and n.sound), key=lambda n: n.us)
-    best = [_line(n, node.root) for n in ranked[:VERSIONS_TOLD] if n is not node and n not in node.children]
+    best = [_line(n, node.root) for n in ranked[:VERSIONS_SHOWN] if n is not node and n not in node.children]
     parts = [_list("Tried on this version", children), _list("Fastest versions, from the original", best)]
     return "".join(part for part in parts if part) or "Nothing was tried yet.\n"
 
@@ -116,10 +116,10 @@ def coder_window(node: Node, plan: str, share: Share = "file") -> str:
     siblings = [s for s in (node.parent.children if node.parent else []) if s is not node]
     cousins = [c for s in siblings for c in s.children if c.sound and c.parent is not None]
     alike = max(cousins, key=lambda c: _likeness(plan, c), default=None)
-    said = _list("Failed on this version", failed)
+    section = _list("Failed on this version", failed)
     if alike is not None and alike.parent is not None and _likeness(plan, alike) >= ALIKE:
-        said += f"A similar change elsewhere, which worked:\n\n{shown_change(alike, share)}\n\n"
-    return said
+        section += f"A similar change elsewhere, which worked:\n\n{shown_change(alike, share)}\n\n"
+    return section
 
 
 def debugger_window(node: Node) -> str:
@@ -145,7 +145,7 @@ def kernel_alone(text: str, name: str) -> str:
 
 
 def change(before: str, after: str) -> str:
-    """Return the changed lines of a rewrite, with one line around them, at most ``LINES_TOLD``, as a fenced diff."""
+    """Return the changed lines of a rewrite, with one line around them, at most ``LINES_SHOWN``, as a fenced diff."""
     from accelopt_agent.model.prompt_templates import fenced
 
     old, new = split_lines(before).texts, split_lines(after).texts
@@ -153,12 +153,12 @@ def change(before: str, after: str) -> str:
         line for line in difflib.unified_diff(old, new, lineterm="", n=1)
         if not line.startswith(("---", "+++", "@@"))
     ]  # fmt: skip
-    cut = [*lines[:LINES_TOLD], "..."] if len(lines) > LINES_TOLD else lines
+    cut = [*lines[:LINES_SHOWN], "..."] if len(lines) > LINES_SHOWN else lines
     return fenced("\n".join(cut), "diff")
 
 
 def _newest(nodes: Sequence[Node]) -> list[Node]:
-    return list(reversed(nodes))[:VERSIONS_TOLD]
+    return list(reversed(nodes))[:VERSIONS_SHOWN]
 
 
 def _line(node: Node, base: Node | None) -> str:
@@ -174,8 +174,8 @@ def _list(head: str, lines: Sequence[str]) -> str:
 
 
 def _likeness(plan: str, node: Node) -> float:
-    said = node.step[1] if node.step else ""
-    words, others = set(plan.lower().split()), set(said.lower().split())
+    summary = node.step[1] if node.step else ""
+    words, others = set(plan.lower().split()), set(summary.lower().split())
     return len(words & others) / max(1, min(len(words), len(others)))
 
 

@@ -106,7 +106,7 @@ def visible_lines(node: Node, share: Share) -> tuple[int, int]:
     return 1, len(split_lines(node.text.rstrip()).texts)
 
 
-#: How many are told at most.
+#: How many of them a prompt holds at most.
 MISTAKES_SHOWN = 2
 
 

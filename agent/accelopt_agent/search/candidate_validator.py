@@ -46,7 +46,7 @@ class CandidateValidator:
         """Return whether the interrupted run has a verdict on ``node``."""
         return node.fingerprint in self._known
 
-    async def judge(self, node: Node) -> ValidationResult:
+    async def validate(self, node: Node) -> ValidationResult:
         """Get the gate's verdict on ``node``; time an accepted one that seems faster beside the original, in one
         session, where a device can.
 
@@ -54,7 +54,7 @@ class CandidateValidator:
             CostUnavailableError: the gate gave no verdict.
             EvaluatorLostError: the host is gone.
         """
-        verdict = self._known.get(node.fingerprint) or await self._checked(node)
+        verdict = self._known.get(node.fingerprint) or await self._check(node)
         if not (verdict.accepted and node.clearly_faster and isinstance(self._gate, SideBySideTimer)):
             return ValidationResult(verdict)
         try:
@@ -62,7 +62,7 @@ class CandidateValidator:
         except CostUnavailableError as error:
             return ValidationResult(verdict, untimed=error)
 
-    async def _checked(self, node: Node) -> Verdict:
+    async def _check(self, node: Node) -> Verdict:
         """Run the gate and store its receipt before the verdict is used."""
         verdict, receipt = await self._gate.check(node.text, node.kernel.name)
         self._meter.judged += 1

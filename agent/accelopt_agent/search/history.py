@@ -69,8 +69,10 @@ def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> Res
     }
     if not keys:
         return None
-    said = last.options.get("instructions")
-    return ResumableRun(last.id, last.kernel, kernel_hash, len(keys), said if isinstance(said, str) else "")
+    instructions = last.options.get("instructions")
+    return ResumableRun(
+        last.id, last.kernel, kernel_hash, len(keys), instructions if isinstance(instructions, str) else ""
+    )
 
 
 def past_runs(memory: Memory, file: str | None = None, most: int = 20) -> list[PastRun]:

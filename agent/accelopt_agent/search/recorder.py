@@ -40,20 +40,20 @@ class Recorder:
         self._memory = memory
         self._run: str | None = None
         self.trouble: str | None = None
-        self._trouble_told = False
+        self._trouble_reported = False
 
     def new_trouble(self) -> str | None:
         """Return a sentence about ``trouble`` the first time that this is called after it occurred; None otherwise."""
-        if self.trouble is None or self._trouble_told:
+        if self.trouble is None or self._trouble_reported:
             return None
-        self._trouble_told = True
+        self._trouble_reported = True
         return f"{self.trouble} The search goes on; nothing of it is remembered."
 
-    async def ask(self, call: Callable[[Memory], T], otherwise: T) -> T:
+    async def read(self, call: Callable[[Memory], T], otherwise: T) -> T:
         """Read from the memory; ``otherwise`` where there is none or it cannot be read."""
         return otherwise if self._memory is None else await self._call(call, self._memory, otherwise)
 
-    async def _tell(self, call: Callable[[Memory], T], otherwise: T) -> T:
+    async def _write(self, call: Callable[[Memory], T], otherwise: T) -> T:
         """Write to the memory; do nothing after a write has failed."""
         if self._memory is None or self.trouble is not None:
             return otherwise
@@ -70,7 +70,7 @@ class Recorder:
         self, file: str, kernel: str, kernel_hash: str, target: str, host: str, options: dict[str, Any]
     ) -> str:
         """Begin a run and return its id; without a memory, an id all the same."""
-        self._run = await self._tell(
+        self._run = await self._write(
             lambda m: m.run_log.start(file, kernel, kernel_hash, target, host, options), None
         )
         return self._run or secrets.token_hex(6)
@@ -79,20 +79,20 @@ class Recorder:
         run = self._run
         if run is not None:
             plain = to_plain(data)
-            await self._tell(lambda m: m.run_log.add_event(run, kind, plain, key), 0)
+            await self._write(lambda m: m.run_log.add_event(run, kind, plain, key), 0)
 
     async def finish(self, status: RunStatus, result: dict[str, Any]) -> None:
         run = self._run
         if run is not None:
             plain = to_plain(result)
-            await self._tell(lambda m: m.run_log.finish(run, status, plain), None)
+            await self._write(lambda m: m.run_log.finish(run, status, plain), None)
 
     async def receipt(self, receipt: Receipt) -> None:
-        await self._tell(lambda m: m.add_receipt(receipt), "")
+        await self._write(lambda m: m.add_receipt(receipt), "")
 
     async def suggestion(self, suggestion: Suggestion) -> None:
         plain = to_plain(suggestion)
-        await self._tell(lambda m: m.save_suggestion(plain), "")
+        await self._write(lambda m: m.save_suggestion(plain), "")
 
     async def trap(
         self,
@@ -116,4 +116,4 @@ class Recorder:
             dialect,
             candidate.steps,
         )
-        await self._tell(lambda m: m.add_trap(trap), "")
+        await self._write(lambda m: m.add_trap(trap), "")

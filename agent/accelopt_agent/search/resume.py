@@ -35,7 +35,7 @@ class ResumedResults:
     costs: dict[str, KernelMeasurement] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     answers: dict[str, list[Candidate]] = field(default_factory=dict)
-    said: dict[str, list[TranscriptEntry]] = field(default_factory=dict)
+    transcripts: dict[str, list[TranscriptEntry]] = field(default_factory=dict)
     run: str | None = None
 
 
@@ -43,7 +43,7 @@ async def resumed_results(recorder: Recorder, kernel_hash: str, target: str, hos
     """Load the results of the last run for this kernel, target and host, if it was interrupted, and of the interrupted
     runs that it had resumed."""
     nothing: tuple[str | None, list[RunEvent]] = (None, [])
-    run, events = await recorder.ask(lambda m: _paid_for(m, kernel_hash, target, host), nothing)
+    run, events = await recorder.read(lambda m: _paid_for(m, kernel_hash, target, host), nothing)
     found = ResumedResults(run=run)
     for event in events:
         try:
@@ -55,8 +55,8 @@ async def resumed_results(recorder: Recorder, kernel_hash: str, target: str, hos
             elif event.kind == PROPOSER_ANSWERED and event.key:
                 found.answers[event.key] = [from_plain(Candidate, c) for c in event.data["candidates"]]
             elif event.kind == TRANSCRIPT_ENTRY:
-                turn = from_plain(TranscriptEntry, event.data["turn"])
-                found.said.setdefault(str(event.data["answer"]), []).append(turn)
+                entry = from_plain(TranscriptEntry, event.data["turn"])
+                found.transcripts.setdefault(str(event.data["answer"]), []).append(entry)
         except (KeyError, TypeError, ValueError):
             continue  # written by another version: found out again
     return found

@@ -67,17 +67,17 @@ class Trial:
         summary = f"{before.summary.rstrip('.')}; then: {self.candidate.summary}"
         return replace(self.candidate, origin=origin, summary=summary, steps=before.steps + own)
 
-    def moves(self, found: KernelMeasurement) -> str:
+    def moves(self, measured: KernelMeasurement) -> str:
         """Describe how the counters moved that the candidate expects to move, as one line; empty when it expects
         nothing."""
         parts = []
         for name, way in self.candidate.expects.items():
-            before, after = self.parent.measurement.quantities.get(name), found.quantities.get(name)
+            before, after = self.parent.measurement.quantities.get(name), measured.quantities.get(name)
             if before is None or after is None or before.value is None or after.value is None:
                 continue
             kept = after.value < before.value if way == "down" else after.value > before.value
-            said = "" if kept else f", expected {way}"
-            parts.append(f"{name} {before.value:.6g} to {after.value:.6g}{said}")
+            unexpected = "" if kept else f", expected {way}"
+            parts.append(f"{name} {before.value:.6g} to {after.value:.6g}{unexpected}")
         return "; ".join(parts)
 
 

@@ -48,13 +48,13 @@ class MemoryProposer:
             ) from error
         found: dict[str, Candidate] = {}
         for match in matches:
-            for candidate in (repeated(match, node), transferred(match, node)):
+            for candidate in (repeat_rules(match, node), transfer_edit(match, node)):
                 if candidate is not None and candidate.text != node.text:
                     found.setdefault(candidate.text, candidate)
         return list(found.values())
 
 
-def repeated(match: Match, node: Node) -> Candidate | None:
+def repeat_rules(match: Match, node: Node) -> Candidate | None:
     """Apply the rules that made the pair, in their order, to this kernel, leaving out those that do not apply.
 
     None when the pair was not made by rules, or none of them applies.
@@ -62,8 +62,8 @@ def repeated(match: Match, node: Node) -> Candidate | None:
     pair = match.pair
     if not pair.steps or not all(step.startswith("rule:") for step in pair.steps):
         return None
-    said = pair.summary.split("; then: ")
-    hints = said if len(said) == len(pair.steps) else [pair.summary] * len(pair.steps)
+    summaries = pair.summary.split("; then: ")
+    hints = summaries if len(summaries) == len(pair.steps) else [pair.summary] * len(pair.steps)
     text, measurement, kernel = node.text, node.measurement, node.kernel
     expects: dict[str, str] = {}
     done: list[tuple[str, str]] = []
@@ -99,7 +99,7 @@ def _apply(
     return choices[alike.index(max(alike))]
 
 
-def transferred(match: Match, node: Node) -> Candidate | None:
+def transfer_edit(match: Match, node: Node) -> Candidate | None:
     """Carry the pair's edit over by syntax; None where it fits nowhere."""
     pair = match.pair
     text = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)

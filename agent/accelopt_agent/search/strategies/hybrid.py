@@ -39,12 +39,12 @@ class Experience:
         self._failed: dict[str, int] = {}
         self._of_rule: dict[str, list[float]] = {}
 
-    def proposed(self, trials: Sequence[Trial]) -> None:
+    def add_proposals(self, trials: Sequence[Trial]) -> None:
         """Take what came first in an answer as most promising."""
         for rank, trial in enumerate(trials):
             self._hopes[id(trial)] = FIRST + (LAST - FIRST) * rank / max(1, len(trials))
 
-    def tried(self, trial: Trial, node: Node) -> None:
+    def add_result(self, trial: Trial, node: Node) -> None:
         if node.failure is not None:
             self._failed[trial.candidate.origin] = self._failed.get(trial.candidate.origin, 0) + 1
             return
@@ -126,11 +126,11 @@ class Hybrid(Frontier):
             self._fruitless_tries = 0 if gained else self._fruitless_tries + _by_rule(result.trial)
         super().observe(result)
         if isinstance(result, ProposalsReceived):
-            self.experience.proposed(result.trials)
+            self.experience.add_proposals(result.trials)
             if result.ask.proposer in PAID:
                 self._fruitless_tries = min(self._fruitless_tries, max(0, self.patience - 1))
         elif isinstance(result, CandidateMeasured):
-            self.experience.tried(result.trial, result.node)
+            self.experience.add_result(result.trial, result.node)
 
     @property
     def fastest(self) -> Node:
@@ -149,7 +149,7 @@ class Hybrid(Frontier):
 
     def _patient(self) -> bool:
         """Return whether to try rewrites that promise nothing: everything that promises something has been tried."""
-        asked = all(self._unasked(name) is None for name in self.sources if name not in PAID)
+        asked = all(self._node_not_asked_about(name) is None for name in self.sources if name not in PAID)
         return self._fruitless_tries < self.patience and asked and not self.begun
 
     def next_ask(self) -> AskProposer | None:
@@ -161,13 +161,13 @@ class Hybrid(Frontier):
                     return None
                 if (node := self._worth_paying_for(name)) is not None:
                     return AskProposer(node, name)
-            elif (node := self._unasked(name)) is not None:
+            elif (node := self._node_not_asked_about(name)) is not None:
                 return AskProposer(node, name)
             elif name in ONCE_PER_SEARCH and any(_is_about(step, name) for step in self.begun):
                 return None  # a remembered change is worth waiting for
         return None
 
-    def _unasked(self, name: str) -> Node | None:
+    def _node_not_asked_about(self, name: str) -> Node | None:
         if name in ONCE_PER_SEARCH:
             return None if name in self.root.asked else self.root
         fastest = self.fastest
