@@ -55,7 +55,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     out, a problem too loose to tell right from wrong). Every case is in ``checks``.
 
     Raises:
-        HostUnreachable: the host could not be reached, or was lost; nothing is known about the candidate.
+        HostUnreachableError: the host could not be reached, or was lost; nothing is known about the candidate.
     """
     cases = request.cases or plan_cases(request.options)
     request = await asyncio.to_thread(_whole, request)
@@ -77,7 +77,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
                     _keep(evidence, progress.step, progress.value)
                 elif progress.step == "gate.run" and isinstance(progress.value, dict):
                     _hear(evidence, progress.value)
-    except JobFailed as failed:
+    except JobFailedError as failed:
         if not evidence.reasons:
             evidence.reasons.append(
                 failed_step(failed.step, failed.error, _case_name(cases, evidence.running))

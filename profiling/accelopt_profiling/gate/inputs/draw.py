@@ -176,7 +176,7 @@ class _Drawing:
             save_values(folder / "call", [to_plain(asked)])
         except NotCarried as error:
             message = f"An input cannot be checked: {error}."
-            raise StepFailed(StepError("problem-invalid", message, self.params.problem.path)) from error
+            raise StepFailedError(StepError("problem-invalid", message, self.params.problem.path)) from error
         return case_digests(self.context, index)
 
 

@@ -106,7 +106,7 @@ class _Run:
         built: dict[str, Any] = {}
         try:
             outputs, result = candidate.call(index, arguments, "outputs", built)
-        except StepFailed as failed:
+        except StepFailedError as failed:
             own = asked.derived or asked.altered
             if not own or failed.error.code not in ("user-error", "wrong-output"):
                 raise
@@ -156,7 +156,7 @@ class _Run:
         self.clock.advance()
         self.counts.advance()
         arguments = candidate.arguments(index)
-        with contextlib.suppress(StepFailed), candidate.emulated() as seen, poisoned_memory():
+        with contextlib.suppress(StepFailedError), candidate.emulated() as seen, poisoned_memory():
             outputs = candidate.perform(index, arguments, seen, self.built, turned=True)
             candidate.save(index, "later", outputs, seen)
             return replace(result, later=seen.launched())
@@ -181,10 +181,10 @@ class _Run:
                 try:
                     outputs = candidate.perform(index, given, seen)
                     break
-                except StepFailed:
+                except StepFailedError:
                     continue
         if outputs is not None:
-            with contextlib.suppress(StepFailed), emulation(params.dialect, params.target):
+            with contextlib.suppress(StepFailedError), emulation(params.dialect, params.target):
                 candidate.save(index, "idle", _unmarked(outputs), Seen())
 
 
