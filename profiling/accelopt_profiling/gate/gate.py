@@ -36,7 +36,7 @@ from accelopt_profiling.gate.step_schemas import (
     RunResult,
 )
 from accelopt_profiling.gate.verdict import Reason, Verdict
-from accelopt_profiling.hosts.host import Host, HostFacts, JobFailed
+from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain

@@ -33,7 +33,7 @@ from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Call, Problem
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: Inputs up to this size are given to the reference once more, to see what kinds of work it does and what it looks at.
 _COUNTED_BYTES = 4 << 20

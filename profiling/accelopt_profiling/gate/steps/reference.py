@@ -23,7 +23,7 @@ from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 
 def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:

@@ -28,7 +28,7 @@ from accelopt_profiling.gate.observe.watch import Watch
 from accelopt_profiling.gate.step_schemas import RunCase, RunParams, RunResult
 from accelopt_profiling.gate.steps.case_files import case_folder, forget_requests
 from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
 #: Outputs of further calls are kept to see whether any two share memory, up to this size together.
