@@ -9,7 +9,8 @@ from typing import Any
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
 from accelopt_agent.request import OptimizeRequest
-from accelopt_profiling.gate.gate import GateRequest, check
+from accelopt_profiling.gate.gate import check
+from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
 from accelopt_profiling.kernels import find_kernels
@@ -105,9 +106,13 @@ class HostGate:
 
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
         try:
-            return await check(self._host, await asyncio.to_thread(self._gate_request, text, kernel))
+            answer = await check(self._host, await asyncio.to_thread(self._gate_request, text, kernel))
         except HostUnreachableError as error:
             raise EvaluatorLostError(str(error)) from error
+        if answer[0].invalid_problem:
+            reason = answer[0].reasons[0]
+            raise CostUnavailableError(reason.code, reason.message, lasting=False)
+        return answer
 
     async def compare(self, text: str, kernel: str) -> Comparison | None:
         """Candidate and original in turns of random order, in one session of a process that has run nothing else; None

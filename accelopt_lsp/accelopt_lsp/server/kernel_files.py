@@ -1,0 +1,108 @@
+"""Read kernel files: a document's text, the kernels found in it and the settings that hold, for profiles, searches and
+problem files."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+from accelopt_lsp.backend.parser import ParserProcess
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.server.configuration import SettingsCache
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.documents import Documents, DocumentText, read_source
+from accelopt_lsp.state.state_store import FileState, StateStore
+from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import Discovery, may_hold_kernels
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.problems.ref import ProblemLookup
+
+
+class KernelFiles:
+    """Examines each state of a document once, writes its kernels to the state store and hands the result on."""
+
+    def __init__(
+        self,
+        editor: EditorConnection,
+        state: StateStore,
+        documents: Documents,
+        configuration: SettingsCache,
+        parser: ParserProcess,
+    ) -> None:
+        self._editor, self._state, self._documents = editor, state, documents
+        self._configuration, self._parser = configuration, parser
+        self._numbers = itertools.count(1)
+
+    async def read(self, uri: str) -> FileText:
+        """The text of a document and its kernels, for a command; the document may be closed.
+
+        Raises:
+            UserError: it cannot be read, is not text, or does not parse.
+        """
+        try:
+            document = await self._documents.text(uri)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{uri} cannot be read: {error}") from None
+        file = await self._examine(document)
+        found = file.found
+        if self._state.get(uri) is None:
+            trusted = self._editor.client.trusted
+            self._state.put(FileState(uri, document.path, trusted=trusted).with_text(found))
+        for finding in found.findings:
+            if finding.code == "syntax-error":
+                raise UserError(f"{document.path}:{finding.line}: {finding.message}")
+        return file
+
+    async def update(self, uri: str, disk: bool = False) -> tuple[FileText | None, bool]:
+        """Examine an open document and write its kernels to the state store.
+
+        Returns the file to profile, None where there is none: no kernel, or text that does not parse or (with
+        ``disk``) is not text on disk; and whether the state store was changed, which it is not for a text that was
+        edited meanwhile.
+        """
+        document = self._documents.opened(uri)
+        if document is None:
+            return None, False
+        file = await self._examine(document)
+        found = file.found
+        if disk and (finding := await self._unreadable(document)):
+            found = replace(found, findings=(*found.findings, finding))
+        changed = self._show(document, found)
+        if not found.kernels or any(f.code in ("syntax-error", "not-text") for f in found.findings):
+            return None, changed
+        return file, changed
+
+    async def find_kernels(self, uri: str) -> bool:
+        """Find the kernels of an open document while it is edited; whether the state store was changed."""
+        document = self._documents.opened(uri)
+        if document is None:
+            return False
+        may = may_hold_kernels(document.text)
+        found = await self._parser.find_kernels(document.text) if may else Discovery()
+        await self._configuration.of(document.path)  # lenses and hints read the settings known by then
+        return self._show(document, found)
+
+    def _show(self, document: DocumentText, found: Discovery) -> bool:
+        now = self._documents.opened(document.uri)
+        current = now is not None and now.version == document.version
+        if current:
+            self._state.update(document.uri, lambda state: state.with_text(found))
+        return current
+
+    async def _examine(self, document: DocumentText) -> FileText:
+        settings = await self._configuration.of(document.path)
+        path, text, number = Path(document.path), document.text, next(self._numbers)
+        if not may_hold_kernels(text):
+            return FileText(KernelFile(path, text, Discovery(), ProblemLookup(None)), settings)
+        examined = await self._parser.examine(path, text, settings.project_root, settings.problem)
+        return FileText(examined, settings, examination=number)
+
+    async def _unreadable(self, document: DocumentText) -> Finding | None:
+        try:
+            _, finding = await asyncio.to_thread(read_source, document.path)
+        except OSError:
+            return None  # never saved, or deleted: the editor's text is what counts
+        return finding if finding and may_hold_kernels(document.text) else None

@@ -1,0 +1,134 @@
+"""The search's tools on a host that fails in the ways hosts fail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
+from accelopt_agent.evaluation.host_evaluation import HostGate
+from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText
+from accelopt_agent.optimize import optimize
+from accelopt_agent.request import OptimizeRequest
+from accelopt_memory.memory import Memory
+from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError, JobFailedError, JobMessage
+from accelopt_profiling.jobs import Job, StepError
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.plain import to_plain
+from accelopt_profiling.quantity import Known
+
+TEXT = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    return x
+
+
+def get_inputs():
+    return [1]
+
+
+def reference(x):
+    return x
+"""
+
+
+class PlayedHost:
+    """Answers each job with the next of ``answers``: measurements to send, or an error to raise."""
+
+    name = "far"
+    remote = True
+
+    def __init__(self, *answers: list[KernelMeasurement] | Exception) -> None:
+        self.answers = list(answers)
+        self.jobs: list[Job] = []
+
+    async def facts(self) -> HostFacts:
+        return HostFacts(self.name)
+
+    async def run(self, job: Job) -> AsyncIterator[JobMessage]:
+        self.jobs.append(job)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        for measurement in answer:
+            yield JobMessage("profile", {"kernels": [to_plain(measurement)]})
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def measured(us: float | None, stage: str) -> KernelMeasurement:
+    latency = Latency() if us is None else Latency(us, us / 2, us * 2, Known.ESTIMATED)
+    return KernelMeasurement("kernel", 6, "nki", "trn1", latency=latency, stage=stage)
+
+
+async def run(
+    host: PlayedHost, tmp_path: Path, memory: Memory | None = None, proved: bool = False
+) -> list[Event]:
+    path = tmp_path / "k.py"
+    path.write_text(TEXT)
+    request = OptimizeRequest(path, TEXT, "trn1", root=tmp_path, proved=proved)
+    return [event async for event in optimize(request, host, memory)]
+
+
+async def test_a_host_that_is_gone_ends_the_run_with_one_line(tmp_path: Path) -> None:
+    memory = Memory.open(tmp_path / "memory.db")
+    events = await run(PlayedHost(HostUnreachableError("far cannot be reached; is it on?")), tmp_path, memory)
+    assert isinstance(events[-1], Finished)
+    assert events[-1].reason == "far cannot be reached; is it on?"
+    assert [r.status for r in memory.run_log.runs()] == ["failed"]
+
+
+async def test_a_kernel_that_cannot_be_run_is_told_and_not_searched(tmp_path: Path) -> None:
+    failed = JobFailedError("profile", StepError("user-error", "ValueError: no", "k.py", 7))
+    events = await run(PlayedHost(failed), tmp_path)
+    assert any("ValueError: no" in e.text for e in events if isinstance(e, ProgressText))
+    assert not any(isinstance(e, BaselineMeasured) for e in events)
+    assert isinstance(events[-1], Finished)
+
+
+async def test_the_original_is_compared_as_a_candidate_would_be(tmp_path: Path) -> None:
+    host = PlayedHost(
+        [measured(None, "traced"), measured(100.0, "executed"), measured(100.0, "checked")],
+        [measured(None, "traced"), measured(101.0, "executed"), measured(999.0, "checked")],
+    )
+    events = await run(host, tmp_path)
+    base = next(e for e in events if isinstance(e, BaselineMeasured))
+    assert base.measurement.latency.us == 101.0
+    assert base.measurement.stage == "checked"
+
+
+async def test_an_original_that_is_proved_is_not_run_once_more(tmp_path: Path) -> None:
+    host = PlayedHost([measured(None, "traced"), measured(100.0, "executed"), measured(99.0, "checked")])
+    events = await run(host, tmp_path, proved=True)
+    base = next(e for e in events if isinstance(e, BaselineMeasured))
+    assert (base.measurement.latency.us, base.measurement.stage) == (100.0, "executed")
+
+
+@pytest.mark.parametrize("code", ["timeout", "crashed"])
+async def test_a_kernel_that_is_known_only_in_part_is_told(tmp_path: Path, code: str) -> None:
+    events = await run(PlayedHost(JobFailedError("profile", StepError(code, "It took too long."))), tmp_path)
+    assert any("It took too long." in e.text for e in events if isinstance(e, ProgressText))
+
+
+@pytest.mark.parametrize("step", ["gate.draw", "gate.original", "gate.reference"])
+async def test_a_failure_of_the_problem_is_no_verdict_on_a_candidate(tmp_path: Path, step: str) -> None:
+    host = PlayedHost(JobFailedError(step, StepError("timeout", "The reference took too long.")))
+    request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
+    with pytest.raises(CostUnavailableError) as raised:
+        await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
+    assert (raised.value.code, raised.value.lasting) == ("problem-timeout", False)
+
+
+async def test_a_failure_of_the_candidate_is_a_verdict(tmp_path: Path) -> None:
+    host = PlayedHost(JobFailedError("gate.run", StepError("timeout", "The run took too long.")))
+    request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
+    verdict, _ = await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
+    assert not verdict.accepted
+    assert not verdict.invalid_problem

@@ -1,0 +1,114 @@
+"""What each Triton rule does to a kernel and its launch, and that results stay the same (interpreted on the CPU)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.commented_source import commented, lost
+from support.triton_rule_cases import CASES, Case
+from support.triton_rule_kernels import IMPORTS
+
+from accelopt_agent.rules import catalogue
+from accelopt_profiling.kernels import find_kernels
+
+
+def rewritten(text: str, changes: dict[str, str]) -> str:
+    for old, new in changes.items():
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}: {case.name}")
+def test_a_rule_rewrites_this_and_nothing_else(case: Case, newline: str) -> None:
+    text = (IMPORTS + case.text).replace("\n", newline)
+    (kernel,) = find_kernels(text).kernels
+    texts = [c.text for c in catalogue.apply(case.rule, text, kernel)]
+    if case.changes is None:
+        assert texts == []
+        return
+    assert (IMPORTS + rewritten(case.text, case.changes)).replace("\n", newline) in texts
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.changes], ids=lambda case: f"{case.rule}: {case.name}"
+)
+def test_other_import_names_are_understood(case: Case) -> None:
+    def respell(text: str) -> str:
+        text = text.replace("import triton.language as tl", "from triton import language as lang")
+        text = text.replace("import triton\n", "import triton as tt\n").replace(
+            "triton.language", "TRITON.language"
+        )
+        return text.replace("tl.", "lang.").replace("triton.", "tt.").replace("TRITON.", "triton.")
+
+    assert case.changes is not None
+    text = respell(IMPORTS + case.text)
+    texts = [c.text for c in catalogue.apply(case.rule, text, find_kernels(text).kernels[0])]
+    assert respell(IMPORTS + rewritten(case.text, case.changes)) in texts
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.changes], ids=lambda case: f"{case.rule}: {case.name}"
+)
+def test_no_comment_is_lost(case: Case) -> None:
+    text = IMPORTS + case.text
+    text = commented(text, 1, len(text.splitlines()))
+    candidates = catalogue.apply(case.rule, text, find_kernels(text).kernels[0])
+    assert candidates
+    for candidate in candidates:
+        assert lost(text, candidate.text) == [], candidate.text
+
+
+def test_every_rule_has_a_case_where_it_applies_and_one_where_it_must_not() -> None:
+    for rule in catalogue.rules():
+        if rule.dialect == "triton":
+            assert {c.changes is None for c in CASES if c.rule == rule.name} == {True, False}, rule.name
+
+
+RUNNER = """
+import importlib.util, json, sys
+import torch
+torch.manual_seed(0)
+x = torch.randn(64, 200)
+results = {}
+for path in sys.argv[1:]:
+    spec = importlib.util.spec_from_file_location("case", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    results[path] = module.run(x).double().flatten().tolist()
+print(json.dumps(results))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+def test_rewritten_kernels_compute_the_same(tmp_path: Path) -> None:
+    """All cases at once in one interpreter process: importing torch is what takes the time."""
+    pairs: list[tuple[str, str, str]] = []
+    for number, case in enumerate(c for c in CASES if c.changes and c.runs):
+        text = IMPORTS + case.text
+        before = tmp_path / f"before_{number}.py"
+        before.write_text(text, "utf-8")
+        for variant, candidate in enumerate(catalogue.apply(case.rule, text, find_kernels(text).kernels[0])):
+            after = tmp_path / f"after_{number}_{variant}.py"
+            after.write_text(candidate.text, "utf-8")
+            pairs.append((case.name, str(before), str(after)))
+    files = sorted({file for _, *both in pairs for file in both})
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER, *files],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    results = json.loads(done.stdout)
+    for name, before, after in pairs:
+        assert results[after] == pytest.approx(results[before], rel=2e-5, abs=2e-5), name

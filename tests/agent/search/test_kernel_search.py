@@ -1,0 +1,273 @@
+"""The search in a toy world: what is tried, what goes through the gate, what is offered and what is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from support.toy_search import (
+    FUSED,
+    RAISES,
+    SLOW,
+    TEXT,
+    TINY,
+    WIDE,
+    WRONG,
+    ToyCost,
+    ToyGate,
+    ToyProposer,
+    play,
+    request,
+    start,
+    us_of,
+)
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.events import (
+    BaselineMeasured,
+    CandidateJudged,
+    CandidateTried,
+    Event,
+    Finished,
+    ProgressText,
+    SuggestionFound,
+)
+from accelopt_agent.request import Budget
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import ProposerError
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_memory.memory import Memory
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.quantity import Known
+
+E = TypeVar("E", bound=Event)
+
+
+def of(kind: type[E], events: list[Event]) -> list[E]:
+    return [e for e in events if isinstance(e, kind)]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return Memory.open(tmp_path / "memory.db")
+
+
+async def test_rules_are_composed_and_the_best_is_offered_with_its_evidence() -> None:
+    events = await play([ToyProposer({**WIDE, **FUSED})])
+    assert isinstance(events[0], BaselineMeasured)
+    suggestions = [e.suggestion for e in of(SuggestionFound, events)]
+    best = min(suggestions, key=lambda s: s.fast.us or 0)
+    assert best.steps in {("rule:wide", "rule:fused"), ("rule:fused", "rule:wide")}
+    assert best.fast.us == 56
+    assert best.speedup.value == pytest.approx(100 / 56)
+    assert best.speedup.low < best.speedup.value < best.speedup.high
+    assert best.speedup.known is Known.ESTIMATED
+    assert best.gate.accepted
+    assert best.gate.receipt
+    assert {"-    wide = False", "+    wide = True"} <= set(best.diff.splitlines())
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.usage.candidates == len(of(CandidateTried, events)) == 3
+    assert finished.usage.skipped == 1  # the same two rewrites in the other order
+
+
+async def test_a_candidate_that_fails_the_gate_is_never_offered_nor_what_was_built_upon_it() -> None:
+    gate = ToyGate()
+    events = await play([ToyProposer({**WRONG, **WIDE})], gate=gate)
+    suggestions = [e.suggestion for e in of(SuggestionFound, events)]
+    assert [us_of(s.text) for s in suggestions] == [70]
+    assert all("wrong" not in s.text for s in suggestions)
+    judged = of(CandidateJudged, events)
+    assert [e.verdict.accepted for e in judged] == [False, True]
+    assert (
+        len([text for text in gate.seen if "wrong" in text]) == 1
+    )  # what was built upon it meanwhile is left
+
+
+async def test_only_what_is_clearly_faster_goes_through_the_gate() -> None:
+    gate = ToyGate()
+    events = await play([ToyProposer({**TINY, **SLOW, **RAISES})], gate=gate)
+    assert not gate.seen
+    assert not of(SuggestionFound, events)
+    assert {e.candidate.origin: e.outcome for e in of(CandidateTried, events)} == {
+        "rule:tiny": "unclear",
+        "rule:slow": "slower",
+        "rule:raises": "failed",
+    }
+    assert "nothing faster" in events[-1].reason  # type: ignore[union-attr]
+
+
+async def test_small_gains_add_up_to_a_clear_one() -> None:
+    steps = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 5) for k in range(4)}
+    text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(4)))
+    events = await play([ToyProposer(steps)], asked=request(text))
+    assert max(len(e.suggestion.steps) for e in of(SuggestionFound, events)) == 4
+    assert all(len(e.suggestion.steps) >= 3 for e in of(SuggestionFound, events))
+
+
+async def test_a_suggestion_is_told_as_soon_as_it_is_proved() -> None:
+    events = await play([ToyProposer({**WIDE, **FUSED})])
+    kinds = [type(e).__name__ for e in events]
+    first = kinds.index("SuggestionFound")
+    assert kinds[first - 1] == "CandidateJudged"
+    assert "CandidateTried" in kinds[first:]
+
+
+async def test_duplicates_by_syntax_are_not_tried_twice() -> None:
+    class Twins:
+        name = "rules"
+
+        async def propose(self, node: Node) -> list[Candidate]:
+            plain = node.text.replace("time_us = 100", "time_us = 50")
+            return [
+                Candidate("kernel", plain, "rule:a", "a"),
+                Candidate("kernel", plain.replace("wide = False", "wide = False  # why"), "rule:b", "b"),
+                Candidate("kernel", plain.replace("fused", "joined"), "rule:c", "c"),
+                Candidate("kernel", node.text.replace("wide", "broad"), "rule:d", "nothing changes"),
+                Candidate("kernel", "def kernel(:", "rule:e", "does not parse"),
+            ]
+
+    cost = ToyCost()
+    events = await play([Twins()], cost=cost)
+    assert len(cost.seen) == 1
+    assert events[-1].usage.candidates == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("budget", "says"),
+    [(Budget(candidates=2, seconds=None), "2 candidates"), (Budget(seconds=0.0), "0 s")],
+)
+async def test_a_spent_budget_ends_the_run_with_what_it_has(budget: Budget, says: str) -> None:
+    events = await play([ToyProposer({**WIDE, **FUSED, **SLOW})], asked=request(budget=budget))
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert says in finished.reason
+    assert finished.usage.candidates <= budget.candidates
+
+
+async def test_the_time_budget_ends_a_cost_that_does_not_come() -> None:
+    cost = ToyCost(hang=asyncio.Event())
+    events = await play([ToyProposer(WIDE)], asked=request(budget=Budget(seconds=1.0)), cost=cost)
+    assert cost.cancelled == 1
+    assert "time" in events[-1].reason  # type: ignore[union-attr]
+
+
+async def test_closing_the_iterator_ends_everything_at_once(memory: Memory) -> None:
+    cost = ToyCost(hang=asyncio.Event())
+    run = start([ToyProposer({**WIDE, **FUSED})], memory, cost=cost)
+
+    async def read() -> None:
+        async for _ in run:
+            pass
+
+    reading = asyncio.create_task(read())
+    await cost.busy.wait()
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert (cost.running, cost.cancelled) == (0, 2)
+    assert [r.status for r in memory.run_log.runs()] == ["cancelled"]
+
+
+async def test_closing_between_two_events_is_a_cancelled_run(memory: Memory) -> None:
+    run = start([ToyProposer(WIDE)], memory)
+    async for event in run:
+        if isinstance(event, CandidateTried):
+            break
+    await run.aclose()  # type: ignore[attr-defined]
+    assert [r.status for r in memory.run_log.runs()] == ["cancelled"]
+
+
+async def test_everything_is_in_the_memory_when_it_is_told(memory: Memory) -> None:
+    async for event in start([ToyProposer({**SLOW, **WIDE, **WRONG})], memory):
+        run = memory.run_log.runs()[0].id
+        kinds = [e.kind for e in memory.run_log.events(run)]
+        if isinstance(event, CandidateTried):
+            assert kinds.count("candidate tried") == event.number
+        if isinstance(event, CandidateJudged):
+            assert event.verdict.receipt
+            assert memory.receipt(event.verdict.receipt) is not None
+        if isinstance(event, SuggestionFound):
+            stored = memory.suggestion(event.suggestion.id)
+            assert stored is not None
+            assert from_plain(Suggestion, stored.body) == event.suggestion
+    assert {t.code for t in memory.traps()} == {"slower", "wrong-result"}
+    assert memory.run_log.runs()[0].status == "finished"
+
+
+async def test_a_trap_is_not_tried_again(memory: Memory) -> None:
+    rules = [ToyProposer({**RAISES, **SLOW, **WIDE, **WRONG})]
+    await play(rules, memory)
+    cost, gate = ToyCost(TEXT + "\nMORE = 1\n"), ToyGate()
+    events = await play(rules, memory, asked=request(TEXT + "\nMORE = 1\n"), cost=cost, gate=gate)
+    assert [e.candidate.origin for e in of(CandidateTried, events)][:1] == ["rule:wide"]
+    assert not [t for t in cost.seen if "wide = False" in t]
+    assert not [t for t in gate.seen if "wide = False" in t]
+
+
+async def test_a_run_without_memory_offers_the_same_as_one_with_a_memory_that_cannot_be_written(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "memory.db"
+    Memory.open(path).close()
+    memory = Memory.open(path, read_only=True)
+    rules = [ToyProposer({**WIDE, **FUSED})]
+    without = [e.suggestion.text for e in of(SuggestionFound, await play(rules))]
+    events = await play(rules, memory)
+    assert [e.suggestion.text for e in of(SuggestionFound, events)] == without
+    assert sum("memory" in e.text for e in of(ProgressText, events)) == 1
+
+
+async def test_a_kernel_that_is_wrong_is_not_optimized() -> None:
+    events = await play([ToyProposer(WIDE)], cost=ToyCost(correct=False))
+    assert not of(CandidateTried, events)
+    assert any("row 3 is off" in e.text for e in of(ProgressText, events))
+
+
+async def test_a_file_without_the_kernel_ends_with_one_line() -> None:
+    events = await play([ToyProposer(WIDE)], asked=request("x = 1\n"), cost=ToyCost(TEXT))
+    assert len(events) == 1
+    assert "no kernel" in events[0].reason  # type: ignore[union-attr]
+
+
+async def test_a_proposer_that_fails_does_not_end_the_run() -> None:
+    class Fails:
+        name = "memory"
+
+        async def propose(self, node: Node) -> list[Candidate]:
+            raise ProposerError("The memory is locked.")
+
+    events = await play([Fails(), ToyProposer(WIDE)])
+    assert len(of(SuggestionFound, events)) == 1
+    assert "The memory is locked." in [e.text for e in of(ProgressText, events)]
+
+
+async def test_what_a_model_wrote_is_built_upon_only_once_it_is_proved_and_stays_labelled() -> None:
+    model = ToyProposer({"gpt": ("wide = False", "wide = 2", 30)}, name="model", kind="model")
+    events = await play([ToyProposer(FUSED), model])
+    both = [e.suggestion for e in of(SuggestionFound, events) if len(e.suggestion.steps) == 2]
+    assert {s.origin for s in both} == {"model:gpt"}
+    assert all(us_of(s.text) == 56 for s in both)
+
+
+async def test_an_interrupted_run_goes_on_without_paying_twice(memory: Memory) -> None:
+    rules = [ToyProposer({**WIDE, **FUSED})]
+    whole = [e.suggestion.text for e in of(SuggestionFound, await play(rules))]
+    interrupted = start(rules, memory)
+    async for event in interrupted:
+        if isinstance(event, SuggestionFound):
+            break
+    await interrupted.aclose()  # type: ignore[attr-defined]
+    cost, gate = ToyCost(), ToyGate()
+    asked = replace(request(), resume=True)
+    events = await play(rules, memory, asked=asked, cost=cost, gate=gate)
+    assert [e.suggestion.text for e in of(SuggestionFound, events)] == whole
+    usage = events[-1].usage  # type: ignore[union-attr]
+    assert usage.remembered >= 2
+    assert usage.candidates == len(cost.seen) == 3 - usage.remembered
+    assert len(gate.seen) == len(whole) - 1
+    again = await play(rules, memory, asked=asked, cost=cost)
+    assert again[-1].usage.remembered == 0  # type: ignore[union-attr]  # the last run came to its end

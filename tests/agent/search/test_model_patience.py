@@ -1,0 +1,87 @@
+"""The search of a benchmark: it tries what promises nothing too, for a while, and proves at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.toy_search import (
+    FUSED,
+    SLOW,
+    TEXT,
+    TINY,
+    WIDE,
+    WRONG,
+    ToyCost,
+    ToyGate,
+    ToyProposer,
+    measurement,
+    play,
+    request,
+)
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.events import CandidateTried, SuggestionFound
+from accelopt_agent.request import Budget
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.strategies.hybrid import Experience
+from accelopt_agent.search.trial import Trial
+from accelopt_profiling.kernels import find_kernels
+
+
+async def tried(patience: int) -> tuple[int, list[Any]]:
+    asked = replace(request(budget=Budget(seconds=600.0)), strategy_options={"patience": patience})
+    events = await play([ToyProposer({**WIDE, **SLOW, **TINY})], asked=asked)
+    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    return sum(isinstance(e, CandidateTried) for e in events), found
+
+
+async def test_with_patience_what_promises_nothing_is_tried_too() -> None:
+    (few, _), (more, _) = await tried(0), await tried(8)
+    assert (
+        few < more
+    )  # the slow and the tiny step on the original, after the wide one has made that the slower one
+
+
+@pytest.mark.parametrize("prove_last", [False, True])
+async def test_proofs_may_wait_for_the_end(prove_last: bool) -> None:
+    gate, cost = ToyGate(), ToyCost()
+    asked = replace(request(), strategy_options={"prove_last": prove_last})
+    events = await play([ToyProposer({**WIDE, **FUSED})], asked=asked, gate=gate, cost=cost)
+    best = min(float(e.suggestion.fast.us or 0) for e in events if isinstance(e, SuggestionFound))
+    assert best == 56  # both rules, one after the other
+    assert (len(gate.seen) == 1) is prove_last
+
+
+async def test_a_refusal_at_the_end_leads_to_the_next_fastest() -> None:
+    gate = ToyGate()
+    asked = replace(request(), strategy_options={"prove_last": True})
+    events = await play([ToyProposer({**WIDE, **WRONG})], asked=asked, gate=gate)
+    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    assert found
+    assert all("wrong" not in s.text for s in found)
+    assert any("wrong" in text for text in gate.seen)
+
+
+def test_of_a_rule_that_gained_nothing_in_two_places_little_is_hoped_elsewhere() -> None:
+    experience, root = Experience(), node(100)
+    trials = [trial(root, "rule:balance", f"move line {line}") for line in range(4)]
+    gained = trial(root, "rule:wider", "load rows in full")
+    experience.proposed([*trials, gained])
+    for tried in trials[:2]:
+        experience.tried(tried, node(100))
+    experience.tried(gained, node(93))
+    again = trial(root, "rule:wider", "load rows in full")
+    assert experience.ratio(again) == pytest.approx(0.93)
+    assert experience.ratio(trials[2]) > experience.ratio(again)
+    assert experience.ratio(trials[2]) < 1  # it is tried all the same, later
+
+
+def node(us: int) -> Node:
+    text = TEXT.replace("time_us = 100", f"time_us = {us}")
+    return Node(text, find_kernels(text).kernels[0], measurement(text))
+
+
+def trial(parent: Node, origin: str, summary: str) -> Trial:
+    return Trial(Candidate("kernel", parent.text, origin, summary), parent, f"{origin} {summary}")

@@ -1,0 +1,217 @@
+"""Each strategy in the toy world, and by its rules: what it asks about, what it tries, when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from support.toy_search import (
+    FUSED,
+    PATIENCE,
+    TEXT,
+    WIDE,
+    WRONG,
+    ToyCost,
+    ToyProposer,
+    faster,
+    play,
+    request,
+    start,
+    us_of,
+)
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.events import CandidateTried, Finished, ProgressText, SuggestionFound
+from accelopt_agent.request import Budget
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import ProposerError
+from accelopt_agent.search.strategies import STRATEGIES
+from accelopt_memory.memory import Memory
+from accelopt_profiling.measurement import FileMeasurement
+
+NAMES = sorted(STRATEGIES)
+
+
+class Writer:
+    """A model that makes the version 10 % faster each time, and every ``wrong``-th time wrong."""
+
+    name = "model"
+
+    def __init__(self, wrong: int = 0) -> None:
+        self.wrong, self.asked = wrong, 0
+        self.about: list[str] = []
+
+    async def propose(self, node: Node) -> list[Candidate]:
+        self.asked += 1
+        self.about.append(node.text)
+        if node.failure is not None:
+            return [self._said(node, node.text.replace("wrong = 1\n    ", ""))]
+        text = faster(node.text, 10).replace("return x", f"step{self.asked} = 1\n    return x")
+        if self.wrong and self.asked % self.wrong == 0:
+            text = text.replace("return x", "wrong = 1\n    return x")
+        return [self._said(node, text)]
+
+    def _said(self, node: Node, text: str) -> Candidate:
+        return Candidate("kernel", text, "model:toy", f"step {self.asked}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_every_strategy_finds_what_rules_and_a_model_have_to_say(name: str) -> None:
+    asked = replace(request(budget=Budget(candidates=12, seconds=600.0)), strategy=name)
+    events = await play([ToyProposer({**WIDE, **FUSED, **WRONG}), Writer(wrong=3)], asked=asked)
+    end = events[-1]
+    assert isinstance(end, Finished)
+    tried = [e for e in events if isinstance(e, CandidateTried)]
+    assert end.usage.candidates == len(tried) <= 12
+    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    assert found
+    assert all("wrong" not in s.text for s in found)
+    if name != "sampling":
+        assert any(len(s.steps) > 1 for s in found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_every_strategy_ends_when_nobody_has_anything_to_say(name: str) -> None:
+    class Silent:
+        name = "model"
+
+        async def propose(self, node: Node) -> list[Candidate]:
+            raise ProposerError("I do not know.")
+
+    asked = replace(request(), strategy=name)
+    events = await asyncio.wait_for(play([ToyProposer(WIDE), Silent()], asked=asked), PATIENCE)
+    assert isinstance(events[-1], Finished)
+    assert [us_of(e.suggestion.text) for e in events if isinstance(e, SuggestionFound)] == [70]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_calls_and_costs_end_when_the_search_is_cancelled(name: str, memory: Memory) -> None:
+    called = asyncio.Event()
+
+    class Thinks:
+        name = "model"
+
+        async def propose(self, node: Node) -> list[Candidate]:
+            called.set()
+            await asyncio.Event().wait()
+            return []
+
+    cost = ToyCost(hang=asyncio.Event())
+    run = start([Thinks()], memory, replace(request(), strategy=name), cost)
+
+    async def read() -> None:
+        async for _ in run:
+            pass
+
+    reading = asyncio.create_task(read())
+    await called.wait()
+    reading.cancel()  # the call and the cost never end by themselves
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(reading, PATIENCE)
+    assert [r.status for r in memory.run_log.runs()] == ["cancelled"]
+
+
+@pytest.fixture
+def memory(tmp_path: object) -> Memory:
+    from pathlib import Path
+
+    assert isinstance(tmp_path, Path)
+    return Memory.open(tmp_path / "memory.db")
+
+
+async def test_a_model_thinks_while_the_device_works() -> None:
+    both = asyncio.Event()
+    release = asyncio.Event()
+
+    class Thinks:
+        name, asked = "model", 0
+
+        async def propose(self, node: Node) -> list[Candidate]:
+            self.asked += 1
+            if self.asked == 1:
+                return [Candidate("kernel", faster(node.text, 10), "model:toy", "first")]
+            await cost.working.wait()
+            both.set()
+            raise ProposerError("Enough.", final=True)
+
+    class Works(ToyCost):
+        working = asyncio.Event()
+
+        async def cost(self, text: str, kernel: str):  # type: ignore[no-untyped-def]
+            self.working.set()
+            await release.wait()
+            return await super().cost(text, kernel)
+
+    cost = Works()
+    playing = asyncio.create_task(play([Thinks()], asked=replace(request(), strategy="beam"), cost=cost))
+    await asyncio.wait_for(both.wait(), PATIENCE)
+    release.set()
+    await playing
+
+
+async def test_answers_that_were_paid_for_are_not_paid_for_again(memory: Memory) -> None:
+    first = Writer()
+    interrupted = start([first], memory)
+    tried = 0
+    async for event in interrupted:
+        tried += isinstance(event, CandidateTried)
+        if tried == 3:
+            break
+    await interrupted.aclose()  # type: ignore[attr-defined]
+    second = Writer()
+    second.asked = first.asked
+    cost = ToyCost()
+    events = await play([second], memory, replace(request(budget=Budget(candidates=2)), resume=True), cost)
+    usage = events[-1].usage  # type: ignore[union-attr]
+    assert usage.remembered == 3
+    assert not set(second.about) & set(first.about[:3])
+    assert usage.candidates == len(cost.seen) == 2
+
+
+async def test_a_search_ends_at_the_percent_of_peak_that_is_enough() -> None:
+    class Percent(ToyCost):
+        async def baseline(self) -> FileMeasurement:
+            known = await super().baseline()
+            return replace(known, kernels=[replace(k, percent_of_peak=40.0) for k in known.kernels])
+
+        async def cost(self, text: str, kernel: str):  # type: ignore[no-untyped-def]
+            return replace(await super().cost(text, kernel), percent_of_peak=4000 / us_of(text))
+
+    rules = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 20) for k in range(6)}
+    text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(6)))
+    asked = request(text, Budget(percent_of_peak=60.0))
+    events = await play([ToyProposer(rules)], asked=asked, cost=Percent(text))
+    assert any("enough (goal 60 %)" in e.text for e in events if isinstance(e, ProgressText))
+    best = max(4000 / us_of(e.suggestion.text) for e in events if isinstance(e, SuggestionFound))
+    whole = await play([ToyProposer(rules)], asked=request(text), cost=Percent(text))
+    assert best >= 60
+    assert events[-1].usage.candidates < whole[-1].usage.candidates  # type: ignore[union-attr]
+
+
+async def test_hybrid_goes_deep_before_wide() -> None:
+    """Six steps that each gain: as good as one candidate per step, and not one per pair of steps."""
+    rules = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 30) for k in range(6)}
+    text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(6)))
+    cost = ToyCost(text)
+    events = await play([ToyProposer(rules)], asked=replace(request(text), parallel=1), cost=cost)
+    fastest = min(us_of(t) for t in cost.seen)
+    assert max(len(e.suggestion.steps) for e in events if isinstance(e, SuggestionFound)) == 6
+    assert [us_of(t) for t in cost.seen].index(fastest) + 1 == 6
+    assert len(cost.seen) == 6 + 12  # then its patience, with older versions
+
+
+async def test_hybrid_stops_asking_when_a_call_is_not_expected_to_pay() -> None:
+    class Idle(Writer):
+        async def propose(self, node: Node) -> list[Candidate]:
+            self.asked += 1
+            return [
+                Candidate("kernel", node.text + f"# {self.asked}\nN{self.asked} = 1\n", "model:toy", "idle")
+            ]
+
+    idle = Idle()
+    await play([ToyProposer(WIDE), idle])
+    assert idle.asked == 2
+    eager = Writer()
+    await play([eager], asked=request(budget=Budget(candidates=6)))
+    assert eager.asked == 6  # each call pays

@@ -1,0 +1,240 @@
+"""The strategies as they decide, by hand and without a search around them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.toy_search import TEXT, measurement
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.search.strategies import STRATEGIES, strategy_named
+from accelopt_agent.search.strategies.hybrid import Hybrid
+from accelopt_agent.search.strategies.strategy import (
+    AskProposer,
+    CandidateMeasured,
+    Capacity,
+    NodeValidated,
+    ProposalsReceived,
+    SearchStep,
+    Strategy,
+    TryCandidate,
+    ValidateNode,
+)
+from accelopt_agent.search.trial import Trial
+from accelopt_profiling.kernels import find_kernels
+
+NAMES = sorted(STRATEGIES)
+
+
+def made(parent: Node | None, us: int, number: int, **known: object) -> Node:
+    text = TEXT.replace("time_us = 100", f"time_us = {us}").replace("fused", f"fused{number}")
+    kernel = next(k for k in find_kernels(text).kernels if k.name == "kernel")
+    candidate = Candidate("kernel", text, "rule:toy", f"{number}", steps=("rule:toy",)) if parent else None
+    node = Node(text, kernel, measurement(text), candidate, parent, ("rule:toy", str(number)), str(number))
+    for name, value in known.items():
+        setattr(node, name, value)
+    if parent is not None:
+        parent.children.append(node)
+    return node
+
+
+def answer(strategy: Strategy, ask: AskProposer, *nodes: Node) -> None:
+    """``ask`` is answered with rewrites that become ``nodes`` as soon as they are tried."""
+    trials = [Trial(n.candidate, ask.node, n.fingerprint) for n in nodes if n.candidate is not None]
+    strategy.observe(ProposalsReceived(ask, trials))
+    while isinstance(step := strategy.choose(Capacity(proposals=False)), (TryCandidate, ValidateNode)):
+        if isinstance(step, ValidateNode):
+            step.node.proof = "accepted"
+            strategy.observe(NodeValidated(step.node))
+        else:
+            known = step.trial.parent.children
+            strategy.observe(
+                CandidateMeasured(
+                    step.trial, next(n for n in known if n.fingerprint == step.trial.fingerprint)
+                )
+            )
+
+
+def asks(strategy: Strategy, most: int = 100) -> list[AskProposer]:
+    found: list[AskProposer] = []
+    while len(found) < most and isinstance(step := strategy.choose(Capacity()), AskProposer):
+        found.append(step)
+    return found
+
+
+def test_beam_asks_so_often_about_so_many_and_the_incumbent_competes() -> None:
+    root = made(None, 100, 0)
+    beam = strategy_named("beam", root, ["model"], target="trn1", depth=16, width=2, breadth=3, rounds=2)
+    first = asks(beam)
+    assert [a.node for a in first] == [root] * 3
+    good, slow = made(root, 50, 1, clearly_faster=True), made(root, 400, 2)
+    answer(beam, first[0], good, slow)
+    strategy_silent = [ProposalsReceived(a, ()) for a in first[1:]]
+    for seen in strategy_silent:
+        beam.observe(seen)
+    step = beam.choose(Capacity())
+    while isinstance(step, ValidateNode):
+        step.node.proof = "accepted"
+        beam.observe(NodeValidated(step.node))
+        step = beam.choose(Capacity())
+    assert isinstance(step, AskProposer)
+    second = [step, *asks(beam)]
+    assert [a.node for a in second] == [good] * 3 + [root] * 3  # not the slow one
+    for ask in second:
+        beam.observe(ProposalsReceived(ask, ()))
+    assert beam.choose(Capacity()) is None
+    assert beam.best() is good
+
+
+def test_tree_asks_about_the_root_only_so_often() -> None:
+    root = made(None, 100, 0)
+    tree = strategy_named("tree", root, ["model"], target="trn1", depth=16, epsilon=0.0, root_children=2)
+    for number in (1, 2):
+        ask = tree.choose(Capacity())
+        assert isinstance(ask, AskProposer)
+        assert ask.node is root
+        answer(tree, ask, made(root, 200, number))
+    ask = tree.choose(Capacity())
+    assert isinstance(ask, AskProposer)
+    assert ask.node is not root
+
+
+def test_tree_closes_a_branch_whose_children_all_failed_and_credits_near_misses() -> None:
+    root = made(None, 100, 0)
+    tree = STRATEGIES["tree"](root, ["model"], target="trn1", epsilon=0.0, root_children=1, dead_after=2)
+    ask = tree.choose(Capacity())
+    assert isinstance(ask, AskProposer)
+    good = made(root, 50, 1)
+    answer(tree, ask, good)
+    near, far = Failure("wrong-result", "row 3"), Failure("kernel-raised", "no")
+    about = []
+    for number in range(2, 6):
+        ask = tree.choose(Capacity())
+        assert isinstance(ask, AskProposer)
+        about.append(ask.node)
+        failed = made(ask.node, 10, number, failure=near if number == 2 else far, proof="refused")
+        failed.measurement = replace(failed.measurement)
+        answer(tree, ask, failed)
+    children = good.children
+    assert about[:3] == [good, good, good]
+    assert about[3] is children[0]  # the branch is closed: its near miss is repaired before anything else
+    score = tree.score  # type: ignore[attr-defined]
+    assert good.us < score(children[0]) < score(children[1]) < root.us
+
+
+def test_tree_draws_leaves() -> None:
+    root = made(None, 100, 0)
+    tree = strategy_named("tree", root, ["model"], target="trn1", depth=16, epsilon=1.0, seed=1)
+    ask = tree.choose(Capacity())
+    assert isinstance(ask, AskProposer)
+    leaves = [made(root, 100 + k, k) for k in range(1, 5)]
+    answer(tree, ask, *leaves)
+    about = [a.node for a in asks(tree, 4)]
+    assert set(about) == set(leaves)
+
+
+def test_hybrid_turns_to_a_slower_version_once_it_is_proved() -> None:
+    """The fastest version leads nowhere, so a model's slower one has its turn, after the gate."""
+    root = made(None, 100, 0)
+    hybrid = strategy_named("hybrid", root, ["model"], target="trn1", depth=16, least_gain=-1.0)
+    ask = hybrid.choose(Capacity())
+    assert isinstance(ask, AskProposer)
+    by_model = {"step": ("model:toy", "x")}
+    fastest = made(root, 50, 1, clearly_faster=True, **by_model)
+    slower = made(root, 60, 2, clearly_faster=True, **by_model)
+    neutral = made(root, 100, 3, **by_model)
+    for node in (fastest, slower, neutral):
+        assert node.candidate is not None
+        node.candidate = replace(node.candidate, origin="model:toy", steps=("model:toy",))
+    answer(hybrid, ask, fastest, slower, neutral)
+    about: list[Node] = []
+    while len(about) < 12:
+        step = hybrid.choose(Capacity())
+        if isinstance(step, ValidateNode):
+            step.node.proof = "accepted"
+            hybrid.observe(NodeValidated(step.node))
+            continue
+        assert isinstance(step, AskProposer)
+        assert step.node.may_be_built_upon
+        about.append(step.node)
+        hybrid.observe(ProposalsReceived(step, ()))
+    assert about[:3] == [fastest] * 3
+    assert slower in about
+    assert slower.proof == "accepted"
+    assert neutral.proof is None  # it takes turns with what it was made from
+
+
+def test_hybrid_tries_once_more_what_promises_nothing_after_each_paid_answer() -> None:
+    root, patience = made(None, 100, 0), 3
+    hybrid = Hybrid(root, ["rules", "model"], target="trn1", least_gain=-1.0, patience=patience)
+    first = hybrid.choose(Capacity())
+    assert isinstance(first, AskProposer)
+    fast, *slow = made(root, 50, 1), *(made(root, 200, k) for k in range(2, 13))
+    answer(hybrid, first, fast, *slow)
+    again = hybrid.choose(Capacity())
+    assert isinstance(again, AskProposer)
+    assert (again.node, again.proposer) == (fast, "rules")
+    answer(hybrid, again)
+    left = []
+    for _ in range(4):
+        left.append(len(hybrid.ideas))
+        paid = hybrid.choose(Capacity())
+        assert isinstance(paid, AskProposer)
+        assert paid.proposer == "model"
+        answer(hybrid, paid)
+    assert left[0] == len(slow) - patience
+    assert left == [left[0] - k for k in range(4)]
+
+
+@settings(max_examples=40, deadline=None)
+@example("tree", 49, [1, 1, 1, 1, 2, 2, 1, 18, 1])  # a parent refused while its child is asked about
+@example("reflexion", 0, [1, 297, 1, 33, 1, 33, 1])  # a chain of repairs ended one version too deep
+@given(st.sampled_from(NAMES), st.integers(0, 2**32), st.lists(st.integers(1, 300), min_size=1, max_size=30))
+def test_no_strategy_stands_still_or_asks_about_what_is_unsound(
+    name: str, seed: int, times: list[int]
+) -> None:
+    root, random = made(None, 100, 0), Random(seed)
+    strategy = strategy_named(name, root, ["rules", "model"], target="trn1", depth=8, seed=seed)
+    begun: list[SearchStep] = []
+    number = 0
+    for us in times * 3:
+        while len(begun) < 4 and (step := strategy.choose(Capacity())) is not None:
+            if isinstance(
+                step, AskProposer
+            ):  # what it was made from may be refused while the question is under way
+                assert step.node.sound or step.node.failure is not None
+                assert step.node.depth <= 8
+            begun.append(step)
+        if not begun:
+            assert strategy.choose(Capacity()) is None
+            return
+        step = begun.pop(random.randrange(len(begun)))
+        if isinstance(step, AskProposer):
+            number += 1
+            origin = f"rule:r{number % 5}" if step.proposer == "rules" else "model:toy"
+            candidate = Candidate("kernel", f"{number}", origin, f"{number % 7}", steps=(origin,))
+            strategy.observe(ProposalsReceived(step, [Trial(candidate, step.node, f"{number}")]))
+        elif isinstance(step, TryCandidate):
+            node = made(step.trial.parent, us, number)
+            node.candidate, node.step = step.trial.composed, step.trial.step
+            node.clearly_faster = us < 80
+            node.repair = step.trial.repairs
+            if us % 3 == 0:
+                node.failure, node.proof = Failure("wrong-result", "off"), "refused"
+            strategy.observe(CandidateMeasured(step.trial, node))
+        else:
+            step.node.proof = "accepted" if us % 2 else "refused"
+            if step.node.proof == "refused":
+                step.node.failure = Failure("wrong-result", "off")
+            strategy.observe(NodeValidated(step.node))
+    assert strategy.best().proof == "accepted" or strategy.best() is root
+
+
+def test_there_is_no_other_strategy() -> None:
+    with pytest.raises(KeyError):
+        strategy_named("guessing", made(None, 100, 0), [], target="trn1", depth=1)

@@ -1,0 +1,65 @@
+"""A search that is killed between two calls of one answer goes on with the second: the first was paid for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.played_model import Reply, playing, says
+from support.toy_search import TEXT, measurement
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.search.history import past_runs
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.transcript import Transcript, TranscriptEntry
+from accelopt_memory.memory import Memory
+from accelopt_profiling.kernels import find_kernels
+
+TESTS = Path(__file__).parents[2]
+
+PLAN = says("LINES 7-8\nMake it wide, so that fewer loads are waited for.")
+WIDE = says("<<<<<<< CHANGE 1\n    time_us = 60\n    wide = True\n>>>>>>>")
+
+PLANNER, CODER = "You plan one change", "You carry out one planned change"
+
+
+def started(memory: Path, url: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "support.killed_talk", str(memory), url], cwd=TESTS, stdout=subprocess.PIPE, text=True
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_no_request_is_sent_again_after_a_kill_between_planner_and_coder(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with playing([PLAN, Reply(hang=True), WIDE]) as played:
+        killed = started(path, played.url)
+        try:
+            for _ in range(2):
+                assert played.each.acquire(timeout=60), "the second question did not come"
+        finally:
+            killed.kill()
+            killed.communicate()
+        again = started(path, played.url)
+        said, _ = again.communicate(timeout=60)
+        systems = [request["messages"][0]["content"] for request in played.asked]
+    assert again.returncode == 0
+    assert said.strip() == "suggestion 60.0"
+    assert [s.startswith(PLANNER) for s in systems] == [True, False, False]
+    assert all(s.startswith(CODER) for s in systems[1:])
+    with Memory.open(path) as memory:
+        steps = [step.what for run in past_runs(memory) for step in run.steps]
+    assert steps.count("heard the planner") == 1
+    assert steps.count("heard the coder") == 1
+
+
+def test_what_was_said_about_another_text_is_not_taken_for_an_answer() -> None:
+    kernel = next(k for k in find_kernels(TEXT).kernels if k.name == "kernel")
+    node = Node(TEXT, kernel, measurement(TEXT), Candidate("kernel", TEXT, "model:toy", "x"))
+    said = Transcript(
+        [TranscriptEntry("planner", "another", "LINES 1-1"), TranscriptEntry("coder", "another", "x")]
+    )
+    assert said.replay("planner", node) is None
+    assert said.replay("coder", node) is None

@@ -1,0 +1,123 @@
+"""What accepting and rejecting a suggestion leave in the memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
+
+from accelopt_agent.events import SuggestionFound
+from accelopt_agent.suggestions.accept import accept, reject
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_memory.errors import MemoryUnavailableError
+from accelopt_memory.memory import Memory
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return Memory.open(tmp_path / "memory.db")
+
+
+async def best(memory: Memory, text: str = TEXT) -> list[Suggestion]:
+    events = await play([ToyProposer({**WIDE, **FUSED})], memory, asked=request(text))
+    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    return sorted(found, key=lambda s: s.fast.us or 0)
+
+
+async def test_an_accepted_suggestion_is_a_pair_with_its_evidence(memory: Memory) -> None:
+    suggestion = (await best(memory))[0]
+    pair_id = accept(memory, suggestion)
+    assert accept(memory, suggestion) == pair_id
+    pair = memory.pair(pair_id)
+    assert pair is not None
+    assert len(memory.pairs()) == 1
+    assert (pair.slow_text, pair.fast_text) == (suggestion.base_text, suggestion.text)
+    assert pair.slow_hash == suggestion.base_hash != pair.fast_hash
+    assert pair.steps == suggestion.steps
+    assert pair.speedup == pytest.approx(suggestion.speedup.value)
+    assert [memory.receipt(r) is not None for r in pair.receipts] == [True]
+    stored = memory.suggestion(suggestion.id)
+    assert stored is not None
+    assert stored.state == "accepted"
+
+
+async def test_a_rejected_suggestion_is_not_offered_again_even_after_other_code_changed(
+    memory: Memory,
+) -> None:
+    unwanted = await best(memory)
+    for suggestion in unwanted:
+        reject(memory, suggestion, "too clever")
+    assert {r.reason for r in memory.rejected()} == {"too clever"}
+    offered = await best(memory, TEXT.replace("return 1", "return 2"))
+    assert not {s.steps for s in offered} & {s.steps for s in unwanted}
+    assert len(await best(memory, TEXT.replace("return x", "return 2 * x"))) > 0  # another kernel
+
+
+async def test_a_suggestion_without_its_kernel_is_not_remembered(memory: Memory) -> None:
+    suggestion = (await best(memory))[0]
+    broken = Suggestion(**{**vars(suggestion), "text": "x = 1\n"})
+    with pytest.raises(ValueError, match="does not hold"):
+        accept(memory, broken)
+    assert memory.pairs() == []
+
+
+def _killed_at_save(path: Path, suggestion: Suggestion, save: str, decide: Callable[..., str]) -> int:
+    """Decide in a child that kills itself where ``Memory.<save>`` has just saved; its exit status."""
+    child = os.fork()
+    if not child:
+        memory = Memory.open(path)
+        real = getattr(memory, save)
+
+        def last(*given: object, **named: object) -> None:
+            real(*given, **named)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(memory, save, last)
+        try:
+            decide(memory, suggestion)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize(
+    ("decide", "save"),
+    [
+        (accept, "add_pair"),
+        (accept, "save_suggestion"),
+        (reject, "add_rejection"),
+        (reject, "save_suggestion"),
+    ],
+)
+async def test_a_kill_between_the_writes_of_a_decision_leaves_none_of_them(
+    memory: Memory, tmp_path: Path, decide: Callable[..., str], save: str
+) -> None:
+    suggestion = (await best(memory))[0]
+    assert _killed_at_save(tmp_path / "memory.db", suggestion, save, decide) == -signal.SIGKILL
+    stored = memory.suggestion(suggestion.id)
+    assert stored is not None
+    assert (memory.pairs(), memory.rejected(), stored.state) == ([], [], "offered")
+    decide(memory, suggestion)
+    decided = memory.suggestion(suggestion.id)
+    assert decided is not None
+    assert (len(memory.pairs()) + len(memory.rejected()), decided.state) == (1, f"{decide.__name__}ed")
+
+
+async def test_a_decision_that_fails_half_way_leaves_nothing(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suggestion = (await best(memory))[0]
+
+    def full(*given: object) -> str:
+        raise MemoryUnavailableError("disk-full", memory.path, "database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "save_suggestion", full)
+        with pytest.raises(MemoryUnavailableError):
+            accept(memory, suggestion)
+    assert memory.pairs() == []
+    assert accept(memory, suggestion) == memory.pairs()[0].id

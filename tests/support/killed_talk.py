@@ -1,0 +1,32 @@
+"""Runs a toy search with a model team in a process of its own: ``python -m support.killed_talk MEMORY ADDRESS``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from accelopt_agent.events import SuggestionFound
+from accelopt_agent.model.proposer import ModelProposer
+from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.optimize import drive
+from accelopt_agent.request import Budget
+from accelopt_memory.memory import Memory
+from support.toy_search import ToyCost, ToyGate, request, us_of
+
+
+async def main(memory: Path, address: str) -> None:
+    settings = ModelSettings(address, "toy", seconds=120.0)
+    asked = replace(request(budget=Budget(candidates=1, seconds=None)), resume=True, calls=1)
+    with Memory.open(memory) as kept:
+        events = drive(
+            asked, ToyCost(), ToyGate(), kept, "toy", lambda meter: [ModelProposer(settings, meter, "trn1")]
+        )
+        async for event in events:
+            if isinstance(event, SuggestionFound):
+                print("suggestion", us_of(event.suggestion.text), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))

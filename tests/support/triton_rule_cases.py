@@ -1,0 +1,311 @@
+# ruff: noqa: E501 (kernels as they are written)
+"""Cases of the Triton rules: what each makes of a kernel and its launch, and what it leaves alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from support.triton_rule_kernels import ADD, MATMUL, REDUCE, SCALE, SOFTMAX, STRIDED, TUNED, WRAPPED
+
+
+@dataclass(frozen=True)
+class Case:
+    """``changes`` are the replacements that make the rewritten file of ``text``; None where the rule must not apply.
+
+    ``runs`` tells that the interpreter can run the result (it has no autotuner).
+    """
+
+    rule: str
+    name: str
+    text: str
+    changes: dict[str, str] | None
+    runs: bool = True
+
+
+CASES = [
+    Case("triton-num-warps", "doubles a number at the launch", ADD, {"num_warps=4": "num_warps=8"}),
+    Case("triton-num-warps", "adds the option", MATMUL, {"BLOCK=32)": "BLOCK=32, num_warps=8)"}),
+    Case(
+        "triton-num-warps",
+        "adds a config",
+        TUNED,
+        {"num_warps=4)": 'num_warps=4), triton.Config({"BLOCK": 256}, num_warps=8)'},
+        runs=False,
+    ),
+    Case(
+        "triton-num-warps",
+        "leaves a number that it does not know",
+        ADD.replace("num_warps=4", "num_warps=warps(n)"),
+        None,
+    ),
+    Case(
+        "triton-num-warps",
+        "leaves configs that a comprehension makes",
+        ADD.replace(
+            "@triton.jit",
+            '@triton.autotune(configs=[triton.Config({"BLOCK": b}) for b in (256, 512)], key=["n"])\n@triton.jit',
+        ).replace(", BLOCK=256, num_warps=4", ""),
+        None,
+    ),
+    Case("triton-num-stages", "adds a stage", MATMUL, {"BLOCK=32)": "BLOCK=32, num_stages=4)"}),
+    Case("triton-num-stages", "needs a loop that loads", ADD, None),
+    Case(
+        "triton-tile-size",
+        "changes the grid with it",
+        ADD,
+        {"BLOCK=256": "BLOCK=512", "cdiv(n, 256)": "cdiv(n, 512)"},
+    ),
+    Case(
+        "triton-tile-size",
+        "changes the variable behind it",
+        ADD.replace("    n = x.numel()", "    n = x.numel()\n    block = 256")
+        .replace("cdiv(n, 256)", "cdiv(n, block)")
+        .replace("BLOCK=256", "BLOCK=block"),
+        {"block = 256": "block = 512"},
+    ),
+    Case(
+        "triton-tile-size",
+        "leaves a computed size",
+        ADD.replace("BLOCK=256", "BLOCK=triton.next_power_of_2(n)"),
+        None,
+    ),
+    Case(
+        "triton-autotune",
+        "takes the number out of the launch",
+        ADD,
+        {
+            "@triton.jit": """@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK": 256}, num_warps=4),
+        triton.Config({"BLOCK": 512}, num_warps=4),
+        triton.Config({"BLOCK": 512}, num_warps=8),
+        triton.Config({"BLOCK": 1024}, num_warps=8),
+        triton.Config({"BLOCK": 128}, num_warps=4),
+    ],
+    key=["n"],
+)
+@triton.jit""",
+            "[(triton.cdiv(n, 256),)]": '[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)]',
+            ", BLOCK=256, num_warps=4": "",
+        },
+        runs=False,
+    ),
+    Case(
+        "triton-autotune",
+        "does not run a kernel twice that adds to its output",
+        ADD.replace("tl.store(", "tl.atomic_add("),
+        None,
+    ),
+    Case("triton-autotune", "leaves an autotuned kernel", TUNED, None),
+    Case(
+        "triton-autotune",
+        "does not run a kernel twice that updates in place",
+        ADD.replace("out_ptr", "X")
+        .replace("x_ptr", "X")
+        .replace("X, X, n", "X, n")
+        .replace("(x, out, n", "(x, n"),
+        None,
+    ),
+    Case(
+        "triton-autotune",
+        "leaves a row that one block has to cover",
+        ADD.replace("(triton.cdiv(n, 256),)", "(64,)"),
+        None,
+    ),
+    Case(
+        "triton-autotune",
+        "leaves a number in the grid that two sizes share",
+        ADD.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, OTHER: tl.constexpr").replace(
+            "BLOCK=256", "BLOCK=256, OTHER=256"
+        ),
+        None,
+    ),
+    Case(
+        "triton-cache-hints",
+        "streams what is read once",
+        ADD,
+        {"x_ptr + offsets, mask=inside)": 'x_ptr + offsets, mask=inside, eviction_policy="evict_first")'},
+    ),
+    Case(
+        "triton-cache-hints",
+        "leaves hints that are there",
+        ADD.replace("mask=inside)\n    tl", 'mask=inside, eviction_policy="evict_last")\n    tl'),
+        None,
+    ),
+    Case(
+        "triton-contiguous-lanes",
+        "takes blocks",
+        STRIDED,
+        {
+            "tl.program_id(0) + tl.arange(0, BLOCK) * tl.num_programs(0)": "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)"
+        },
+    ),
+    Case("triton-contiguous-lanes", "leaves blocks", ADD, None),
+    Case(
+        "triton-dot-accumulate",
+        "adds inside the product",
+        MATMUL,
+        {"acc += tl.dot(a, b)": "acc = tl.dot(a, b, acc=acc)"},
+    ),
+    Case(
+        "triton-dot-accumulate",
+        "keeps a half-precision sum",
+        MATMUL.replace("tl.float32", "tl.float16"),
+        None,
+    ),
+    Case(
+        "triton-hoist-load",
+        "loads before the loop",
+        REDUCE,
+        {
+            "        first = row * 1\n        w = tl.load(w_ptr + first)\n": "",
+            "    for start": "    first = row * 1\n    w = tl.load(w_ptr + first)\n    for start",
+        },
+    ),
+    Case(
+        "triton-hoist-load",
+        "does not move past a store",
+        REDUCE.replace("total += x * w", "tl.store(out_ptr + row, start)\n        total += x * w"),
+        None,
+    ),
+    Case(
+        "triton-hoist-load",
+        "does not move past a function that may store",
+        REDUCE.replace("total += x * w", "update(out_ptr, x)\n        total += x * w"),
+        None,
+    ),
+    Case(
+        "triton-exp2",
+        "folds the factor",
+        SCALE,
+        {"tl.exp(x * scale)": "tl.exp2(x * (scale * 1.4426950408889634))"},
+    ),
+    Case("triton-exp2", "needs a factor", SOFTMAX, None),
+    Case(
+        "triton-exp2",
+        "scales scores and the maximum of them together",
+        SCALE.replace("y = tl.exp(x * scale)", "s = x * scale\n        y = tl.exp(s - tl.max(s, axis=0))"),
+        {"x * scale": "x * (scale * 1.4426950408889634)", "tl.exp(s": "tl.exp2(s"},
+    ),
+    Case(
+        "triton-exp2",
+        "leaves scores less a saved logarithm alone",
+        SCALE.replace("y = tl.exp(x * scale)", "s = x * scale\n        y = tl.exp(s - tl.load(s_ptr + row))"),
+        None,
+    ),
+    Case(
+        "triton-exp2",
+        "leaves scores less a saved logarithm with a name alone",
+        SCALE.replace(
+            "        y = tl.exp(x * scale)",
+            "        s = x * scale\n        total = tl.load(s_ptr + row)\n        y = tl.exp(s - total)",
+        ),
+        None,
+    ),
+    Case(
+        "triton-drop-mask",
+        "compiles a version for whole blocks",
+        ADD,
+        {
+            "@triton.jit": '@triton.heuristics({"EVEN_N": lambda args: args["n"] > 0 and args["n"] % args["BLOCK"] == 0})\n@triton.jit',
+            "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_N: tl.constexpr",
+            "inside = offsets < n": "inside = (offsets < n) | EVEN_N",
+        },
+    ),
+    Case(
+        "triton-drop-mask",
+        "adds the flag before a trailing comma",
+        ADD.replace("BLOCK: tl.constexpr)", "BLOCK: tl.constexpr,  # of each program\n)"),
+        {
+            "@triton.jit": '@triton.heuristics({"EVEN_N": lambda args: args["n"] > 0 and args["n"] % args["BLOCK"] == 0})\n@triton.jit',
+            "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_N: tl.constexpr",
+            "inside = offsets < n": "inside = (offsets < n) | EVEN_N",
+        },
+    ),
+    Case(
+        "triton-drop-mask",
+        "needs a grid without blocks past the end",
+        ADD.replace("cdiv(n, 256)", "cdiv(n, 128)"),
+        None,
+    ),
+    Case(
+        "triton-drop-mask",
+        "looks at the loop around, not at another one",
+        SCALE.replace(
+            "    for start in range(0, n, BLOCK):\n",
+            "    for start in range(0, n, BLOCK):\n        pass\n    for start in range(0, n, 2 * BLOCK):\n",
+        ),
+        None,
+    ),
+    Case(
+        "triton-contiguity-hint",
+        "says so where blocks divide the size",
+        WRAPPED,
+        {
+            "@triton.jit": """@triton.heuristics(
+    {
+        "EVEN_M": lambda args: args["M"] > 0 and args["M"] % args["BLOCK"] == 0,
+        "EVEN_N": lambda args: args["N"] > 0 and args["N"] % args["BLOCK"] == 0,
+    }
+)
+@triton.jit""",
+            "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr",
+            "% M\n": "% M\n    if EVEN_M:\n        rows = tl.max_contiguous(tl.multiple_of(rows, BLOCK), BLOCK)\n",
+            "% N\n": "% N\n    if EVEN_N:\n        columns = tl.max_contiguous(tl.multiple_of(columns, BLOCK), BLOCK)\n",
+        },
+    ),
+    Case(
+        "triton-contiguity-hint",
+        "needs blocks that start at multiples",
+        WRAPPED.replace("(m * BLOCK +", "(m + 1 +").replace("(n * BLOCK +", "(n * 3 +"),
+        None,
+    ),
+    Case(
+        "triton-grouped-order",
+        "swizzles two axes",
+        MATMUL,
+        {
+            "n = tl.program_id(1)\n": "n = tl.program_id(1)\n    m, n = tl.swizzle2d(m, n, tl.num_programs(0), tl.num_programs(1), 8)\n"
+        },
+    ),
+    Case("triton-grouped-order", "is for matrix products", ADD, None),
+    Case(
+        "triton-grouped-order",
+        "leaves an index that is used before the other is read",
+        MATMUL.replace("    n = tl.program_id(1)\n    rows = m * BLOCK", "    rows = m * BLOCK").replace(
+            "    columns = n", "    n = tl.program_id(1)\n    columns = n"
+        ),
+        None,
+    ),
+    Case(
+        "triton-grouped-order",
+        "leaves an index that is read twice",
+        MATMUL.replace("columns = n * BLOCK", "columns = tl.program_id(1) * BLOCK"),
+        None,
+    ),
+    Case(
+        "triton-online-softmax",
+        "merges the first two passes",
+        SOFTMAX,
+        {
+            """        largest = tl.maximum(largest, tl.max(x, axis=0))
+    total = 0.0
+    for start in range(0, n, BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + offsets, mask=offsets < n, other=-float("inf"))
+        total += tl.sum(tl.exp(x - largest), axis=0)
+""": """        new_largest = tl.maximum(largest, tl.max(x, axis=0))
+        base_largest = tl.where(new_largest == -float("inf"), 0.0, new_largest)
+        total = total * tl.exp(largest - base_largest) + tl.sum(tl.exp(x - base_largest), axis=0)
+        largest = new_largest
+""",
+            '    largest = -float("inf")\n': '    largest = -float("inf")\n    total = 0.0\n',
+        },
+    ),
+    Case(
+        "triton-online-softmax",
+        "needs the same values in both",
+        SOFTMAX.replace("tl.exp(x - largest), axis", "tl.exp(x * 2 - largest), axis"),
+        None,
+    ),
+]
