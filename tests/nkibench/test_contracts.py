@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from synthetic_checkout import kernel, write_checkout
+from support.synthetic_checkout import kernel, write_checkout
 
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError

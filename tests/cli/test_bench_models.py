@@ -1,7 +1,7 @@
 """Benchmarks with a team: who speaks, what is left out, the papers' metrics, and recorded conversations.
 
-The conversations in ``conversations/`` are the simulated team's words through the real client, not a model's. After a
-change of what is asked, record them again with ``RECORD_CONVERSATIONS=1 pytest -m slow`` on this file.
+The conversations in ``support/conversations/`` are the simulated team's words through the real client, not a model's.
+After a change of what is asked, record them again with ``RECORD_CONVERSATIONS=1 pytest -m slow`` on this file.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_checkouts import flashinfer_checkout, kernelbench_checkout, nkibench_checkout
-from command import Command
+from support.bench_checkouts import flashinfer_checkout, kernelbench_checkout, nkibench_checkout
+from support.command import Command
 
 from accelopt_agent.events import Event, Finished, SuggestionFound, Usage
 from accelopt_agent.request import OptimizeRequest
@@ -27,7 +27,7 @@ from nkibench.ablations import ABLATIONS, learning, searches
 from nkibench.metrics import SetResult, metrics, of_nkibench
 from nkibench.result import Best, TaskResult
 
-CONVERSATIONS = Path(__file__).parent / "conversations"
+CONVERSATIONS = Path(__file__).parents[1] / "support" / "conversations"
 
 
 def latency(us: float) -> Latency:

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from synthetic_checkout import kernel, write_checkout
+from support.synthetic_checkout import kernel, write_checkout
 
 from accelopt_lsp.cli.main import run
 

@@ -5,8 +5,8 @@ import dataclasses
 import json
 
 import pytest
-from synthetic_checkout import write_checkout
-from told_results import latency, result
+from support.synthetic_checkout import write_checkout
+from support.task_results import latency, result
 
 from accelopt_agent import events
 from accelopt_agent.request import Budget

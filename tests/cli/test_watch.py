@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from nki_kernels import FASTER, SILU, WRONG
+from support.nki_kernels import FASTER, SILU, WRONG
 
 from accelopt_lsp.cli.watch import Watcher
 from accelopt_lsp.settings.load import load_settings

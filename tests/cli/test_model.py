@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from command import Command
-from nki_kernels import SILU
+from support.command import Command
+from support.nki_kernels import SILU
 
 from accelopt_lsp.cli.tables import print_ledger
 from accelopt_lsp.cli.terminal import out

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import Command
+from support.command import Command
 
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.optimize import drive

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from command import Command
-from nki_kernels import SILU
+from support.command import Command
+from support.nki_kernels import SILU
 
 KERNEL = SILU[: SILU.index("def get_inputs")]
 

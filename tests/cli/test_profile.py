@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Command
-from nki_kernels import FASTER, SILU, WRONG
+from support.command import Command
+from support.nki_kernels import FASTER, SILU, WRONG
 
 from accelopt_lsp.cli.replay import compare
 from accelopt_lsp.cli.watch import kernel_files

@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from emulated_device import emulated_place
+from support.emulated_device import emulated_place
 
 from accelopt_benchmarks.device import (
     asked_file,

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from bench_checkouts import MODEL, REFERENCE, flashinfer_checkout, kernelbench_checkout
-from command import Command
+from support.bench_checkouts import MODEL, REFERENCE, flashinfer_checkout, kernelbench_checkout
+from support.command import Command
 
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
+
+from support.synthetic_checkout import kernel, write_checkout
 
 REFERENCE = """import torch
 
@@ -90,14 +91,8 @@ def flashinfer_checkout(root: Path) -> Path:
 
 def nkibench_checkout(root: Path) -> Path:
     """One task whose kernel computes an exponential and its logarithm for nothing."""
-    path = Path(__file__).parents[1] / "nkibench" / "synthetic_checkout.py"
-    spec = importlib.util.spec_from_file_location("synthetic_checkout", path)
-    assert spec is not None
-    assert spec.loader is not None
-    layout = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(layout)
-    folder: Path = layout.write_checkout(root, ("silu",))
-    slow = layout.kernel().replace(
+    folder = write_checkout(root, ("silu",))
+    slow = kernel().replace(
         "v5 = nl.multiply(v4, v2)", "v6 = nl.exp(v4)\n    v6 = nl.log(v6)\n    v5 = nl.multiply(v4, v2)"
     )
     (folder / "kernels" / "silu_M256_N512_0.py").write_text(slow)

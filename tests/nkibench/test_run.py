@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from synthetic_checkout import kernel, reference, write_checkout
-from told_results import result
+from support.synthetic_checkout import kernel, reference, write_checkout
+from support.task_results import result
 
 from accelopt_agent.request import Budget
 from accelopt_profiling.hosts.local import LocalHost

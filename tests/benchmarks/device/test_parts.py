@@ -4,7 +4,7 @@ import contextlib
 from dataclasses import replace
 
 import pytest
-from emulated_device import InProcess, WallDevice, emulated_place
+from support.emulated_device import InProcess, WallDevice, emulated_place
 
 from accelopt_benchmarks.device import estimates
 from accelopt_benchmarks.device import timing as timing_part

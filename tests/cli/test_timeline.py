@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from command import Command
-from nki_kernels import SILU
+from support.command import Command
+from support.nki_kernels import SILU
 
 from accelopt_lsp.cli.timeline_picture import pictures
 from accelopt_lsp.cli.trace_file import trace_object

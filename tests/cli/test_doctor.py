@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Command
+from support.command import Command
 
 from accelopt_lsp.cli import checks
 

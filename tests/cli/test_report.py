@@ -3,8 +3,8 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from command import Command
-from nki_kernels import SILU, WRONG
+from support.command import Command
+from support.nki_kernels import SILU, WRONG
 
 from accelopt_lsp.cli.report_page import page
 from accelopt_profiling.measurement import (

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from nki_kernels import SILU
+from support.nki_kernels import SILU
 
 if TYPE_CHECKING:
     from mcp import ClientSession

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Command
-from nki_kernels import SILU
+from support.command import Command
+from support.nki_kernels import SILU
 
 from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.models import configured_model

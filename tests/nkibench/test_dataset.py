@@ -7,7 +7,7 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_checkout import operator, write_checkout
+from support.synthetic_checkout import operator, write_checkout
 
 from nkibench.dataset import DatasetUnusable, read_dataset
 from nkibench.profile_results import ProfileRow, read_profiles, row_of, write_profiles

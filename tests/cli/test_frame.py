@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import Command
+from support.command import Command
 
 from accelopt_lsp.cli.main import COMMANDS
 from accelopt_lsp.cli.tables import print_measurement

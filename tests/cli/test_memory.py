@@ -5,8 +5,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from command import Command
-from nki_kernels import FASTER, SILU
+from support.command import Command
+from support.nki_kernels import FASTER, SILU
 
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
