@@ -1,4 +1,4 @@
-"""Runs a command in this process as the console script would, and reads what it prints; with fixtures for a conftest."""
+"""Runs a command in this process as the console script would, and reads what it prints; fixtures for a conftest."""
 
 from __future__ import annotations
 
