@@ -7,21 +7,17 @@ from pathlib import Path
 
 import pytest
 from support.command import Command
+from support.toy_search import RAISES, TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
 
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.optimize import drive
 from accelopt_lsp.cli.terminal import print_markdown
 from accelopt_memory.memory import Memory
 
-TOYS = Path(__file__).parents[1] / "agent"
-
 
 @pytest.fixture
-async def searched(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+async def searched(home: Path) -> str:
     """A finished search of a toy kernel in the memory; the id of its suggestion."""
-    monkeypatch.syspath_prepend(str(TOYS))
-    from toy_search import RAISES, TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
-
     (home / "k.py").write_text(TEXT)
     asked = replace(request(), path=home / "k.py")
     with Memory.open(Path(str(home / "memory.db"))) as memory:
