@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Command
-from nki_kernels import SILU, WRONG
+from support.command import Command
+from support.nki_kernels import SILU, WRONG
 
 KERNEL = SILU[: SILU.index("def get_inputs")]
 NUMPY = "import numpy as np\n"
