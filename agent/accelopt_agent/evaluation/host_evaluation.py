@@ -9,7 +9,8 @@ from typing import Any
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
 from accelopt_agent.request import OptimizeRequest
-from accelopt_profiling.gate.gate import GateRequest, check
+from accelopt_profiling.gate.gate import check
+from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
 from accelopt_profiling.kernels import find_kernels
