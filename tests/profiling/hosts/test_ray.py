@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from loopback_sshd import answer, job, until
+from support.loopback_sshd import answer, job, until
 
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.ray import RayHost
