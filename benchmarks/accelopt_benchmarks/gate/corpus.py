@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelopt_lsp.gate_check import GateCheck, gate_requests
-from accelopt_profiling.gate.gate import GateRequest
+from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import from_plain
@@ -39,6 +39,11 @@ class CorpusCase:
     @property
     def name(self) -> str:
         return f"{self.folder.parent.name}/{self.folder.name}"
+
+    @property
+    def dialect(self) -> str:
+        """The folder that it is in: "triton", "nki" (Beta 1) or that of the current NKI dialect."""
+        return self.folder.parent.name
 
     @property
     def problem(self) -> Path:

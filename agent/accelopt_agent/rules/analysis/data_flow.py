@@ -1,5 +1,4 @@
-"""Which statement of a kernel writes and reads what: enough data flow to know that a rewrite keeps the
-meaning.
+"""Determines which statements of a kernel write and read what, so that rules know that a rewrite keeps the meaning.
 
 The analysis is by name and errs towards "may be written": views share their tensor's storage, and where tiles can be
 written through an argument, an argument of a function that is not known counts as read and written.
@@ -87,7 +86,7 @@ class DataFlow:
         return not isinstance(parent, (cst.ImportAlias, cst.AsName, cst.FunctionDef, cst.Param))
 
     def _role(self, name: cst.Name) -> tuple[bool, bool]:
-        """Whether this occurrence of a name reads, and whether it writes."""
+        """Return whether this occurrence of a name reads, and whether it writes."""
         node: cst.CSTNode = name
         parent = self.source.parent(node)
         while isinstance(parent, cst.Subscript) and parent.value is node:
@@ -115,7 +114,7 @@ class DataFlow:
             yield node
 
     def _in_target(self, node: cst.CSTNode) -> bool:
-        """Whether a tuple element stands left of an assignment or is a loop's target."""
+        """Return whether a tuple element stands left of an assignment or is a loop's target."""
         below: cst.CSTNode = node
         for above in self.source.parents(node):
             if isinstance(above, (cst.AssignTarget, cst.For)):
@@ -188,9 +187,8 @@ class DataFlow:
         return block[: block.index(statement)]
 
     def unchanged(self, first: Statement, second: Statement, names: Iterable[str]) -> bool:
-        """Whether nothing between the two statements may write one of ``names`` or what shares storage with
-        it.
-        """
+        """Return whether nothing between the two statements may write one of ``names`` or a name that shares its
+        storage."""
         names = set(names)
         watched = self.sharing(names)
         return not any(names & s.writes or watched & s.stores for s in self.between(first, second))
@@ -282,7 +280,8 @@ class DataFlow:
         return uses
 
     def _belongs_elsewhere(self, definition: Statement, occurrence: cst.Name, binds: bool) -> bool:
-        """Whether ``occurrence`` has to do with another binding of the name, in a block apart from ``definition``'s."""
+        """Return whether ``occurrence`` has to do with another binding of the name, in a block apart from
+        ``definition``'s."""
         if not isinstance(definition.target, cst.Name):
             return False
         statement = self.statement_of(occurrence)

@@ -1,4 +1,4 @@
-"""A statement of a kernel: what it binds, and the names that it reads and writes."""
+"""A statement of a kernel: the names that it binds, reads and writes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Statement:
         return isinstance(self.node, cst.SimpleStatementLine)
 
     def binds(self, name: str) -> bool:
-        """Whether the statement itself gives ``name`` a value: as its target, in a tuple, or as its loop variable."""
+        """Return whether the statement itself gives ``name`` a value: as its target, in a tuple, or as its loop
+        variable."""
         target: cst.CSTNode | None = self.node.target if isinstance(self.node, cst.For) else self.target
         if isinstance(target, cst.Tuple):
             return any(isinstance(e.value, cst.Name) and e.value.value == name for e in target.elements)
@@ -62,7 +63,7 @@ def root_name(node: cst.BaseExpression) -> str | None:
 
 
 def is_string(node: cst.CSTNode) -> bool:
-    """Whether a statement is a string and nothing else: documentation."""
+    """Return whether a statement is a lone string: documentation."""
     if not isinstance(node, cst.SimpleStatementLine):
         return False
     return all(

@@ -1,4 +1,4 @@
-"""What an operand of an NKI instruction is: a number, a column of one value per partition, or a tile."""
+"""Classifies an operand of an NKI instruction: a number, a column of one value per partition, or a tile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide,
 
 
 def kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Kind | None:
-    """The kind of ``node`` as an operand, or None when the syntax does not tell."""
+    """Return the kind of ``node`` as an operand, or None when the syntax does not determine it."""
     if number(kernel.flow, node) is not None:
         return "number"
     if depth > 12:
@@ -100,7 +100,7 @@ def _picks_one(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
 
 
 def _is_single(kernel: NkiKernel, name: str) -> bool:
-    """Whether a position is ``arange(1)[None, :]``."""
+    """Return whether a position is ``arange(1)[None, :]``."""
     bound = [s for s in kernel.flow.simple() if s.binds(name)]
     value = bound[0].value if len(bound) == 1 else None
     call = value.value if isinstance(value, cst.Subscript) else None

@@ -1,4 +1,4 @@
-"""The shape and the type of a tile, as the kernel's own expressions."""
+"""Infers the shape and the type of a tile, as expressions of the kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REDUCTIONS = frozenset({"sum", "max", "min", "mean", "tensor_reduce"})
 
 @dataclass(frozen=True)
 class TileShape:
-    """``rows`` (partitions) and ``columns`` as code; ``dtype`` as code, None where the syntax does not tell it."""
+    """``rows`` (partitions) and ``columns`` as code; ``dtype`` as code, None where the syntax does not determine it."""
 
     rows: str
     columns: str
@@ -35,7 +35,7 @@ class TileShape:
 
 
 def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> TileShape | None:
-    """The tile that ``node`` is, None where its shape is not two sizes that the syntax tells."""
+    """Return the shape and type of the tile ``node``; None where the syntax does not give two sizes."""
     known: dict[cst.BaseExpression, TileShape | None] = kernel.subject.analysis(_known)
     if depth > _DEPTH:
         return None
@@ -82,7 +82,7 @@ def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> TileShape | Non
 
 
 def _extent(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:
-    """How many elements a slice takes, whatever the loop variables are."""
+    """Return how many elements a slice takes, whatever the loop variables are."""
     if not isinstance(index, cst.Slice) or index.upper is None or index.step is not None:
         return None
     found: set[float | int | None] = set()

@@ -1,4 +1,4 @@
-"""A Triton kernel as rules see it: its constexpr arguments, its launches in the same file, its autotune configs."""
+"""Reads a Triton kernel: its constexpr arguments, its launches in the same file, its autotune configs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TritonKernel:
         return found
 
     def is_call(self, node: cst.CSTNode | None, *functions: str) -> bool:
-        """Whether ``node`` calls one of ``functions`` of ``triton.language``."""
+        """Return whether ``node`` calls one of ``functions`` of ``triton.language``."""
         return isinstance(node, cst.Call) and self.names.path(node.func) in {f"{TL}.{f}" for f in functions}
 
     def calls(self, *functions: str) -> list[cst.Call]:
