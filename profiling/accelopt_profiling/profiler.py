@@ -26,10 +26,10 @@ from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.targets.load import load_target
-from accelopt_profiling.timing.asking import timing_steps
-from accelopt_profiling.timing.checking import CheckedRuns
+from accelopt_profiling.timing.check_step import CheckedRuns
 from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
-from accelopt_profiling.timing.step import TimeParams
+from accelopt_profiling.timing.time_step import TimeParams
+from accelopt_profiling.timing.timing_job import timing_steps
 
 RUNTIMES: dict[Dialect, Runtime] = {"nki": "numpy", "triton": "torch"}
 

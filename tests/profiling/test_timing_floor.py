@@ -13,9 +13,9 @@ from accelopt_profiling.plain import to_plain
 from accelopt_profiling.profiler import ProfileRequest, _checked, _timed, profile
 from accelopt_profiling.quantity import Known, estimated
 from accelopt_profiling.targets import load_target
-from accelopt_profiling.timing.checking import CheckedRuns
+from accelopt_profiling.timing.check_step import CheckedRuns
 from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
-from accelopt_profiling.timing.samples import latency
+from accelopt_profiling.timing.statistics import latency
 
 TIMES = st.floats(0.1, 1e6)
 

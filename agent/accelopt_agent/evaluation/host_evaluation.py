@@ -17,8 +17,8 @@ from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
-from accelopt_profiling.timing.asking import time_on
-from accelopt_profiling.timing.comparing import Comparison
+from accelopt_profiling.timing.statistics import TimeComparison
+from accelopt_profiling.timing.timing_job import time_on
 
 #: Findings that are the candidate's own fault and will be the same next time.
 _LASTING = frozenset(
@@ -110,7 +110,7 @@ class HostGate:
         except HostUnreachableError as error:
             raise EvaluatorLostError(str(error)) from error
 
-    async def compare(self, text: str, kernel: str) -> Comparison | None:
+    async def compare(self, text: str, kernel: str) -> TimeComparison | None:
         """Candidate and original in turns of random order, in one session of a process that has run nothing else; None
         where no device times them."""
         try:

@@ -255,7 +255,10 @@ def _verdict(leaves: list[Leaf], expected: ExpectedOutputs, masks: Masks, precis
         worst = max(worst, comparison.relative)
     said = "equal to the reference"
     if precision != "exact":
-        said = f"relative L2 error {worst:.1e} against the reference in {precision}"
+        reference = (
+            "the reference in float64" if precision == "float64" else f"the reference's {precision} values"
+        )
+        said = f"relative L2 error {worst:.1e} against {reference}"
     return Correctness(
         "passed", said + (f", {100 * share:.3g} % of the output checked" if share < 1 else ""), share
     )

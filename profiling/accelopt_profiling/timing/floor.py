@@ -1,4 +1,4 @@
-"""The time below which no run of a kernel can be, and which device a target describes."""
+"""The least time that a kernel's work can take on a device, and the target that a device's name belongs to."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The inputs of timed runs: fresh values in memory that held others before, so that a result that is remembered by its
-address is wrong, and a kernel that changes its inputs starts from the same values every time.
+"""Lay out the inputs of timed runs: fresh values in memory that held others before.
+
+A result that is remembered by its address is wrong then, and a kernel that changes its inputs starts from the same
+values every time.
 """
 
 from __future__ import annotations
