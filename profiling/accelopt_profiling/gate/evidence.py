@@ -21,7 +21,7 @@ from accelopt_profiling.gate.verdict import Reason
 class Evidence:
     """What was read and what the steps returned. ``running`` is the case the candidate was last seen in, ``saved`` the
     digests of its outputs as they were told when they were written; ``complete`` tells that the judge, the last, has
-    answered.
+    answered, ``invalid_problem`` that a step of the problem's own failed.
     """
 
     reasons: list[Reason] = field(default_factory=list)
@@ -34,6 +34,7 @@ class Evidence:
     running: Any = None
     saved: dict[tuple[int, str], str] = field(default_factory=dict)
     complete: bool = False
+    invalid_problem: bool = False
     steps: dict[str, float] = field(default_factory=dict)
 
 

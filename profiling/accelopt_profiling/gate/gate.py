@@ -17,7 +17,7 @@ from accelopt_profiling.gate.candidate_files import (
     with_imports,
     without_problem,
 )
-from accelopt_profiling.gate.decision import decide, failed_step
+from accelopt_profiling.gate.decision import decide, failed_step, is_problem_fault
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.inputs.cases import plan_cases
 from accelopt_profiling.gate.reading.read import read
@@ -79,6 +79,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
                     _hear(evidence, progress.value)
     except JobFailedError as failed:
         if not evidence.reasons:
+            evidence.invalid_problem = is_problem_fault(failed.step, failed.error)
             evidence.reasons.append(
                 failed_step(failed.step, failed.error, _case_name(cases, evidence.running))
             )
@@ -213,7 +214,7 @@ def _conclude(
     accepted, reasons, checks = decide(evidence, subject)
     hashes = (_hash(request.candidate), _hash(request.original))
     receipt = receipt_of(request, hashes, facts, cases, evidence, accepted, reasons, checks)
-    return Verdict(accepted, reasons, checks, receipt.id), receipt
+    return Verdict(accepted, reasons, checks, receipt.id, evidence.invalid_problem), receipt
 
 
 def _launchable(request: GateRequest) -> list[str]:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
 
 
-class RaceCoverage(Coverage):
+class RaceCoverage(SampleCoverage):
     """A coverage that also remembers which program stored what. ``found`` names the tensors, in words."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class RaceCoverage(Coverage):
 _SPOILED = 0xFF
 
 
-class SpoilingCoverage(Coverage):
+class SpoilingCoverage(SampleCoverage):
     """Takes the place of a session's coverage: it is told every access, and needs to know nothing else."""
 
     def __init__(self) -> None:

@@ -23,6 +23,7 @@ from accelopt_profiling.gate.steps.case_files import (
 )
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.loading.call import check_answer
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -102,6 +103,8 @@ def _one(
             native = runs.native
             if not native:
                 raise ProblemError("problem-empty", "The problem has no reference.")
+            if index == 0:
+                check_answer(native)
         expected = precision.stated(runs)
         _save(folder / "native", native)
         _save(folder / "expected", expected.values)
