@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gate_checking import Checker, codes, running_checker
 from problem_files import DEFINITION, FEW, changed, loaded
+from support.gate_checker import Checker, codes, running_checker
 
 from accelopt_profiling.problems.problem import ProblemError
 

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from gate_checking import Checker, codes, running_checker
 from problem_files import FEW, NKI, changed, context_of, loaded
+from support.gate_checker import Checker, codes, running_checker
 
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.problems.problem import ProblemError

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gate_checking import Checker, codes, running_checker
 from problem_files import FEW, NKI, changed, context_of, loaded
+from support.gate_checker import Checker, codes, running_checker
 
 from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.worker.usercode import load_module

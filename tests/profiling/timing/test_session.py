@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
-from clockwork_device import SHORT, FakeDevice
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clockwork_device import SHORT, FakeDevice
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.timing.conditions import Conditions, notes, parse_nvidia, parse_rocm, read_conditions

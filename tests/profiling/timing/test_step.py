@@ -4,7 +4,7 @@ import random
 from dataclasses import asdict, replace
 
 import pytest
-from clockwork_device import SHORT, FakeDevice
+from support.clockwork_device import SHORT, FakeDevice
 
 from accelopt_profiling.hosts.host import JobFailedError
 from accelopt_profiling.hosts.local import LocalHost

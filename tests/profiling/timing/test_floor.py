@@ -1,9 +1,9 @@
 """The time below which no run can be, and which device a target describes."""
 
 import pytest
-from clockwork_device import FakeDevice
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clockwork_device import FakeDevice
 
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
