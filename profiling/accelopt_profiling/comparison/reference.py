@@ -26,7 +26,7 @@ _NEARBY_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class ExpectedValues:
-    """What the reference returns, in the most precise dtype that it runs in. ``precision`` is the dtype of the values,
+    """The reference's result in the most precise dtype that it runs in. ``precision`` is the dtype of the values,
     or "exact" where none is a float; ``note`` is a sentence about why the reference was not run in float64, "" where it
     was.
     """

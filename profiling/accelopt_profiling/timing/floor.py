@@ -29,7 +29,7 @@ def floor_us(estimate: KernelMeasurement, target: GpuTarget) -> float:
 
 
 def impossible(latency: Latency, floor: float) -> bool:
-    """Whether a measured time is one that the device cannot reach, its whole interval below the floor."""
+    """Check whether a measured time is one that the device cannot reach, its whole interval below the floor."""
     high = latency.high_us if latency.high_us is not None else latency.us
     return high is not None and high < ALLOWANCE * floor
 

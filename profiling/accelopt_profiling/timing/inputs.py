@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Given:
-    """Which values a run gets, and which of the sets of memory they lie in."""
+    """The values of a run, and the set of memory they lie in, both by number."""
 
     values: int
     memory: int

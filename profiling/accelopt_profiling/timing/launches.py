@@ -66,7 +66,7 @@ class DeviceKernel:
 
 
 def traced(torch: Any, call: Callable[[], Any]) -> list[DeviceKernel] | None:
-    """What ran on the device during ``call``, kernels out of graphs and on other streams included.
+    """Return what ran on the device during ``call``, kernels out of graphs and on other streams included.
 
     None where the tracer is not there or may not be used (another profiler, no permission).
     """
@@ -94,6 +94,6 @@ def kernels_of(events: Iterable[Any]) -> list[DeviceKernel]:
 
 
 def same_set(runs: Iterable[Iterable[DeviceKernel]]) -> bool:
-    """Whether every run executed the same kernels the same number of times."""
+    """Check whether every run executed the same kernels the same number of times."""
     seen = {tuple(sorted(kernel.name for kernel in run)) for run in runs}
     return len(seen) <= 1

@@ -54,13 +54,13 @@ class Runs:
 
     @property
     def escapes(self) -> bool:
-        """Whether work goes on after the call's own stream is done."""
+        """Check whether work goes on after the call's own stream is done."""
         beyond = median(self.escaped_us) if self.escaped_us else 0.0
         return beyond > max(ESCAPE_US, ESCAPE_SHARE * median(self.device_us))
 
     @property
     def times_us(self) -> list[float]:
-        """What a run took: by device events, or until the device was idle where work escapes them."""
+        """The time of each run: by device events, or until the device was idle where work escapes them."""
         if not self.escapes:
             return list(self.device_us)
         return [run + beyond for run, beyond in zip(self.device_us, self.escaped_us, strict=True)]
@@ -133,7 +133,8 @@ LEAST_DRIFT_US = 0.2  # the resolution of device events is about half a microsec
 
 
 def settled(samples_us: Sequence[float], window: int = WINDOW, drift: float = DRIFT) -> bool:
-    """Whether the medians of the last two windows of runs agree within ``drift`` (a share), so that warm-up may end.
+    """Check whether the medians of the last two windows of runs agree within ``drift`` (a share), so that warm-up may
+    end.
 
     Compilation, autotuning, clocks that rise and caches that fill all show as a fall of the time; one slow run between
     is noise, which medians pass over.

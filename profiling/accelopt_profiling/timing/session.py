@@ -24,8 +24,8 @@ MOST_SAMPLES = 500
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a session needs besides the device: a clock in seconds, the tracer (None where there is none), Triton's
-    launch hooks around a block, and a reading of the device's conditions.
+    """The things that a session needs besides the device: a clock in seconds, the tracer (None where there is none),
+    Triton's launch hooks around a block, and a reading of the device's conditions.
     """
 
     clock: Callable[[], float]
@@ -36,10 +36,10 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class TimingSession:
-    """What a session found. ``timings`` are latencies per Triton kernel (the launches of one run summed), ``call`` is
-    that of the whole call. ``names`` are the kernels that the tracer saw in one run, None where there is no tracer.
-    ``samples_us`` are the times of single runs in their order, every second or third when they are many.
-    ``checked`` is what another process found when it compared some runs' outputs with the reference.
+    """The results of a session. ``timings`` are latencies per Triton kernel (the launches of one run summed), ``call``
+    is that of the whole call. ``names`` are the kernels that the tracer saw in one run, None where there is no tracer.
+    ``samples_us`` are the times of single runs in their order, every second or third when they are many. ``checked`` is
+    what another process found when it compared some runs' outputs with the reference.
     """
 
     device: str
@@ -127,7 +127,7 @@ def _by_kernel(
 def _traces(
     device: Device, call: Callable[[Any], Any], inputs: Callable[[], Any], around: Surroundings
 ) -> list[list[DeviceKernel]]:
-    """What the tracer saw of some runs, each from cold caches; empty where there is no tracer."""
+    """Return what the tracer saw of some runs, each from cold caches; empty where there is no tracer."""
     found = []
     for _ in range(TRACED_ROUNDS):
         given = inputs()

@@ -1,4 +1,4 @@
-"""The step that times a file's Triton kernels on the host's GPU. Not yet run on a device: tested with stand-ins.
+"""The step ``time``: time a file's Triton kernels on the host's GPU.
 
 The timers live in the process that runs the candidate, bound before its code is loaded. That stops accidents, not a
 candidate that is out to patch them: the gate reads for that, and the roofline's floor bounds what could be claimed.
@@ -76,8 +76,10 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
 
         def after(name: str, run: int, given: Given, returned: Any) -> None:
             if kinds := own_kinds(returned, torch.Tensor):
-                said = f"The call returned a kind of tensor of its own ({', '.join(kinds)}); return torch's."
-                raise StepFailedError(StepError("unsupported", said))
+                message = (
+                    f"The call returned a kind of tensor of its own ({', '.join(kinds)}); return torch's."
+                )
+                raise StepFailedError(StepError("unsupported", message))
             if name == CANDIDATE:
                 kept.see(run, given, returned)
 
@@ -102,7 +104,7 @@ def _variant(calls: list[TimedCall]) -> Callable[[Given], Any]:
 
 
 def _read_by(calls: dict[str, list[TimedCall]]) -> list[list[Any]]:
-    """What the calls of all files read, set by set, each tensor once."""
+    """Return what the calls of all files read, set by set, each tensor once."""
     numbers = range(len(calls[CANDIDATE]))
     return [list({id(t): t for made in calls.values() for t in made[n].reads}.values()) for n in numbers]
 

@@ -99,7 +99,7 @@ class HostWork:
         return make
 
     def of_tensor(self, value: Any) -> bool:
-        """Whether it is a tensor whose numbers host code takes to NumPy while it is being counted."""
+        """Check whether it is a tensor whose numbers host code takes to NumPy while it is being counted."""
         return self._in_torch and not self._paused and isinstance(value, sys.modules["torch"].Tensor)
 
     @contextmanager
@@ -247,8 +247,8 @@ def computing_dtype(problem: Problem, inputs: list[Any], work: HostWork) -> str 
     return coarsest(["float64" if d == "complex128" else d for d in work.dtypes])
 
 
-def covers(done: dict[str, int], asked: dict[str, int]) -> bool:
-    """Whether the work ``done`` holds every kind of work that was ``asked`` for, on as many elements (a half at
+def covers(done: dict[str, int], required: dict[str, int]) -> bool:
+    """Check whether the work ``done`` covers every kind of work in ``required``, on as many elements (a half at
     least). What Python did with elements may be any kind.
     """
     whole: dict[str, int] = {}
@@ -259,7 +259,9 @@ def covers(done: dict[str, int], asked: dict[str, int]) -> bool:
             whole[kind] = size
             waiting += [(part, size) for part in _CONTAINS.get(kind, ())]
     free = whole.get("Python", -1)
-    return bool(asked) and all(2 * max(whole.get(kind, -1), free) >= size for kind, size in asked.items())
+    return bool(required) and all(
+        2 * max(whole.get(kind, -1), free) >= size for kind, size in required.items()
+    )
 
 
 def count_work(problem: Problem, inputs: list[Any], work: HostWork) -> None:

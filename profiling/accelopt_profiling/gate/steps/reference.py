@@ -96,8 +96,8 @@ def _one(
     folder = case_folder(context, index)
     context.emit({"reference": index})
     digests = case_digests(context, index)
-    asked = from_plain(CaseCall, load_values(folder / "call")[0])
-    runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), asked.written)
+    case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+    runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), case_call.written)
     try:
         with problem_errors(own, "the reference: "):
             native = runs.native
@@ -111,11 +111,11 @@ def _one(
         for name, values in runs.nearby.items():
             _save(folder / name, values)
     except StepFailedError as failed:
-        refused = asked.derived or (asked.altered and failed.error.code == "problem-raised")
+        refused = case_call.derived or (case_call.altered and failed.error.code == "problem-raised")
         if not refused or failed.error.code == "tampered":
             raise
         return ReferenceCase(index, "", digests, unusable=failed.error.message[:300])
-    if asked.twice:
+    if case_call.twice:
         count_work(problem, load_values(folder / "inputs"), work)
     fault = ""
     if (folder / "outputs").is_dir() and getattr(problem, "rearranges", False):
