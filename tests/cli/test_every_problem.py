@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Command
+from support.command import Command
 from support.problem_kinds import KINDS, NOTHING
 
 pytestmark = pytest.mark.slow
