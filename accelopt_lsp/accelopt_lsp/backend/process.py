@@ -168,8 +168,9 @@ class ProcessBackend:
             if self._closed:
                 raise UserError("The server is ending.")
             if self._process is None or self._process.popen.poll() is not None:
-                started, self._started = self._started, None
-                popen = started or await asyncio.to_thread(_start, self._command)
+                popen, self._started = self._started, None
+                if popen is None:
+                    popen = await asyncio.to_thread(_start, self._command)
                 self._process = await _Child.of(popen)
                 self._reading = asyncio.create_task(self._read(self._process))
             return self._process
