@@ -284,7 +284,7 @@ class _Call:
             yield piece
 
     async def _models(self, client: Any) -> str:
-        """Which models the address has instead, as a remark; it is not asked for any of them."""
+        """Return which models the address has instead, as a remark; it is not asked for any of them."""
         try:
             listed = await within(min(5.0, self.settings.seconds), client.models.list())
             names = [str(m.id) for m in listed.data][:200]

@@ -38,7 +38,8 @@ class Parts:
 
 
 def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...]) -> Parts | None:
-    """What ``node`` takes of its rows in one of ``loops``, that loop being the only one its last index depends on."""
+    """Return what ``node`` takes of its rows in one of ``loops``, that loop being the only one its last index
+    depends on."""
     arange = kernel.names.spelled(f"{NL}.arange")
     found: TileShape | None = tile(kernel, node)
     if (

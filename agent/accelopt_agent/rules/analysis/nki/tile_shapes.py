@@ -82,7 +82,7 @@ def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> TileShape | Non
 
 
 def _extent(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:
-    """How many elements a slice takes, whatever the loop variables are."""
+    """Return how many elements a slice takes, whatever the loop variables are."""
     if not isinstance(index, cst.Slice) or index.upper is None or index.step is not None:
         return None
     found: set[float | int | None] = set()
