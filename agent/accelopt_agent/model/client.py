@@ -45,8 +45,9 @@ Schema = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class ServerCapabilities:
-    """What a server supports. ``structured``: ``response_format`` with a JSON schema. ``usage``: ``stream_options``.
-    ``completion_limit``: it wants ``max_completion_tokens`` in place of ``max_tokens``. ``streams``: streaming."""
+    """The parts of a request that a server accepts. ``structured``: ``response_format`` with a JSON schema. ``usage``:
+    ``stream_options``. ``completion_limit``: it wants ``max_completion_tokens`` in place of ``max_tokens``.
+    ``streams``: streaming."""
 
     structured: bool = True
     usage: bool = True
@@ -86,7 +87,7 @@ _known: dict[tuple[str, str], ServerCapabilities] = {}
 
 
 def known_capabilities(settings: ModelSettings) -> ServerCapabilities:
-    """Return what this process has learned about the settings' server and model."""
+    """Return the capabilities of the settings' server and model, as far as this process has learned them."""
     return _known.get((settings.base_url, settings.model), ServerCapabilities())
 
 

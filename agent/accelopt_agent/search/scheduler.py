@@ -18,7 +18,7 @@ from accelopt_agent.search.strategies.strategy import (
 
 @dataclass(frozen=True)
 class Concurrency:
-    """How many steps of each kind may run at a time."""
+    """Limits how many steps of each kind run at a time."""
 
     proposals: int = 2
     measurements: int = 2

@@ -86,7 +86,7 @@ def _operand(kernel: NkiKernel, use: cst.Name) -> cst.BaseExpression:
 
 
 def _target(statement: Statement, product: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return what ``product`` alone is assigned or added to."""
+    """Return the target that ``product`` alone is assigned or added to."""
     if statement.value is product and statement.target is not None:
         return statement.target
     body = statement.node.body if isinstance(statement.node, cst.SimpleStatementLine) else ()

@@ -146,7 +146,7 @@ def _stays_logarithmic(
 
 
 def _bound_to_logarithm(kernel: TritonKernel, target: cst.AssignTarget, logarithmic: set[str]) -> bool:
-    """Return what is assigned to a logarithmic name: another one, the scaled product, or minus infinity."""
+    """Return the values that are assigned to a logarithmic name: another one, the scaled product, or minus infinity."""
     assign = kernel.source.parent(target)
     if not isinstance(assign, cst.Assign):
         return False

@@ -35,7 +35,7 @@ class TileShape:
 
 
 def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> TileShape | None:
-    """The tile that ``node`` is, None where its shape is not two sizes that the syntax tells."""
+    """Return the shape and type of the tile ``node``; None where the syntax does not give two sizes."""
     known: dict[cst.BaseExpression, TileShape | None] = kernel.subject.analysis(_known)
     if depth > _DEPTH:
         return None
