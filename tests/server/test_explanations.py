@@ -9,7 +9,7 @@ import lsprotocol.types as t
 import pytest
 from pygls.exceptions import JsonRpcException
 from support.editor import Editor
-from test_lsp_deciding import optimized
+from support.scripted_kernels import optimized
 
 
 async def explain(editor: Editor, uri: str) -> None:
