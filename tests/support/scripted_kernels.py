@@ -1,4 +1,4 @@
-"""Hold a kernel file for the scripted server, whose kernels cost what ``COST`` says, in microseconds, and search in it."""
+"""A kernel file for the scripted server, whose kernels cost ``COST`` microseconds, and a search in it."""
 
 from __future__ import annotations
 
