@@ -13,12 +13,13 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
+from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
-from accelopt_profiling.timing.asking import time_on
-from accelopt_profiling.timing.comparing import Comparison
+from accelopt_profiling.timing.statistics import TimeComparison
+from accelopt_profiling.timing.timing_job import time_on
 
 #: Findings that are the candidate's own fault and will be the same next time.
 _LASTING = frozenset(
@@ -102,6 +103,7 @@ class HostGate:
 
     def __init__(self, host: Host, request: OptimizeRequest) -> None:
         self._host, self._request = host, request
+        self._file: KernelFile | None = None  # the original, examined for the first candidate
 
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
         try:
@@ -113,7 +115,7 @@ class HostGate:
             raise CostUnavailableError(reason.code, reason.message, lasting=False)
         return answer
 
-    async def compare(self, text: str, kernel: str) -> Comparison | None:
+    async def compare(self, text: str, kernel: str) -> TimeComparison | None:
         """Time candidate and original in turns of random order, in one session of a fresh process; None where no device
         can."""
         try:
@@ -149,7 +151,7 @@ class HostGate:
 
     def _gate_request(self, text: str, kernel: str) -> GateRequest:
         request = self._request
-        file = request.kernel_file()
+        file = self._file = self._file or request.kernel_file()
         ref, found = file.problem.ref, file.kernel(kernel)
         if ref is None or found is None:
             raise CostUnavailableError(
