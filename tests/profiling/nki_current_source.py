@@ -8,8 +8,8 @@ import nki_source
 import numpy as np
 from nki_source import Outcome
 
-from accelopt_profiling.nki.emulator.limits import Limits
-from accelopt_profiling.nki.emulator.memory import Mode
+from accelopt_profiling.nki.data.core_limits import CoreLimits
+from accelopt_profiling.nki.emulator.machine import Mode
 
 HEAD = """\
 import numpy as np
@@ -27,7 +27,7 @@ def psum(*shape):
 def kernel({arguments}):
 """
 FIRST_LINE = HEAD.count("\n") + 1
-TRN2 = Limits(sbuf_bytes=224 << 10)
+TRN2 = CoreLimits(sbuf_bytes=224 << 10)
 
 
 RNG = np.random.default_rng(3)
@@ -36,7 +36,7 @@ B = RNG.standard_normal((128, 64), dtype=np.float32)
 COLUMN = RNG.uniform(0.5, 2.0, (128, 1)).astype(np.float32)
 
 
-def run(body: str, *inputs: Any, mode: Mode = "full", limits: Limits = TRN2) -> Outcome:
+def run(body: str, *inputs: Any, mode: Mode = "full", limits: CoreLimits = TRN2) -> Outcome:
     """Run a kernel whose arguments are ``a``, ``b``, ``c``... and whose body is ``body``."""
     return nki_source.run(body, *inputs, mode=mode, limits=limits, head=HEAD)
 

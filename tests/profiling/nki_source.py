@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelopt_profiling.measurement import Finding
+from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.data.instruction import Trace
-from accelopt_profiling.nki.emulator.diagnostics import KernelFault
-from accelopt_profiling.nki.emulator.limits import Limits
-from accelopt_profiling.nki.emulator.memory import Mode
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
+from accelopt_profiling.nki.emulator.machine import Mode
 from accelopt_profiling.nki.install import emulated
 
 #: The lines in front of every kernel's body: the body starts on line 8.
@@ -34,11 +34,11 @@ class Outcome:
     result: Any
     trace: Trace
     findings: list[Finding]
-    fault: KernelFault | None = None
+    fault: KernelFaultError | None = None
 
 
 def run(
-    body: str, *inputs: Any, mode: Mode = "full", limits: Limits | None = None, head: str = HEAD
+    body: str, *inputs: Any, mode: Mode = "full", limits: CoreLimits | None = None, head: str = HEAD
 ) -> Outcome:
     """Run a kernel whose arguments are ``a``, ``b``, ``c``... and whose body is ``body``."""
     arguments = ", ".join("abcdefgh"[: len(inputs)])
@@ -52,7 +52,7 @@ def run(
         fault, result = None, None
         try:
             result = space["kernel"](*inputs)
-        except KernelFault as raised:
+        except KernelFaultError as raised:
             fault = raised
         machine = emulation.machines[-1]
     return Outcome(result, machine.trace, machine.findings, fault)

@@ -13,8 +13,9 @@ from nki_source import FIRST_LINE, run
 
 from accelopt_profiling.jobs import ProfileParams, Source
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.nki.data.instruction import Instruction, Memory, Place
-from accelopt_profiling.nki.emulator.peak_usage import occupancy
+from accelopt_profiling.nki.data.instruction import BlockInfo, TracedInstruction
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.emulator.peak_usage import peak_usage
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.profile import profile
 from accelopt_profiling.problems.ref import ProblemRef
@@ -119,15 +120,15 @@ spans = st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 50), st.s
 
 @given(st.lists(spans, max_size=8))
 def test_the_peak_is_the_largest_sum_over_time(tiles: list[tuple[int, int, int, str]]) -> None:
-    instructions = [Instruction("x", ("VectorE",), 100 + n, 1, 1) for n in range(10)]
+    instructions = [TracedInstruction("x", ("VectorE",), 100 + n, 1, 1) for n in range(10)]
     alive = [0] * 10
     for ident, (one, other, size, name) in enumerate(tiles):
-        place = Place(ident, Memory.SBUF, (1, size), 1, name, ident, False)
+        place = BlockInfo(ident, MemorySpace.SBUF, (1, size), 1, name, ident, False)
         for number in {one, other}:
             instructions[number].reads.append((place, ((0, 1), (0, size))))
         for number in range(min(one, other), max(one, other) + 1):
             alive[number] += size
-    found = occupancy(instructions)
+    found = peak_usage(instructions)
     assert found.peak == max(alive)
     if found.peak:
         assert found.line == 100 + alive.index(found.peak)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from nki_current_source import FIRST_LINE, A, run
 
-from accelopt_profiling.nki.emulator.memory import Mode
+from accelopt_profiling.nki.emulator.machine import Mode
 
 LOAD = "x = sbuf(128, 64)\nnisa.dma_copy(x, a)\n"
 

@@ -9,7 +9,7 @@ from nki_current_source import FIRST_LINE, A, run
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki.calls import count, main
-from accelopt_profiling.nki.current.versions import VARIABLE, UnknownVersion, chosen, table
+from accelopt_profiling.nki.current.versions import VARIABLE, UnknownVersionError, emulated_version, table
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_what_is_deprecated_is_told_as_information(
 
 def test_a_version_that_there_is_not_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "9.9")
-    with pytest.raises(UnknownVersion, match="the versions of NKI are 0"):
-        chosen()
+    with pytest.raises(UnknownVersionError, match="the versions of NKI are 0"):
+        emulated_version()
 
 
 def test_every_entry_of_the_version_table_says_when() -> None:

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_source import run
 
-from accelopt_profiling.nki.compute import worker_pool as parallel
-from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.compute import worker_pool
+from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Block
-from accelopt_profiling.nki.data.instruction import Memory
-from accelopt_profiling.nki.emulator.memory import Chip
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.emulator.instruction_stream import InstructionStream
+from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.install import emulated
 
 RNG = np.random.default_rng(11)
@@ -24,14 +25,14 @@ B = RNG.standard_normal((64, 96), dtype=np.float32)
 
 def one_at_a_time(body: str, *inputs: Any) -> Any:
     """Run a kernel that does the work of every instruction before the next one is noted."""
-    emit = Chip.emit
+    emit = InstructionStream.emit
 
-    def eager(self: Chip, *arguments: Any) -> Any:
-        self.work.do()
+    def eager(self: InstructionStream, *arguments: Any) -> Any:
+        current().deferred.run()
         return emit(self, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Chip, "emit", eager)
+        patch.setattr(InstructionStream, "emit", eager)
         return run(body, *inputs).result
 
 
@@ -122,7 +123,7 @@ def test_on_chip_memory_goes_after_its_last_use(threads: int) -> None:
     def counted(self: Block, storage: Any) -> None:
         nonlocal most
         adopt(self, storage)
-        if self.place.memory is Memory.SBUF:
+        if self.info.memory is MemorySpace.SBUF:
             alive.add(id(self))
             most = max(most, len(alive))
 
@@ -133,8 +134,8 @@ def test_on_chip_memory_goes_after_its_last_use(threads: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Block, "adopt", counted)
         patch.setattr(Block, "release", gone)
-        patch.setattr(parallel, "threads", lambda: threads)
-        patch.setattr(parallel, "WINDOW", 12)
+        patch.setattr(worker_pool, "thread_count", lambda: threads)
+        patch.setattr(worker_pool, "WINDOW", 12)
         np.testing.assert_array_equal(run(body, A).result, A * 39)
     limit = 3 if threads == 1 else 12
     assert 1 <= most <= limit, (
@@ -164,10 +165,10 @@ def test_inputs_that_are_changed_afterwards_do_not_change_the_result() -> None:
 def test_on_several_threads_the_result_is_the_same(body: list[str]) -> None:
     text = HEAD + "\n".join(body) + TAIL
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parallel, "FEWEST", 1)
-        patch.setattr(parallel, "threads", lambda: 3)
+        patch.setattr(worker_pool, "FEWEST_STEPS", 1)
+        patch.setattr(worker_pool, "thread_count", lambda: 3)
         together = run(text, A, B).result
-        patch.setattr(parallel, "threads", lambda: 1)
+        patch.setattr(worker_pool, "thread_count", lambda: 1)
         alone = run(text, A, B).result
     assert (together is None) == (alone is None)
     if alone is not None:
@@ -182,11 +183,11 @@ def test_what_a_step_raises_on_another_thread_reaches_the_caller() -> None:
     return out
     """
 
-    def broken(step: Step) -> None:
+    def broken(step: ComputeStep) -> None:
         raise MemoryError("no room")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parallel, "threads", lambda: 3)
-        patch.setattr(parallel, "do_step", broken)
+        patch.setattr(worker_pool, "thread_count", lambda: 3)
+        patch.setattr(worker_pool, "run_step", broken)
         with pytest.raises(MemoryError, match="no room"):
             run(body, A)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_source import run
 
-from accelopt_profiling.nki.compute import copy_elision as forwarding
-from accelopt_profiling.nki.compute.copy_elision import _parts, _through
-from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.compute import deferred
+from accelopt_profiling.nki.compute.copy_elision import _parts, _through, elide_copies
+from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.dtypes import as_dtype
 
 A = np.random.default_rng(5).standard_normal((64, 96), dtype=np.float32)
@@ -22,15 +22,15 @@ HEAD = "out = nl.ndarray((64, 96), dtype=np.float32, buffer=nl.shared_hbm)\n"
 
 #: A body that returns ``out``, what ``out`` holds, and the functions that are left to compute: name and number.
 BODIES: list[tuple[str, np.ndarray, dict[str, int]]] = [
-    ("nl.store(out, nl.load(a))", A, {"same": 1}),
-    ("x = nl.load(a)\ny = nl.copy(x)\nnl.store(out, nl.exp(nl.copy(y)))", np.exp(A), {"exp": 1, "same": 1}),
+    ("nl.store(out, nl.load(a))", A, {"copy_values": 1}),
+    ("x = nl.load(a)\ny = nl.copy(x)\nnl.store(out, nl.exp(nl.copy(y)))", np.exp(A), {"exp": 1, "copy_values": 1}),
     # of a copy in parts, each reader finds its part
     (
         "x = nl.ndarray((nl.par_dim(64), 3, 32), dtype=np.float32, buffer=nl.sbuf)\n"
         "for i in range(3):\n    x[:, i, :] = nl.load(a[:, 32 * i:32 * i + 32])\n"
         "for i in range(3):\n    nl.store(out[:, 32 * i:32 * i + 32], nl.copy(x[:, 2 - i, :]))",
         np.concatenate([A[:, 64:], A[:, 32:64], A[:, :32]], axis=1),
-        {"same": 3},
+        {"copy_values": 3},
     ),
     # a reader of two parts needs the copies
     (
@@ -38,50 +38,49 @@ BODIES: list[tuple[str, np.ndarray, dict[str, int]]] = [
         "for i in range(2):\n    x[:, 48 * i:48 * i + 48] = nl.load(a[:, 48 - 48 * i:96 - 48 * i])\n"
         "nl.store(out, x)",
         np.concatenate([A[:, 48:], A[:, :48]], axis=1),
-        {"same": 3},
+        {"copy_values": 3},
     ),
     # the original is written in between
     (
         "x = nl.ndarray((nl.par_dim(64), 96), dtype=np.float32, buffer=nl.sbuf)\nx[...] = nl.load(a)\n"
         "x[...] = nl.exp(x)\ny = nl.copy(x)\nx[...] = nl.multiply(x, 0.0)\nnl.store(out, y)",
         np.exp(A),
-        {"exp": 1, "multiply": 1, "same": 3},
+        {"exp": 1, "multiply": 1, "copy_values": 3},
     ),
     # the copy is written in between
     (
         "x = nl.ndarray((nl.par_dim(64), 96), dtype=np.float32, buffer=nl.sbuf)\nx[...] = nl.load(a)\n"
         "x[:, 0:32] = nl.exp(x[:, 0:32])\nnl.store(out, x)",
         np.concatenate([np.exp(A[:, :32]), A[:, 32:]], axis=1),
-        {"exp": 1, "same": 2},
+        {"exp": 1, "copy_values": 2},
     ),
     # a tile that is read often stays in one piece
     (
         "x = nl.load(a[:, 0:32])\nfor i in range(3):\n    nl.store(out[:, 32 * i:32 * i + 32], nl.copy(x))",
         np.tile(A[:, :32], (1, 3)),
-        {"same": 4},
+        {"copy_values": 4},
     ),
     # a product takes its operand transposed twice
     (
         "x = nl.load(a[:, 0:64])\nt = nl.copy(nl.transpose(x))\n"
         "nl.store(out[:, 0:32], nl.copy(nisa.nc_matmul(t, nl.load(a[:, 64:96]))))\nnl.store(out[:, 32:96], x)",
         np.concatenate([A[:, :64] @ A[:, 64:], A[:, :64]], axis=1),
-        {"multiplied": 1, "same": 2},
+        {"multiply_values": 1, "copy_values": 2},
     ),
     # another type is another value
     (
         "x = nl.load(a, dtype=nl.bfloat16)\nnl.store(out, nl.copy(x, dtype=np.float32))",
         A.astype(as_dtype("bfloat16")).astype(np.float32),
-        {"same": 3},
+        {"copy_values": 3},
     ),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "expected", "left"), BODIES)
 def test_what_is_left_to_do(body: str, expected: np.ndarray, left: dict[str, int]) -> None:
-    done: list[Step] = []
-    forwarded = forwarding.forwarded
+    done: list[ComputeStep] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forwarding, "forwarded", lambda steps: done.extend(forwarded(steps)) or done)
+        patch.setattr(deferred, "elide_copies", lambda steps: done.extend(elide_copies(steps)) or done)
         outcome = run(HEAD + body + "\nreturn out", A)
     np.testing.assert_allclose(outcome.result, expected, rtol=1e-5, atol=1e-5)
     names = Counter(getattr(step.function, "__name__", "") for step in done)

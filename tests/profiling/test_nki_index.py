@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nki_source import run
 
-from accelopt_profiling.nki.data.coverage import Coverage
+from accelopt_profiling.nki.data.coverage import WriteCoverage
 from accelopt_profiling.nki.data.index import Affine, Mask, arange
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.selection import select
@@ -119,7 +119,7 @@ def test_coverage_is_a_bitmap(writes: list[tuple[int, ...]], asked: tuple[int, .
     def box(t: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
         return (t[0], min(5, t[0] + t[1])), (t[2], min(7, t[2] + t[3]))
 
-    coverage, bitmap = Coverage((5, 7)), np.zeros((5, 7), dtype=bool)
+    coverage, bitmap = WriteCoverage((5, 7)), np.zeros((5, 7), dtype=bool)
     for write in writes:
         (a, b), (c, d) = box(write)
         coverage.write(box(write))
@@ -130,7 +130,7 @@ def test_coverage_is_a_bitmap(writes: list[tuple[int, ...]], asked: tuple[int, .
 
 
 def test_coverage_of_tiles_in_order_stays_a_few_boxes() -> None:
-    coverage = Coverage((4096, 7168))
+    coverage = WriteCoverage((4096, 7168))
     for i in range(32):
         for j in range(14):
             coverage.write(((i * 128, i * 128 + 128), (j * 512, j * 512 + 512)))

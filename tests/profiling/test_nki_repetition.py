@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nki_source import Outcome, run
 
-from accelopt_profiling.nki.data.loop_counter import Counter, Loop, at_least_zero, is_zero
-from accelopt_profiling.nki.emulator.loop_recorder import Notes
-from accelopt_profiling.nki.replay import loop_replay as repetition
-from accelopt_profiling.nki.replay.loop_replay import Iteration
+from accelopt_profiling.nki.data.loop_counter import LoopCounter, RecordedLoop, at_least_zero, is_zero
+from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder
+from accelopt_profiling.nki.replay import loop_replay
+from accelopt_profiling.nki.replay.loop_replay import RecordedIteration
 
 A = np.random.default_rng(3).standard_normal((192, 96), dtype=np.float32)
 
@@ -51,18 +51,18 @@ def trace(outcome: Outcome) -> list[Any]:
 def both_ways(body: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, Outcome]:
     """Run a body with and without repetition and compare; how many iterations were repeated, and the outcome."""
     repeated = 0
-    repeat = Iteration.repeat
+    replay = RecordedIteration.replay
 
-    def counting(self: Iteration, ahead: int) -> None:
+    def counting(self: RecordedIteration, ahead: int) -> None:
         nonlocal repeated
         repeated += 1
-        repeat(self, ahead)
+        replay(self, ahead)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Iteration, "repeat", counting)
+        patch.setattr(RecordedIteration, "replay", counting)
         fast = run(body, A)
     with monkeypatch.context() as patch:
-        patch.setattr(repetition, "repeatable", lambda frame: False)
+        patch.setattr(loop_replay, "is_replayable", lambda frame: False)
         slow = run(body, A)
     assert trace(fast) == trace(slow)
     assert fast.findings == slow.findings
@@ -220,7 +220,7 @@ def test_an_iteration_that_is_not_what_was_noted_runs_the_kernel_again(
 ) -> None:
     """Whatever the reading of a body's text overlooks, the comparison with the last iteration finds."""
     body = "n = 0\nfor i in nl.affine_range(6):\n    nl.store(out[32 * n + r, c], nl.load(a[32 * i + r, c]))\n    n += 1"
-    monkeypatch.setattr(repetition, "repeatable", lambda frame: True)
+    monkeypatch.setattr(loop_replay, "is_replayable", lambda frame: True)
     outcome = run(f"{HEAD}{body}\nreturn out", A)
     np.testing.assert_array_equal(outcome.result, A)
     assert len([i for i in outcome.trace.instructions if i.opcode == "store"]) == 6
@@ -236,15 +236,15 @@ except BaseException as error:
 
 
 def test_a_loop_that_was_left_is_noted_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends: list[Loop] = []
-    end = Notes.end
+    ends: list[RecordedLoop] = []
+    end = LoopRecorder.end
 
-    def ending(self: Notes, loop: Loop) -> None:
+    def ending(self: LoopRecorder, loop: RecordedLoop) -> None:
         end(self, loop)
         ends.append(loop)
         assert loop not in self.loops
 
-    monkeypatch.setattr(Notes, "end", ending)
+    monkeypatch.setattr(LoopRecorder, "end", ending)
     body = f"{LEAVES}kept.clear()\nfor i in nl.affine_range(6):\n    nl.store(out[32 * i + r, c], nl.load(a[32 * i + r, c]))"
     outcome = run(f"{HEAD}{body}\nreturn out", A)
     np.testing.assert_array_equal(outcome.result, A)
@@ -265,7 +265,7 @@ try:
 except BaseException:
     raise ValueError("n")
 """
-    monkeypatch.setattr(repetition, "repeatable", lambda frame: True)
+    monkeypatch.setattr(loop_replay, "is_replayable", lambda frame: True)
     outcome = run(f"{HEAD}{body}\nreturn out", A)
     assert outcome.fault is None
     np.testing.assert_array_equal(outcome.result, A)
@@ -314,7 +314,7 @@ def test_any_loop_gives_the_same(statements: list[tuple[str, str, str]], count: 
 @given(st.integers(-40, 40), st.integers(-7, 7).filter(bool), st.integers(1, 12))
 def test_a_loop_learns_until_when_an_answer_holds(value: int, step: int, count: int) -> None:
     for question, ask in ((lambda n: n >= 0, at_least_zero), (lambda n: n == 0, is_zero)):
-        loop = Loop(0, count, 0)
+        loop = RecordedLoop(0, count, 0)
         answer = ask(value, ((loop, step),))
         assert answer == question(value)
         until = next((k for k in range(count) if question(value + step * k) != answer), count)
@@ -323,8 +323,8 @@ def test_a_loop_learns_until_when_an_answer_holds(value: int, step: int, count: 
 
 @given(st.integers(-9, 9), st.integers(-9, 9), st.integers(1, 9))
 def test_a_counter_computes_as_a_number_does(value: int, other: int, step: int) -> None:
-    def counter() -> Counter:
-        return Counter(value, ((Loop(0, 5, 0), step),))
+    def counter() -> LoopCounter:
+        return LoopCounter(value, ((RecordedLoop(0, 5, 0), step),))
 
     assert (counter() + other).value == (other + counter()).value == value + other
     assert (counter() - other).value == value - other

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from nki_source import FIRST_LINE, run
 
-from accelopt_profiling.nki.data.instruction import Instruction, Memory, Trace
+from accelopt_profiling.nki.data.instruction import Trace, TracedInstruction
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.costs import engine_ns
-from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
+from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware
 from accelopt_profiling.targets.load import UnknownTarget
 
@@ -22,7 +23,7 @@ TRN1 = hardware("trn1")
 
 def of(
     body: str, *shapes: tuple[int, ...], target: str = "trn1", compiler: Compiler | None = None
-) -> Estimate:
+) -> TimeEstimate:
     inputs = [np.broadcast_to(np.zeros((), np.float32), shape) for shape in shapes]
     outcome = run(body, *inputs, mode="trace")
     assert outcome.fault is None, outcome.fault
@@ -62,7 +63,7 @@ COSTS: list[tuple[str, str, dict[str, Any], float]] = [
 def test_costs_are_the_documented_cycles_and_what_starting_takes(
     opcode: str, engine: str, changes: dict[str, Any], cycles: float
 ) -> None:
-    instruction = Instruction(opcode, (engine,), 1, 128, 512)
+    instruction = TracedInstruction(opcode, (engine,), 1, 128, 512)
     for name, value in changes.items():
         setattr(instruction, name, value)
     overhead = TRN1.scalar_overhead if engine == "ScalarE" else TRN1.vector_overhead
@@ -72,7 +73,7 @@ def test_costs_are_the_documented_cycles_and_what_starting_takes(
 
 @pytest.mark.parametrize(("itemsize", "factor"), [(2, 1), (4, 4)])
 def test_a_matmul_takes_a_cycle_per_column_and_an_overhead_per_pass(itemsize: int, factor: int) -> None:
-    instruction = Instruction("nc_matmul", ("TensorE",), 1, 128, 512)
+    instruction = TracedInstruction("nc_matmul", ("TensorE",), 1, 128, 512)
     instruction.itemsize, instruction.stationary = itemsize, 128
     expected = factor * (512 + TRN1.matmul_overhead) / 2.8
     assert engine_ns(instruction, "TensorE", TRN1) == pytest.approx(expected)
@@ -264,7 +265,7 @@ def test_what_does_not_fit_is_spilled_and_paid_for(tiles: int, spills: bool) -> 
     plan = of(SPILLING.format(tiles=tiles), (tiles * 128, 4096)).schedule
     tile = 128 * 4096 * 4
     assert (plan.residency.saved_bytes > 0) == spills
-    assert plan.residency.peak[Memory.SBUF] >= tiles * 16384
+    assert plan.residency.peak[MemorySpace.SBUF] >= tiles * 16384
     assert plan.residency.saved_bytes == plan.residency.reloaded_bytes
     assert plan.read_bytes == tiles * tile + plan.residency.reloaded_bytes
     room = TRN1.sbuf_usable * 128
@@ -313,4 +314,4 @@ def test_more_psum_banks_than_there_are_is_told(tiles: int, crowded: bool) -> No
     residency = of(body, (128, 512)).schedule.residency
     assert (residency.crowded == {FIRST_LINE + 2: tiles}) == crowded
     assert bool(residency.crowded) == crowded
-    assert residency.peak[Memory.PSUM] == tiles * 2048
+    assert residency.peak[MemorySpace.PSUM] == tiles * 2048

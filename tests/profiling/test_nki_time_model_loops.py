@@ -66,7 +66,7 @@ def test_nested_loops_become_as_many_parts_as_they_have_lines(counts: tuple[int,
 def followed_and_all(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> tuple[Schedule, Schedule]:
     program = prepare(trace.instructions, TRN1)
     quick = schedule(program, TRN1)
-    monkeypatch.setattr(scheduling._Run, "_advance", lambda *_: None)
+    monkeypatch.setattr(scheduling._Scheduler, "_advance", lambda *_: None)
     return quick, schedule(program, TRN1)
 
 

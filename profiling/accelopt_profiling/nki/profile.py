@@ -13,15 +13,15 @@ from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
 from accelopt_profiling.nki.compare import compare, widen
-from accelopt_profiling.nki.current.versions import UnknownVersion, chosen
+from accelopt_profiling.nki.current.versions import UnknownVersionError, emulated_version
 from accelopt_profiling.nki.data.instruction import Trace
-from accelopt_profiling.nki.emulator.diagnostics import KernelFault
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.frontend import jit as launching
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.report import measurement
 from accelopt_profiling.nki.sdk import real_packages
 from accelopt_profiling.nki.specs import specs_of, stand_ins
-from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
+from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
 from accelopt_profiling.problems.load import load_problem
@@ -40,13 +40,13 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         StepFailed: the file or its problem cannot be run.
     """
     try:
-        chosen()
+        emulated_version()
         machine = hardware(params.target)
-    except (UnknownTarget, UnknownVersion) as error:
+    except (UnknownTarget, UnknownVersionError) as error:
         raise StepFailed(StepError("unsupported", str(error))) from None
     sdk = real_packages()
     with emulated(limits=machine.limits, sdk=False):
-        run = _Run(context, params, machine)
+        run = _ProfileRun(context, params, machine)
         if params.input_specs:
             run.trace(stand_ins(params.input_specs))
         with problem_errors(context, "get_inputs"):
@@ -65,7 +65,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     return run.measurements()
 
 
-class _Run:
+class _ProfileRun:
     """One file under emulation: its module and problem, and what is known of its kernels so far."""
 
     def __init__(self, context: StepContext, params: ProfileParams, machine: Hardware) -> None:
@@ -73,12 +73,12 @@ class _Run:
         self.toolchain = _TOOLCHAIN
         self.load()
         self.traced: Emulation | None = None
-        self.fault: KernelFault | None = None
+        self.fault: KernelFaultError | None = None
         self.findings: list[Finding] = []
         self.broke_off: Finding | None = None
         self.correctness = Correctness()
         self.stage = "traced"
-        self.answers: dict[str, Estimate] = {}
+        self.answers: dict[str, TimeEstimate] = {}
 
     def load(self) -> None:
         """Load the file and its problem, with whatever ``nki`` is in place."""
@@ -94,7 +94,7 @@ class _Run:
                 return load_module(self.context)
         except StepFailed as failed:
             cause = failed.__cause__
-            if isinstance(cause, KernelFault):
+            if isinstance(cause, KernelFaultError):
                 raise StepFailed(
                     StepError(cause.code, cause.message, self.context.source.kernel, cause.line)
                 ) from None
@@ -105,7 +105,7 @@ class _Run:
         with emulated("trace", limits=self.hardware.limits, sdk=False) as emulation:
             try:
                 self.problem.run(self.module, inputs)
-            except KernelFault as fault:
+            except KernelFaultError as fault:
                 self._stop(fault, emulation)
             except (Exception, SystemExit):
                 return
@@ -123,7 +123,7 @@ class _Run:
                 with user_errors(self.context):
                     outputs = self.problem.run(self.module, inputs)
             except StepFailed as failed:
-                if isinstance(failed.__cause__, KernelFault):
+                if isinstance(failed.__cause__, KernelFaultError):
                     self._stop(failed.__cause__, emulation)
                 elif not self._broke_off(failed, emulation):
                     raise
@@ -140,7 +140,7 @@ class _Run:
         if expected is not None:
             self.correctness = compare(outputs, expected, self.problem.tolerance)
 
-    def _stop(self, fault: KernelFault, emulation: Emulation) -> None:
+    def _stop(self, fault: KernelFaultError, emulation: Emulation) -> None:
         """Note a violation; the launch it ended has no cost to speak of."""
         self.fault = fault
         if emulation.machines:
@@ -221,7 +221,7 @@ class _Run:
     def _owned(self, line: int) -> bool:
         return any(k.first_line <= line <= k.end_line for k in self.params.kernels)
 
-    def _answer(self, kernel: Kernel) -> Estimate | None:
+    def _answer(self, kernel: Kernel) -> TimeEstimate | None:
         """The model's answer for the kernel's launches; once per trace."""
         if kernel.name not in self.answers and (trace := self._trace_of(kernel)) is not None:
             self.answers[kernel.name] = estimate(trace, self.hardware)

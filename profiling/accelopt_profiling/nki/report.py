@@ -11,8 +11,9 @@ from accelopt_profiling.measurement import (
     LineCost,
     Severity,
 )
-from accelopt_profiling.nki.data.instruction import DMA, Memory
-from accelopt_profiling.nki.time_model.estimate import Estimate
+from accelopt_profiling.nki.data.instruction import DMA
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.time_model.estimate import TimeEstimate
 from accelopt_profiling.nki.time_model.explain import Wait
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 
@@ -25,7 +26,7 @@ _WORTH_A_WARNING = 0.1
 
 
 def measurement(
-    kernel: Kernel, target: str, host: str, answer: Estimate, findings: list[Finding], correctness: Correctness,
+    kernel: Kernel, target: str, host: str, answer: TimeEstimate, findings: list[Finding], correctness: Correctness,
     stage: str, toolchain: dict[str, str],
 ) -> KernelMeasurement:  # fmt: skip
     """One kernel's measurement from the model's answer."""
@@ -38,7 +39,7 @@ def measurement(
     )  # fmt: skip
 
 
-def quantities(answer: Estimate) -> dict[str, Quantity]:
+def quantities(answer: TimeEstimate) -> dict[str, Quantity]:
     """Bytes and instructions as executed; engine times as estimated."""
     plan = answer.schedule
     found = {
@@ -46,8 +47,8 @@ def quantities(answer: Estimate) -> dict[str, Quantity]:
         "dma_write_bytes": executed(plan.write_bytes, "B"),
         "dma_descriptors": executed(sum(plan.line_descriptors.values()), ""),
         "instructions": executed(sum(plan.instructions.values()), ""),
-        "sbuf_peak": executed(plan.residency.peak[Memory.SBUF], "B per partition"),
-        "psum_peak": executed(plan.residency.peak[Memory.PSUM], "B per partition"),
+        "sbuf_peak": executed(plan.residency.peak[MemorySpace.SBUF], "B per partition"),
+        "psum_peak": executed(plan.residency.peak[MemorySpace.PSUM], "B per partition"),
         "roofline": _interval(answer, answer.roofline_us, exact=True),
     }
     for name, size in (("spill", plan.residency.saved_bytes), ("reload", plan.residency.reloaded_bytes)):
@@ -61,13 +62,13 @@ def quantities(answer: Estimate) -> dict[str, Quantity]:
     return found
 
 
-def _interval(answer: Estimate, us: float, exact: bool = False) -> Quantity:
+def _interval(answer: TimeEstimate, us: float, exact: bool = False) -> Quantity:
     if exact or not answer.us:
         return estimated(us, us, us, "us")
     return estimated(us, us * answer.low_us / answer.us, us * answer.high_us / answer.us, "us")
 
 
-def lines(answer: Estimate) -> list[LineCost]:
+def lines(answer: TimeEstimate) -> list[LineCost]:
     """A short text per line that costs something: the engine it keeps busy, or the bytes it moves."""
     plan = answer.schedule
     scale = answer.us / plan.total if plan.total else 0.0
@@ -100,12 +101,12 @@ def _said(wait: Wait) -> str:
     return f"{wait.engine} waits {_time(wait.ns)} {what} {wait.cause_line} ({wait.cause_engine})"
 
 
-def cost_findings(answer: Estimate) -> list[Finding]:
+def cost_findings(answer: TimeEstimate) -> list[Finding]:
     """Lines whose transfers are cut too small, and tiles that find no room, where it matters."""
     return [*_small_transfers(answer), *_no_room(answer)]
 
 
-def _no_room(answer: Estimate) -> list[Finding]:
+def _no_room(answer: TimeEstimate) -> list[Finding]:
     residency = answer.schedule.residency
     found = []
     moved = max(1, answer.schedule.read_bytes + answer.schedule.write_bytes)
@@ -125,7 +126,7 @@ def _no_room(answer: Estimate) -> list[Finding]:
     return found
 
 
-def _small_transfers(answer: Estimate) -> list[Finding]:
+def _small_transfers(answer: TimeEstimate) -> list[Finding]:
     plan = answer.schedule
     found = []
     for line, size in plan.line_bytes.items():

@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
-from accelopt_profiling.nki.buffer import PSUM, SBUF, Buffer
-from accelopt_profiling.nki.emulator.machine import emulating
+from accelopt_profiling.nki.data.memory_space import PSUM, SBUF, Buffer
+from accelopt_profiling.nki.emulator.machine import running_machine
 from accelopt_profiling.nki.frontend.namespace import Namespace
 
 T = TypeVar("T")
@@ -19,10 +19,10 @@ T = TypeVar("T")
 def _allocator(buffer: Buffer) -> Any:
     def allocate(*placing: Any, **named: Any) -> Buffer:
         """``buffer``, wherever in it the kernel wants the tile to lie."""
-        machine = emulating()
+        machine = running_machine()
         if machine is not None:
             message = f"The addresses chosen here are not checked: tiles in {buffer!r} are placed by their lifetime."
-            machine.tell("unsupported", message, "information")
+            machine.diagnostics.report("unsupported", message, "information")
         return buffer
 
     return allocate

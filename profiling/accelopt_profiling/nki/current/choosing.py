@@ -19,7 +19,6 @@ from accelopt_profiling.nki.current.operands import (
 )  # fmt: skip
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import VECTOR
-from accelopt_profiling.nki.emulator import limits as rules
 from accelopt_profiling.nki.emulator.machine import current
 
 
@@ -32,7 +31,7 @@ def select_reduce(
     tile, chosen = on_chip(machine, on_true, "on_true"), on_chip(machine, predicate, "predicate")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "on_true")
     same_size(machine, tile, chosen, "predicate")
-    rules.check_not_both_psum(machine, tile, chosen, "select_reduce")
+    machine.rules.check_not_both_psum(tile, chosen, "select_reduce")
     other = scalar_like(machine, on_false, tile, "on_false")
 
     def compute(x: Array, p: Array, y: Any) -> Any:

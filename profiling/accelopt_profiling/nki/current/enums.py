@@ -7,7 +7,7 @@ from enum import Enum
 from accelopt_profiling.nki.data.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR
 
 
-class Engine(Enum):
+class NkiEngine(Enum):
     """``nisa.engine``."""
 
     tensor = TENSOR

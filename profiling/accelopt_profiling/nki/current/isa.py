@@ -8,12 +8,12 @@ from accelopt_profiling.nki.current import choosing, elementwise, matrix, moves,
 from accelopt_profiling.nki.current.enums import (
     DgeMode,
     DmaEngine,
-    Engine,
     MatmulPerfMode,
     NcVersion,
+    NkiEngine,  # fmt: skip
     OobMode,
     ReduceCmd,
-)  # fmt: skip
+)
 from accelopt_profiling.nki.emulator.machine import current
 
 FUNCTIONS = (
@@ -38,9 +38,9 @@ def get_nc_version() -> NcVersion:
 def names() -> dict[str, Any]:
     """The module's content."""
     table: dict[str, Any] = {f.__name__: f for f in FUNCTIONS}
-    table.update({f"{member.name}_engine": member for member in Engine})
+    table.update({f"{member.name}_engine": member for member in NkiEngine})
     table.update(
-        engine=Engine, dge_mode=DgeMode, oob_mode=OobMode, reduce_cmd=ReduceCmd, nc_version=NcVersion,
+        engine=NkiEngine, dge_mode=DgeMode, oob_mode=OobMode, reduce_cmd=ReduceCmd, nc_version=NcVersion,
         matmul_perf_mode=MatmulPerfMode, dma_engine=DmaEngine, get_nc_version=get_nc_version,
     )  # fmt: skip
     return table

@@ -8,8 +8,8 @@ import numpy as np
 
 from accelopt_profiling.nki.current import isa, language
 from accelopt_profiling.nki.current.tensor import NkiTensor
-from accelopt_profiling.nki.current.versions import change, chosen, table
-from accelopt_profiling.nki.frontend.jit import Kernel, Launcher, decorator
+from accelopt_profiling.nki.current.versions import change, emulated_version, table
+from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.namespace import Namespace
 
 
@@ -19,12 +19,12 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
     Raises:
         UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
-    emulated = version or chosen()
+    emulated = version or emulated_version()
     jit = decorator(launch, lambda machine: language.prepare(machine, emulated))
 
-    def simulate(kernel: Any) -> Kernel:
+    def simulate(kernel: Any) -> EmulatedKernel:
         """The kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""
-        made: Kernel = kernel if isinstance(kernel, Kernel) else jit(kernel)
+        made: EmulatedKernel = kernel if isinstance(kernel, EmulatedKernel) else jit(kernel)
         return made
 
     nl = _module("nki.language", language.names(), emulated)

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.buffer import BUFFERS
 from accelopt_profiling.nki.current.regrouping import merged, regrouped
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.index import Dim
-from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.memory_space import BUFFERS, MemorySpace
 from accelopt_profiling.nki.emulator.tile import Tile
 
 
@@ -34,7 +33,7 @@ class NkiTensor(Tile):
     @property
     def buffer(self) -> Any:
         """``nl.sbuf``, ``nl.psum`` or ``nl.hbm``."""
-        return BUFFERS[self.block.place.memory.value]
+        return BUFFERS[self.block.info.memory.value]
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -54,7 +53,7 @@ class NkiTensor(Tile):
     # Views
 
     def _on_chip(self) -> bool:
-        return self.block.place.memory is not Memory.HBM
+        return self.block.info.memory is not MemorySpace.HBM
 
     def _check(self, method: str, *axes: int, partition: bool = True) -> None:
         """The method exists in the emulated version, the axes exist, and the partition dimension is left alone."""

@@ -20,7 +20,7 @@ def whole(shape: tuple[int, ...]) -> Box:
 _MANY = 12  # boxes kept before a bitmap takes over
 
 
-class Coverage:
+class WriteCoverage:
     """The written part of one block of shape ``shape``: all of it, a few boxes, or a bitmap."""
 
     __slots__ = ("_bitmap", "_boxes", "_shape", "full")
@@ -113,7 +113,7 @@ class Coverage:
 
 
 #: Of memory that is written from the start, whatever its shape.
-WRITTEN = Coverage((), True)
+WRITTEN = WriteCoverage((), True)
 
 
 def _slices(box: Box) -> tuple[slice, ...]:

@@ -21,7 +21,7 @@ _NARROW = {
 NAMES = (*_PLAIN, *_NARROW)
 
 
-class MissingType(Exception):
+class MissingTypeError(Exception):
     """A data type that NumPy alone cannot hold."""
 
 
@@ -39,13 +39,13 @@ def named(name: str) -> np.dtype[Any]:
             import ml_dtypes
         except ImportError:
             message = f"The data type {name} needs the package ml_dtypes; install it where the kernel runs."
-            raise MissingType(message) from None
+            raise MissingTypeError(message) from None
         narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _NARROW[name]))
         return narrow
     try:
         return np.dtype(name)
     except TypeError:
-        raise MissingType(f"The data type {name} is unknown.") from None
+        raise MissingTypeError(f"The data type {name} is unknown.") from None
 
 
 def as_dtype(value: Any) -> np.dtype[Any]:

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.loop_counter import Slopes
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 
 #: Engine names as the NKI documentation writes them; "DMA" stands for the sixteen DMA engines together.
 TENSOR, VECTOR, SCALAR, GPSIMD, DMA = "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA"
 COMPUTE_ENGINES = (TENSOR, VECTOR, SCALAR, GPSIMD)
 
 
-class Memory(str, Enum):
-    HBM = "hbm"
-    SBUF = "sbuf"
-    PSUM = "psum"
-
-
-class Place:
+class BlockInfo:
     """One block of memory as the trace knows it: its size and where it was made, without its values."""
 
     __slots__ = ("constant", "free_bytes", "ident", "line", "memory", "name", "shape")
@@ -27,7 +21,7 @@ class Place:
     def __init__(
         self,
         ident: int,
-        memory: Memory,
+        memory: MemorySpace,
         shape: tuple[int, ...],
         itemsize: int,
         name: str,
@@ -43,10 +37,10 @@ class Place:
 
 
 #: A region: a place and a half-open range per axis of its shape.
-Region = tuple[Place, Box]
+Region = tuple[BlockInfo, Box]
 
 
-class Instruction:
+class TracedInstruction:
     """One instruction.
 
     ``engines`` lists the engines that can run it, the developer's choice or the usual one first. ``free`` is the
@@ -73,9 +67,9 @@ class Instruction:
         self.bytes = self.descriptors = self.flops = self.psum_inputs = self.stationary = 0
         self.accumulate = self.onezero = self.transpose = False
 
-    def copy(self) -> Instruction:
+    def copy(self) -> TracedInstruction:
         """The same instruction once more, for other regions."""
-        made = Instruction(self.opcode, self.engines, self.line, self.partitions, self.free)
+        made = TracedInstruction(self.opcode, self.engines, self.line, self.partitions, self.free)
         made.itemsize, made.pattern, made.accumulate = self.itemsize, self.pattern, self.accumulate
         made.bytes, made.descriptors, made.flops = self.bytes, self.descriptors, self.flops
         made.psum_inputs, made.stationary = self.psum_inputs, self.stationary
@@ -98,7 +92,7 @@ class Instruction:
 class Trace:
     """The instructions of one run in program order, and the bytes that a run cannot avoid to move."""
 
-    instructions: list[Instruction] = field(default_factory=list)
+    instructions: list[TracedInstruction] = field(default_factory=list)
     input_bytes: int = 0
     output_bytes: int = 0
     kernel: str = ""

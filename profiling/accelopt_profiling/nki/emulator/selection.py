@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.data.index import Affine, Dim, IntArray, merged
-from accelopt_profiling.nki.data.loop_counter import Counter, Slopes, only_now, plus, stays_inside, times
+from accelopt_profiling.nki.data.loop_counter import LoopCounter, Slopes, only_now, plus, stays_inside, times
 from accelopt_profiling.nki.emulator.tile import Tile
 
 
@@ -181,8 +181,8 @@ def _slice(tile: Tile, entry: slice, num: int, axis: int) -> tuple[int, int, int
 
 def _counted(tile: Tile, value: Any, axis: int) -> tuple[int, Slopes]:
     """An integer, and how it grows with loops."""
-    if isinstance(value, Counter) or (isinstance(value, Affine) and all(n == 1 for n, _ in value.dims)):
-        return (value.value if isinstance(value, Counter) else value.offset), value.slopes
+    if isinstance(value, LoopCounter) or (isinstance(value, Affine) and all(n == 1 for n, _ in value.dims)):
+        return (value.value if isinstance(value, LoopCounter) else value.offset), value.slopes
     return _integer(tile, value, axis), ()
 
 

@@ -18,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.buffer import Buffer
 from accelopt_profiling.nki.data.index import Affine, Mask
-from accelopt_profiling.nki.data.instruction import Memory
-from accelopt_profiling.nki.data.loop_counter import Counter
+from accelopt_profiling.nki.data.loop_counter import LoopCounter
+from accelopt_profiling.nki.data.memory_space import Buffer, MemorySpace
 from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.namespace import Namespace
-from accelopt_profiling.nki.frontend.operators import Operation
+from accelopt_profiling.nki.frontend.operators import NlOperation
 
 _BUILTINS = frozenset(
     ("range", "len", "min", "max", "int", "float", "slice", "tuple", "abs", "bool", "divmod")
@@ -35,7 +34,7 @@ _METHODS = frozenset(("reshape", "broadcast_to", "astype", "type"))
 #: What a body may read from outside: numbers and the like, tiles, indices, and packages.
 _VALUES = (
     int, float, bool, str, slice, type(None), type(Ellipsis), np.generic, np.dtype, Tile, BlockArray, Affine, Mask,
-    Counter, Buffer, Operation, Memory,
+    LoopCounter, Buffer, NlOperation, MemorySpace,
 )  # fmt: skip
 _STATEMENTS = (
     ast.Expr,
@@ -56,7 +55,7 @@ _EXPRESSIONS = (
 
 
 @dataclass
-class _Body:
+class _LoopBody:
     """What must hold of names when the loop begins: ``tiles`` are tiles, ``functions`` have no memory, and what is
     read of ``names`` is a value."""
 
@@ -65,7 +64,7 @@ class _Body:
     names: set[str] = field(default_factory=set)
 
 
-def repeatable(frame: FrameType) -> bool:
+def is_replayable(frame: FrameType) -> bool:
     """Whether the loop that ``frame`` is about to begin may be repeated from one of its iterations."""
     code = frame.f_code
     body = _bodies(code, code.co_filename, code.co_linetable).get(frame.f_lineno)
@@ -80,13 +79,13 @@ def repeatable(frame: FrameType) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _Body]:
+def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _LoopBody]:
     """The loops in the file of ``code`` that may be repeated, by the line of what they loop over.
 
     ``file`` and ``lines`` tell code objects apart that are equal but for their places.
     """
     linecache.checkcache(file)
-    found: dict[int, _Body] = {}
+    found: dict[int, _LoopBody] = {}
     seen: set[int] = set()
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
@@ -106,7 +105,7 @@ def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _Body]:
 
 class _Reader:
     def __init__(self) -> None:
-        self.body = _Body()
+        self.body = _LoopBody()
         self.bound: set[str] = set()  # anywhere in the loop
         self.results: dict[str, bool] = {}  # name -> whether all that is bound to it are results of calls
 
@@ -242,7 +241,7 @@ def _is_harmless(there: dict[str, Any], path: tuple[str, ...]) -> bool:
         found = vars(found).get(name)
     if isinstance(found, FunctionType):
         return _is_ours(found.__globals__)
-    if isinstance(found, Operation):
+    if isinstance(found, NlOperation):
         return _is_known(type(found))
     if isinstance(found, type):  # but not ``type``: it would tell a counter from a number
         ours = found.__module__.startswith("accelopt_profiling.nki.")

@@ -15,16 +15,17 @@ from collections import defaultdict
 from collections.abc import Hashable
 
 from accelopt_profiling.nki.data.coverage import Box
-from accelopt_profiling.nki.data.instruction import SCALAR, Memory, Place
-from accelopt_profiling.nki.time_model.step import Kinds, Step
+from accelopt_profiling.nki.data.instruction import SCALAR, BlockInfo
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.time_model.step import Kinds, ScheduledStep
 
 _SHAREABLE = ("load", "nc_matmul", "tensor_copy", "tensor_tensor")
 
 
-def operands_in_psum(steps: list[Step], kinds: Kinds, bank: int) -> None:
+def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> None:
     """Let ``tensor_tensor`` read from PSUM what ScalarE computes for it alone, if it fits ``bank`` bytes."""
-    readers: dict[Place, list[Step]] = defaultdict(list)
-    writers: dict[Place, int] = defaultdict(int)
+    readers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
+    writers: dict[BlockInfo, int] = defaultdict(int)
     for step in steps:
         for place, _ in step.reads:
             readers[place].append(step)
@@ -34,7 +35,7 @@ def operands_in_psum(steps: list[Step], kinds: Kinds, bank: int) -> None:
         if step.opcode != "tensor_scalar" or step.engine != SCALAR or len(step.writes) != 1:
             continue
         place = step.writes[0][0]
-        if place.memory is not Memory.SBUF or place.free_bytes > bank or writers[place] != 1:
+        if place.memory is not MemorySpace.SBUF or place.free_bytes > bank or writers[place] != 1:
             continue
         if len(readers[place]) == 1 and readers[place][0].opcode == "tensor_tensor":
             reader = readers[place][0]
@@ -55,7 +56,7 @@ class _Value:
         self.same: Hashable = None  # equal for tiles with equal content; None: not known to repeat
 
 
-def share(steps: list[Step], room: int) -> tuple[list[Step], int]:
+def share(steps: list[ScheduledStep], room: int) -> tuple[list[ScheduledStep], int]:
     """Drop steps that compute again what a tile already holds, and let readers use that tile.
 
     ``room``: usable bytes of SBUF per partition. Returns the steps that are left and the bytes of loads that were
@@ -68,13 +69,13 @@ def share(steps: list[Step], room: int) -> tuple[list[Step], int]:
 
 
 class _Sharing:
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, steps: list[ScheduledStep]) -> None:
         self.steps = steps
-        self.values: dict[Place, _Value] = {}
+        self.values: dict[BlockInfo, _Value] = {}
         self.first: dict[
-            Hashable, tuple[Hashable, Place]
+            Hashable, tuple[Hashable, BlockInfo]
         ] = {}  # content -> its number, the tile that has it first
-        self.instead: dict[Place, Place] = {}
+        self.instead: dict[BlockInfo, BlockInfo] = {}
         for number, step in enumerate(steps):
             for place, _ in step.writes:
                 self.values.setdefault(place, _Value()).last_write = number
@@ -93,14 +94,14 @@ class _Sharing:
             for place, box in step.writes:
                 self.values[place].parts.append((box, key))
 
-    def _resolve(self, place: Place, number: int) -> Hashable:
+    def _resolve(self, place: BlockInfo, number: int) -> Hashable:
         """The content of a tile at its first read; a tile that is written again later has none that repeats."""
         value = self.values.get(place)
         if value is None:
             return None
         if not value.resolved:
             value.resolved = True
-            written = value.last_write < number and place.memory is not Memory.HBM
+            written = value.last_write < number and place.memory is not MemorySpace.HBM
             if written and value.parts and all(key is not None for _, key in value.parts):
                 content = (place.shape, place.free_bytes, place.memory, tuple(value.parts))
                 found = self.first.get(content)
@@ -111,7 +112,7 @@ class _Sharing:
                 value.same = found[0]
         return value.same
 
-    def _key(self, step: Step) -> Hashable:
+    def _key(self, step: ScheduledStep) -> Hashable:
         instruction = step.instruction
         if step.opcode not in _SHAREABLE or step.accumulate or instruction is None:
             return None
@@ -139,7 +140,7 @@ class _Sharing:
 
     def keep_repeated_loads_that_do_not_fit(self, room: int) -> None:
         loaded = {p for s in self.steps if s.opcode == "load" for p, _ in s.writes if p in self.instead}
-        spans: dict[Place, list[int]] = {}
+        spans: dict[BlockInfo, list[int]] = {}
         kept = {self.instead[p] for p in loaded}
         for number, step in enumerate(self.steps):
             for place, _ in (*step.reads, *step.writes):
@@ -161,15 +162,15 @@ class _Sharing:
             if (place.line, place.name) in too_large:
                 del self.instead[place]
 
-    def apply(self) -> tuple[list[Step], int]:
+    def apply(self) -> tuple[list[ScheduledStep], int]:
         instead = self.instead
         if not instead:
             return self.steps, 0
-        left: list[Step] = []
+        left: list[ScheduledStep] = []
         saved = 0
-        needed: set[Place] = set()
+        needed: set[BlockInfo] = set()
         for step in reversed(self.steps):
-            on_chip = [p for p, _ in step.writes if p.memory is not Memory.HBM]
+            on_chip = [p for p, _ in step.writes if p.memory is not MemorySpace.HBM]
             repeats = on_chip and all(p in instead for p in on_chip)
             unread = on_chip and step.opcode == "load" and all(p not in needed for p in on_chip)
             if repeats or (unread and len(on_chip) == len(step.writes)):
@@ -177,7 +178,7 @@ class _Sharing:
                 continue
             for place, _ in step.reads:
                 if (
-                    place.memory is Memory.PSUM
+                    place.memory is MemorySpace.PSUM
                 ):  # a bank is not kept for long: what is read from it is made again
                     instead.pop(place, None)
             if any(p in instead for p, _ in step.reads):

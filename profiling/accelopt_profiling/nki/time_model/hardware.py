@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from accelopt_profiling.nki.emulator.limits import Limits
+from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.targets.load import UnknownTarget, load_target, target_names
 
 
@@ -44,7 +44,7 @@ class Hardware:
     name: str
     title: str
     generation: int
-    limits: Limits
+    limits: CoreLimits
     sbuf_usable: int
     clocks: dict[str, float]
     hbm_gbps: float
@@ -84,7 +84,7 @@ def hardware(name: str) -> Hardware:
     def value(group: str, key: str) -> Any:
         return data[group][key]["value"]
 
-    limits = Limits(
+    limits = CoreLimits(
         **{k: value("limits", k) for k in (
             "partitions", "sbuf_bytes", "psum_bytes", "psum_bank_bytes", "stationary_columns", "moving_columns",
         )}
