@@ -8,7 +8,7 @@ carried=.device
 out=${OUT:-device-results}
 python=${PYTHON:-python3}
 export PYTHONUNBUFFERED=1
-rooms=$(printf "$PWD/%s:" accelopt_lsp agent memory_db profiling nkibench)
+rooms=$(printf "$PWD/%s:" accelopt_lsp agent memory_db profiling nkibench benchmarks)
 export PYTHONPATH="${rooms%:}${PYTHONPATH:+:$PYTHONPATH}"
 
 site() { # wheels of the evaluators that lie in .device/, in a folder of their own
@@ -50,7 +50,7 @@ third)
     ;;
 gate)
     mkdir -p "$out"
-    timeout 560 "$python" -m accelopt_lsp.cli.main bench gate --corpus tests/gate_corpus --only triton \
+    timeout 560 "$python" -m accelopt_lsp.cli.main bench gate --corpus benchmarks/gate_corpus --only triton \
         | tee "$out/gate.txt" || true
     ;;
 *)

@@ -14,7 +14,7 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
-from accelopt_agent.resume import TRIED
+from accelopt_agent.search.resume import TRIED
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunEvent
 from accelopt_profiling.plain import from_plain

@@ -19,6 +19,7 @@ PACKAGES = {
     "nkibench": "nkibench",
     "agent": "accelopt_agent",
     "accelopt_lsp": "accelopt_lsp",
+    "benchmarks": "accelopt_benchmarks",
 }
 #: Where a path in a document may begin: at the root, or in a room that the text is about.
 PLACES = [

@@ -15,13 +15,21 @@ ROOMS = {
     "nkibench": ROOT / "nkibench/nkibench",
     "accelopt_agent": ROOT / "agent/accelopt_agent",
     "accelopt_lsp": ROOT / "accelopt_lsp/accelopt_lsp",
+    "accelopt_benchmarks": ROOT / "benchmarks/accelopt_benchmarks",
 }
 MAY_IMPORT = {
     "accelopt_profiling": set(),
     "accelopt_memory": {"accelopt_profiling"},
-    "nkibench": {"accelopt_profiling", "accelopt_agent"},
     "accelopt_agent": {"accelopt_memory", "accelopt_profiling"},
-    "accelopt_lsp": {"accelopt_agent", "accelopt_memory", "accelopt_profiling", "nkibench"},
+    "nkibench": {"accelopt_agent", "accelopt_memory", "accelopt_profiling"},
+    "accelopt_lsp": {"nkibench", "accelopt_agent", "accelopt_memory", "accelopt_profiling"},
+    "accelopt_benchmarks": {
+        "accelopt_lsp",
+        "nkibench",
+        "accelopt_agent",
+        "accelopt_memory",
+        "accelopt_profiling",
+    },
 }
 #: What a host has: the standard library, NumPy, and the toolchains that are imported where they are there.
 ON_A_HOST = {"numpy", "ml_dtypes", "torch", "triton", "neuronxcc", "nki"}
@@ -66,7 +74,7 @@ def test_profiling_needs_nothing_that_a_host_may_lack():
     assert not wrong
 
 
-@pytest.mark.parametrize("room", [r for r in ROOMS if r != "accelopt_lsp"])
+@pytest.mark.parametrize("room", [r for r in ROOMS if r not in {"accelopt_lsp", "accelopt_benchmarks"}])
 def test_only_the_server_knows_editors(room):
     wrong = {f"{path.relative_to(ROOT)}" for path in modules(room) if imported(path) & EDITOR_ONLY}
     assert not wrong

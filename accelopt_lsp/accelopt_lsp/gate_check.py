@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from accelopt_profiling.gate.gate import GateRequest
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.jobs import Limits
+    from accelopt_profiling.kernel_file import KernelFile
     from accelopt_profiling.measurement import Dialect
-    from accelopt_profiling.profiler import ProfileRequest, Subject
 
 
 @dataclass(frozen=True)
@@ -55,50 +55,51 @@ def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
         UserError: there is no kernel, or the problem cannot be used.
     """
     from accelopt_profiling.gate.gate import GateRequest
-    from accelopt_profiling.problems.found import source_for
-    from accelopt_profiling.profiler import ProfileRequest
 
-    asking = ProfileRequest(
-        check.file, check.original, check.targets, check.root, str(check.problem), limits=check.limits
-    )
-    subject = _subject(asking)
-    assert subject.found.ref is not None
-    before = source_for(check.file, check.original, subject.found, ship_imports=ship_imports)
-    after = source_for(check.file, check.candidate, subject.found, ship_imports=ship_imports)
+    original = _original(check)
+    assert original.problem.ref is not None
+    before = original.source(ship_imports=ship_imports)
+    after = original.source(ship_imports=ship_imports, text=check.candidate)
     return [
         GateRequest(
             candidate=after,
             original=before,
-            problem=subject.found.ref,
-            kernel=_changed(subject, dialect, check.candidate),
+            problem=original.problem.ref,
+            kernel=_changed(original, dialect, check.candidate),
             dialect=dialect,
             target=check.targets[dialect],
             limits=check.limits,
         )
-        for dialect in dict.fromkeys(kernel.dialect for kernel in subject.kernels)
+        for dialect in dict.fromkeys(kernel.dialect for kernel in original.kernels)
     ]
 
 
-def _subject(request: ProfileRequest) -> Subject:
-    """The kernels and the problem that was asked for, wherever it lies and whatever a comment in the file names."""
-    from accelopt_profiling.profiler import examine
+def _original(check: GateCheck) -> KernelFile:
+    """Find the original's kernels and the problem that was asked for, wherever it lies and whatever a comment in the
+    file names.
+    """
+    from accelopt_profiling.kernel_file import examine
 
-    root = request.project_root
-    inside = root is not None and Path(str(request.problem)).resolve().is_relative_to(root.resolve())
-    text = request.text.replace("accelopt:", "accelopt ")
-    subject = examine(dataclasses.replace(request, text=text, project_root=root if inside else None))
-    errors = [f"{request.path}:{f.line}: {f.message}" for f in subject.findings if f.severity == "error"]
-    if errors or subject.found.ref is None or not subject.kernels:
+    root = check.root
+    inside = root is not None and check.problem.resolve().is_relative_to(root.resolve())
+    file = examine(
+        check.file,
+        check.original.replace("accelopt:", "accelopt "),
+        project_root=root if inside else None,
+        problem=str(check.problem),
+    )
+    errors = [f"{check.file}:{f.line}: {f.message}" for f in file.findings if f.severity == "error"]
+    if errors or file.problem.ref is None or not file.kernels:
         raise UserError(
-            "\n".join(errors) or f"{request.path} has no kernel, or the problem gives it no inputs."
+            "\n".join(errors) or f"{check.file} has no kernel, or the problem gives it no inputs."
         )
-    return subject
+    return dataclasses.replace(file, text=check.original)
 
 
-def _changed(subject: Subject, dialect: Dialect, text: str) -> str:
+def _changed(original: KernelFile, dialect: Dialect, text: str) -> str:
     """The one kernel that differs in the candidate; "" where several do, or none."""
     from accelopt_profiling.kernels import find_kernels
 
     now = {kernel.name: kernel.content_hash for kernel in find_kernels(text).kernels}
-    changed = [k.name for k in subject.kernels if k.dialect == dialect and now.get(k.name) != k.content_hash]
+    changed = [k.name for k in original.kernels if k.dialect == dialect and now.get(k.name) != k.content_hash]
     return changed[0] if len(changed) == 1 else ""

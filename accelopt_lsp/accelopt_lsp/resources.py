@@ -105,9 +105,9 @@ def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:
 
 def read_source(path: Path) -> str:
     """The text of a kernel file, line ends as they are. Raises UserError with the one reason why not."""
-    from accelopt_profiling.problems.reading import Unreadable, read_text
+    from accelopt_profiling.source_text import UnreadableFileError, read_text
 
     try:
         return read_text(path)
-    except Unreadable as error:
+    except UnreadableFileError as error:
         raise UserError(f"{path} {error.why}.") from None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 

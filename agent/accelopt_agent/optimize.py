@@ -7,24 +7,24 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_agent.budget import BudgetSpent, Meter
+from accelopt_agent.evaluation.evaluators import CostModel, CostUnknown, Gate, ToolLost
+from accelopt_agent.evaluation.host_evaluation import HostGate, ProfiledCost
 from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText
-from accelopt_agent.from_memory import MemoryProposer
 from accelopt_agent.model.client import Ask, ask
-from accelopt_agent.model.propose import ModelProposer
+from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import Team
-from accelopt_agent.node import Node
-from accelopt_agent.pausing import Pause
-from accelopt_agent.profiled import HostGate, ProfiledCost
-from accelopt_agent.proposer import Proposer, RuleProposer
-from accelopt_agent.recorder import Recorder
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.resume import BASELINE, RESUMES, Remembered, remembered
-from accelopt_agent.search import KernelSearch
-from accelopt_agent.strategies import strategy_named
+from accelopt_agent.search.budget import BudgetSpent, Meter
+from accelopt_agent.search.kernel_search import KernelSearch
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.pause import Pause
+from accelopt_agent.search.proposer import Proposer, RuleProposer
+from accelopt_agent.search.recorder import Recorder
+from accelopt_agent.search.resume import BASELINE, RESUMES, Remembered, remembered
+from accelopt_agent.search.strategies import strategy_named
 from accelopt_agent.tally import Tally
-from accelopt_agent.tools import CostModel, CostUnknown, Gate, ToolLost
+from accelopt_agent.transfer.proposer import MemoryProposer
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus
 from accelopt_profiling.hosts.host import Host

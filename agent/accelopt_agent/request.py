@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.jobs import Limits
+from accelopt_profiling.kernel_file import KernelFile, examine
 
 #: All proposers, by name.
 SOURCES = frozenset({"memory", "rules", "model"})
@@ -34,7 +35,8 @@ class OptimizeRequest:
     """Search faster versions of ``kernel`` in the file ``text`` at ``path``, for ``target``.
 
     ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder
-    and ``problem`` its setting of that name, as in ``profiler.ProfileRequest``. ``depth`` bounds how many rewrites
+    and ``problem`` its setting of that name, as in ``kernel_file.examine``; ``examined`` is what that returned, where
+    it is known already. ``depth`` bounds how many rewrites
     are composed, ``parallel`` how many costs are found out at a time. ``resume`` goes on with the last run for the
     same kernel, target and host if that was interrupted: what it paid for is not paid for again. ``limits`` hold
     for each step of a job: large shapes need longer than the usual minute. ``sources`` are the proposers that are
@@ -47,6 +49,7 @@ class OptimizeRequest:
     target: str
     root: Path | None = None
     problem: Mapping[str, str] | str | None = None
+    examined: KernelFile | None = None
     kernel: str | None = None
     budget: Budget = field(default_factory=Budget)
     depth: int = 6
@@ -60,3 +63,11 @@ class OptimizeRequest:
     limits: Limits = Limits()
     sources: frozenset[str] = SOURCES
     proved: bool = False
+
+    def kernel_file(self, text: str | None = None) -> KernelFile:
+        """Return the examined file; with ``text``, that of another version in its place."""
+        if self.examined is not None and text in (None, self.examined.text):
+            return self.examined
+        return examine(
+            self.path, self.text if text is None else text, project_root=self.root, problem=self.problem
+        )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect
-from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.source_text import parse_python
 
 #: Width of the windows over the normalised tree, and how many hashes are kept (the smallest: a bottom-k
 #: sketch, A. Broder, "On the resemblance and containment of documents", 1997).

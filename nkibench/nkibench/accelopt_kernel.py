@@ -22,7 +22,7 @@ from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.problems.reading import Unreadable, read_text
+from accelopt_profiling.source_text import UnreadableFileError, read_text
 from nkibench import measuring
 from nkibench.subject import Subject
 from nkibench.task import Task, tasks
@@ -89,7 +89,7 @@ class NKIKernel:
                 return
             self.res.compiled = self.res.runnable = True
             verdict, _ = await measuring.judge(host, subject, self.target, tolerance=self._tolerance(subject))
-        except (Unreadable, measuring.NoKernel) as error:
+        except (UnreadableFileError, measuring.NoKernel) as error:
             metadata["compilation_error"] = f"{at}: {error}"
             metadata["compilation_traceback"] = ""
             return

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.problems.reading import Unreadable, read_text
-from accelopt_profiling.problems.recognise import recognise_python
+from accelopt_profiling.problems.discovery.problem_files import recognise_python
+from accelopt_profiling.source_text import UnreadableFileError, read_text, try_parse
 from nkibench.subject import Fault, Subject, Subjects, published_task
 
 SUMMARY = "summary.json"
@@ -69,7 +69,7 @@ def read_dataset(folder: Path, names: Sequence[str] = ()) -> Subjects:
 def _read_summary(path: Path) -> dict[str, Any]:
     try:
         text = read_text(path)
-    except Unreadable as error:
+    except UnreadableFileError as error:
         raise DatasetUnusable(f"{path} {error.why}.") from None
     try:
         data = json.loads(text)
@@ -123,10 +123,10 @@ def _implementation(
     for path in paths:
         try:
             text = read_text(path)
-        except Unreadable as error:
+        except UnreadableFileError as error:
             return Fault(name, path, f"{error.why}; fetch the data set again or correct {SUMMARY}.")
         if path == reference:
-            known = recognise_python(text)
+            known = recognise_python(try_parse(text))
             if known.kind != "nkibench":
                 return Fault(
                     name, path, known.fault or "it is no reference in NKIBench's layout.", known.line

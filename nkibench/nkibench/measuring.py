@@ -11,14 +11,13 @@ from accelopt_profiling.gate.gate import GateRequest, check
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, JobFailed
 from accelopt_profiling.jobs import Job, Limits, Source, Step
+from accelopt_profiling.kernel_file import KernelFile, examine
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding, KernelMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.found import source_for
-from accelopt_profiling.problems.reading import read_text
-from accelopt_profiling.profiler import ProfileRequest, examine, profile
-from accelopt_profiling.profiler import Subject as Examined
+from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.source_text import read_text
 from accelopt_profiling.trainium.step import DeviceParams
 from nkibench.subject import Subject
 
@@ -51,11 +50,13 @@ def request_for(subject: Subject, target: str, text: str | None = None) -> Profi
         Unreadable: the file is gone.
     """
     return ProfileRequest(
-        path=subject.kernel,
-        text=read_text(subject.kernel) if text is None else text,
-        targets={"nki": target, "triton": target},
-        project_root=subject.root,
-        problem=subject.reference.relative_to(subject.root).as_posix(),
+        examine(
+            subject.kernel,
+            read_text(subject.kernel) if text is None else text,
+            project_root=subject.root,
+            problem=subject.reference.relative_to(subject.root).as_posix(),
+        ),
+        {"nki": target, "triton": target},
         limits=FULL_SIZE,
         detail=False,
         background=True,
@@ -85,11 +86,11 @@ async def cost(host: Host, subject: Subject, target: str, text: str | None = Non
 
 async def _on_device(host: Host, request: ProfileRequest, target: str) -> Cost:
     """The kernel's latency on the host's Trainium (not yet run on hardware)."""
-    examined = await asyncio.to_thread(examine, request)
-    ref = examined.found.ref
+    examined = request.file
+    ref = examined.problem.ref
     if ref is None or not examined.kernels:
         return Cost(None, examined.findings)
-    source = source_for(request.path, request.text, examined.found, ship_imports=host.remote)
+    source = examined.source(ship_imports=host.remote)
     params = DeviceParams(examined.kernels, ref, target, host.name)
     step = Step("trainium", "numpy", to_plain(params), request.limits, device=True)
     try:
@@ -116,16 +117,13 @@ async def judge(
         HostUnreachable: the host was lost.
         NoKernel: there is nothing to judge.
     """
-    request = await asyncio.to_thread(request_for, subject, target)
-    examined = await asyncio.to_thread(examine, request)
+    examined = (await asyncio.to_thread(request_for, subject, target)).file
     kernel = only_kernel(examined)
-    ref = examined.found.ref
+    ref = examined.problem.ref
     assert ref is not None
-    texts = (request.text if candidate is None else candidate, request.text)
+    texts = (examined.text if candidate is None else candidate, examined.text)
     new, original = (
-        _with_tolerance(
-            source_for(subject.kernel, text, examined.found, ship_imports=host.remote), subject, tolerance
-        )
+        _with_tolerance(examined.source(ship_imports=host.remote, text=text), subject, tolerance)
         for text in texts
     )
     asked = GateRequest(new, original, ref, kernel.name, kernel.dialect, target, FULL_SIZE)
@@ -136,10 +134,10 @@ class NoKernel(Exception):
     """A file has no kernel or no reference to go with it; the message says which."""
 
 
-def only_kernel(examined: Examined) -> Kernel:
+def only_kernel(examined: KernelFile) -> Kernel:
     """The kernel a benchmark file is about: ``kernel`` or ``optimized_kernel``, or its only one."""
     faults = [f"line {f.line}: {f.message}" for f in examined.findings if f.severity == "error"]
-    if examined.found.ref is None or not examined.kernels:
+    if examined.problem.ref is None or not examined.kernels:
         raise NoKernel("; ".join(faults) or "the file has no NKI kernel")
     named = {k.name: k for k in examined.kernels}
     for name in ("kernel", "optimized_kernel"):

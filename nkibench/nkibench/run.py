@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.measurement import Latency
-from accelopt_profiling.problems.reading import Unreadable, read_text
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.source_text import UnreadableFileError, read_text
 from nkibench import measuring
 from nkibench.code import cost_hash, toolchain_hash, verdict_hash
 from nkibench.journal import Journal
@@ -126,7 +126,7 @@ def key_of(subject: Subject, plan: Plan) -> str:
     for path in (subject.kernel, subject.reference):
         try:
             digest.update(read_text(path).encode())
-        except Unreadable as error:
+        except UnreadableFileError as error:
             digest.update(str(error).encode())
         digest.update(b"\0")
     return f"{subject.case_name} {plan.target} {digest.hexdigest()[:16]}"
@@ -153,7 +153,7 @@ async def examine(host: Host, subject: Subject, plan: Plan, key: str = "") -> Ta
         if cost.measurement is None:
             return dataclasses.replace(result, detail=cost.why or "its time could not be found out")
         verdict, receipt = await measuring.judge(host, subject, plan.target)
-    except (Unreadable, measuring.NoKernel) as error:
+    except (UnreadableFileError, measuring.NoKernel) as error:
         return dataclasses.replace(result, detail=f"{subject.kernel.name}: {error}")
     measured = cost.measurement
     result = dataclasses.replace(
@@ -171,7 +171,7 @@ async def judge_again(host: Host, subject: Subject, known: TaskResult) -> TaskRe
     """
     try:
         verdict, receipt = await measuring.judge(host, subject, known.target)
-    except (Unreadable, measuring.NoKernel) as error:
+    except (UnreadableFileError, measuring.NoKernel) as error:
         return dataclasses.replace(known, status="failed", detail=f"{subject.kernel.name}: {error}")
     return _with_verdict(known, verdict, receipt)
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from accelopt_agent import events
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_profiling.hosts.host import Host
-from accelopt_profiling.problems.reading import read_text
 from accelopt_profiling.quantity import Known
+from accelopt_profiling.source_text import read_text
 from nkibench.code import agent_hash
 from nkibench.measuring import FULL_SIZE
 from nkibench.result import Best, TaskResult

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from accelopt_profiling.measurement import Dialect, Finding
-from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.source_text import ParsedPython, try_parse
 
 #: Decorators that make a function a kernel, and the dialect they make it.
 _JIT: dict[str, Dialect] = {
@@ -107,17 +107,15 @@ def may_hold_kernels(text: str) -> bool:
 
 def find_kernels(text: str) -> Discovery:
     """Find the kernels of ``text``. A file that does not parse gives one finding and no kernel; nothing is raised."""
-    try:
-        tree = parse_python(text)
-    except SyntaxError as error:
-        finding = Finding(
-            "syntax-error", error.lineno or 1, "error", f"The file does not parse: {error.msg}."
-        )
-        return Discovery(findings=(finding,))
-    except (ValueError, RecursionError, MemoryError) as error:
-        return Discovery(
-            findings=(Finding("syntax-error", 1, "error", f"The file does not parse: {error}."),)
-        )
+    return kernels_in(try_parse(text))
+
+
+def kernels_in(source: ParsedPython) -> Discovery:
+    """``find_kernels`` for a text that is parsed already."""
+    if source.fault:
+        message = f"The file does not parse: {source.fault}."
+        return Discovery(findings=(Finding("syntax-error", source.line, "error", message),))
+    tree = source.tree
     scope = _Scope()
     found: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]] = []
     _collect(tree, scope, "", found)

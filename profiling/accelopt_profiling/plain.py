@@ -8,6 +8,7 @@ import types
 import typing
 from enum import Enum
 from functools import cache
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +20,8 @@ def to_plain(value: Any) -> Any:
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, PurePath):
+        return str(value)
     if isinstance(value, dict):
         return {str(k): to_plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -54,8 +57,12 @@ def _build(hint: Any, data: Any) -> Any:
     if origin in (list, tuple):
         if not isinstance(data, list):
             raise ValueError(f"expected a list, got {type(data).__name__}")
-        inner = (typing.get_args(hint) or (Any,))[0]
-        return origin(_build(inner, v) for v in data)
+        inner = typing.get_args(hint) or (Any,)
+        if origin is tuple and len(inner) > 1 and inner[-1] is not Ellipsis:
+            if len(data) != len(inner):
+                raise ValueError(f"expected {len(inner)} values, got {len(data)}")
+            return tuple(_build(each, v) for each, v in zip(inner, data, strict=True))
+        return origin(_build(inner[0], v) for v in data)
     if origin is dict:
         if not isinstance(data, dict):
             raise ValueError(f"expected an object, got {type(data).__name__}")
@@ -75,6 +82,8 @@ def _build(hint: Any, data: Any) -> Any:
             raise ValueError(f"{hint.__name__}: {error}") from None
     if origin is None and isinstance(hint, type) and issubclass(hint, Enum):
         return hint(data)
+    if hint is Path and isinstance(data, str):
+        return Path(data)
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     if hint in (int, float, str, bool) and not isinstance(data, hint):

@@ -7,12 +7,12 @@ import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailed
 from accelopt_profiling.jobs import Job, Limits, ProfileParams, Runtime, Source, Step, StepError
-from accelopt_profiling.kernels import Discovery, Kernel, find_kernels
+from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import (
     Correctness,
     Dialect,
@@ -22,8 +22,6 @@ from accelopt_profiling.measurement import (
     Latency,
 )
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.find import find_problem
-from accelopt_profiling.problems.found import FoundProblem, source_for
 from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.targets import GpuTarget
@@ -43,17 +41,14 @@ _FINDING_CODES = {
 
 @dataclass(frozen=True)
 class ProfileRequest:
-    """What to profile: the file ``path`` with the content ``text``, for one target per dialect.
+    """What to profile: an examined kernel file, for one target per dialect.
 
-    ``problem`` is the project's setting of that name. ``kernels`` restricts to kernels of those names.
-    ``input_specs`` remembers shapes per problem between requests, so that first numbers need not wait for the inputs.
+    ``kernels`` restricts to kernels of those names. ``input_specs`` remembers shapes per problem between requests, so
+    that first numbers need not wait for the inputs.
     """
 
-    path: Path
-    text: str
+    file: KernelFile
     targets: Mapping[Dialect, str]
-    project_root: Path | None = None
-    problem: Mapping[str, str] | str | None = None
     kernels: Sequence[str] | None = None
     limits: Limits = Limits()
     detail: bool = True
@@ -61,33 +56,10 @@ class ProfileRequest:
     timeline: bool = False
     input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
-
-@dataclass(frozen=True)
-class Subject:
-    """A file ready to be profiled: its kernels, its problem, and what is wrong with either."""
-
-    discovery: Discovery
-    found: FoundProblem
-
     @property
-    def kernels(self) -> list[Kernel]:
-        """The kernels that host code launches."""
-        return [k for k in self.discovery.kernels if not k.device_function]
-
-    @property
-    def findings(self) -> list[Finding]:
-        return [*self.discovery.findings, *self.found.findings]
-
-
-def examine(request: ProfileRequest) -> Subject:
-    """Find kernels and problem by syntax only; reads files beside the kernel file, runs nothing."""
-    discovery = find_kernels(request.text)
-    if not discovery.kernels:
-        return Subject(discovery, FoundProblem(None))
-    found = find_problem(
-        request.path, request.text, discovery, project_root=request.project_root, configured=request.problem
-    )
-    return Subject(discovery, found)
+    def wanted(self) -> list[Kernel]:
+        """The kernels of the file that are to be profiled."""
+        return [k for k in self.file.kernels if self.kernels is None or k.name in self.kernels]
 
 
 async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMeasurement, None]:
@@ -98,45 +70,40 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
     Raises:
         HostUnreachable: the host cannot be reached or was lost.
     """
-    subject = await asyncio.to_thread(examine, request)
-    state = _State(request, subject, host)
-    kernels = [k for k in subject.kernels if request.kernels is None or k.name in request.kernels]
-    if not kernels or subject.found.ref is None:
-        yield state.measurement(complete=True)
+    growing = _GrowingMeasurement(request, host)
+    if not request.wanted or request.file.problem.ref is None:
+        yield growing.measurement(complete=True)
         return
     by_dialect: dict[Dialect, list[Kernel]] = {}
-    for kernel in kernels:
+    for kernel in request.wanted:
         by_dialect.setdefault(kernel.dialect, []).append(kernel)
-    source = await asyncio.to_thread(
-        source_for, request.path, request.text, subject.found, ship_imports=host.remote
-    )
+    source = await asyncio.to_thread(request.file.source, ship_imports=host.remote)
     for dialect, group in by_dialect.items():
-        job = _job(request, subject, source, dialect, group, await host.facts())
+        job = _job(request, source, dialect, group, await host.facts())
         try:
             async with contextlib.aclosing(host.run(job)) as messages:
                 async for message in messages:
                     try:
-                        changed = state.take(message.step, message.value)
+                        changed = growing.take(message.step, message.value)
                     except ValueError as error:
                         why = f"What {host.name} answered to the step {message.step} cannot be read: {error}."
                         raise JobFailed(message.step, StepError("internal", why)) from error
                     if changed:
-                        yield state.measurement()
+                        yield growing.measurement()
         except JobFailed as failed:
-            state.fail(failed.error, group)
-    state.seal(source)
-    yield state.measurement(complete=True)
+            growing.fail(failed.error, group)
+    growing.seal(source)
+    yield growing.measurement(complete=True)
 
 
 def _job(
     request: ProfileRequest,
-    subject: Subject,
     source: Source,
     dialect: Dialect,
     kernels: list[Kernel],
     host: HostFacts,
 ) -> Job:
-    ref = subject.found.ref
+    ref = request.file.problem.ref
     assert ref is not None
     specs = request.input_specs.get(ref.content_hash)
     params = ProfileParams(
@@ -154,17 +121,17 @@ def _job(
     return Job(source, steps, request.background)
 
 
-class _State:
+class _GrowingMeasurement:
     """The measurement of one file while its parts arrive."""
 
-    def __init__(self, request: ProfileRequest, subject: Subject, host: Host) -> None:
-        self._request, self._subject, self._host = request, subject, host
+    def __init__(self, request: ProfileRequest, host: Host) -> None:
+        self._request, self._file, self._host = request, request.file, host
         self._kernels: dict[str, KernelMeasurement] = {}
-        self._findings = list(subject.findings)
+        self._findings = list(self._file.findings)
         self._receipts: list[Receipt] = []
         self._timed: dict[str, Any] = {}
         self._evidence: dict[str, dict[str, Any]] = {}
-        self._hashes = {k.name: k.content_hash for k in subject.kernels}
+        self._hashes = {k.name: k.content_hash for k in self._file.kernels}
 
     def take(self, step: str, value: Any) -> bool:
         """Take in what a step sent; True when a measurement changed.
@@ -174,7 +141,7 @@ class _State:
         """
         if not isinstance(value, dict):
             return False
-        ref = self._subject.found.ref
+        ref = self._file.problem.ref
         if ref is not None and isinstance(value.get("input_specs"), list):
             self._request.input_specs[ref.content_hash] = value["input_specs"]
         changed = False
@@ -214,7 +181,7 @@ class _State:
     def fail(self, error: StepError, kernels: list[Kernel]) -> None:
         """Turn a failed step into one finding; what was known before stays."""
         own = error.file is None or error.file == self._kernel_file()
-        ref = self._subject.found.ref
+        ref = self._file.problem.ref
         in_problem = not own and ref is not None and error.file == ref.path
         code = _FINDING_CODES.get(error.code, error.code)
         if in_problem and code == "kernel-raised":
@@ -225,9 +192,7 @@ class _State:
         self._findings.append(Finding(code, at, "error", f"{where}{error.message}"))
 
     def _kernel_file(self) -> str:
-        root = self._subject.found.root
-        path = self._request.path.resolve()
-        return path.relative_to(root.resolve()).as_posix() if root else path.name
+        return self._file.path.resolve().relative_to(self._file.root).as_posix()
 
     def seal(self, source: Source) -> None:
         """Give every measurement its receipt."""
@@ -244,14 +209,9 @@ class _State:
             self._kernels[name] = dataclasses.replace(measured, receipt=receipt.id)
 
     def measurement(self, complete: bool = False) -> FileMeasurement:
-        order = [
-            k
-            for k in self._subject.kernels
-            if self._request.kernels is None or k.name in self._request.kernels
-        ]
-        kernels = [self._kernels.get(k.name) or self._unmeasured(k) for k in order]
+        kernels = [self._kernels.get(k.name) or self._unmeasured(k) for k in self._request.wanted]
         return FileMeasurement(
-            str(self._request.path), kernels, list(self._findings), complete, list(self._receipts)
+            str(self._file.path), kernels, list(self._findings), complete, list(self._receipts)
         )
 
     def _unmeasured(self, kernel: Kernel) -> KernelMeasurement:

@@ -14,9 +14,9 @@ from toy_search import TEXT, ToyCost, ToyGate, ToyProposer, faster, request, sta
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import Finished, SuggestionFound
-from accelopt_agent.fingerprint import file_fingerprint
-from accelopt_agent.node import Node
 from accelopt_agent.request import Budget
+from accelopt_agent.search.node import Node
+from accelopt_agent.syntax.fingerprint import file_fingerprint
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement

@@ -10,7 +10,7 @@ from pathlib import Path
 from toy_search import ToyCost, ToyGate, request, us_of
 
 from accelopt_agent.events import SuggestionFound
-from accelopt_agent.model.propose import ModelProposer
+from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 
-from accelopt_agent.accept import accept, reject
 from accelopt_agent.events import SuggestionFound
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.accept import accept, reject
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 

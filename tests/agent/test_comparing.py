@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_agent.comparing import clearly_faster, resolution, speedup
+from accelopt_agent.speedup import clearly_faster, resolution, speedup
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
 

@@ -9,14 +9,14 @@ import pytest
 from played_model import playing, says
 from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request, us_of
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.events import Event, Finished, ProgressText, SuggestionFound
 from accelopt_agent.model.client import ModelFault, ask
 from accelopt_agent.model.consent import Consents, asked_for
 from accelopt_agent.model.editor_models import FAULTS, EditorModels, Question, Reply, no_models
-from accelopt_agent.model.propose import ModelProposer
+from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import EDITOR, ModelSettings
 from accelopt_agent.optimize import drive
+from accelopt_agent.search.budget import Meter
 
 OWN = ModelSettings(EDITOR, "acme/large", price_in=1.0, price_out=2.0)
 PLAN = "LINES 7-8\nMake it wide."

@@ -12,10 +12,10 @@ from toy_search import TEXT, WIDE, ToyProposer, measurement, play
 
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.versions import Versions, versions_of
-from accelopt_lsp.explaining import Explanation, explanations
-from accelopt_lsp.features.explanation import Said, explanation
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.versions import Versions, versions_of
+from accelopt_lsp.explain import Explanation, explanations
+from accelopt_lsp.features.explanation import ModelExplanation, explanation
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate import conduct
 from accelopt_profiling.gate.verdict import Reason
@@ -137,7 +137,7 @@ async def test_the_gate_s_words_for_a_kernel_that_is_not_launched_are_known() ->
 
 async def test_what_a_model_writes_makes_no_link_picture_or_html() -> None:
     words = "![x](https://evil.example/?q=1) <img src=x> [a]\n\n> b | c"
-    page = explanation(await found(), Versions(), Said("m|n", words), "")
+    page = explanation(await found(), Versions(), ModelExplanation("m|n", words), "")
     kinds = {child.type for token in MarkdownIt().parse(page) for child in [token, *(token.children or [])]}
     assert not kinds & {"link_open", "image", "html_inline", "html_block"}
     assert "<img src=x>" in "".join(t.content.replace("\\", "") for t in MarkdownIt().parse(page))

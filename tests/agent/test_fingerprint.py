@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from accelopt_agent.fingerprint import file_fingerprint, rewrite_fingerprint
+from accelopt_agent.syntax.fingerprint import file_fingerprint, rewrite_fingerprint
 
 TEXT = '''\
 import triton

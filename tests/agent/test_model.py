@@ -8,12 +8,12 @@ import pytest
 from played_model import PATIENCE, Reply, chunk, error, playing, says
 from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request, us_of
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.events import CandidateTried, Event, Finished, ModelCall, ProgressText, SuggestionFound
-from accelopt_agent.model.propose import ModelProposer
+from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget
+from accelopt_agent.search.budget import Meter
 
 PLAN = says("Make the loop wide: line 7 becomes wide = True, which halves the traffic.")
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelopt_agent.model.edit_scope import outside_changes
 from accelopt_agent.model.edits import BadAnswer, Replacement, apply_edits, read_edits
-from accelopt_agent.model.prompt import fenced, placeholders, render, template
+from accelopt_agent.model.prompt_templates import fenced, placeholders, render, template
 from accelopt_agent.model.team import ROLES
-from accelopt_agent.model.territory import outside_changes
 
 FILE = """\
 import triton

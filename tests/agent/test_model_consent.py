@@ -11,13 +11,13 @@ import pytest
 from played_model import error, playing, says
 from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.events import ProgressText
 from accelopt_agent.model.consent import Agreement, Consents, address_of, asked_for, stays_here, what_is_sent
 from accelopt_agent.model.keys import KEYRING_SERVICE, api_key, keep_key
-from accelopt_agent.model.propose import ModelProposer
+from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
+from accelopt_agent.search.budget import Meter
 from accelopt_memory.export_file import export_memory
 from accelopt_memory.memory import Memory
 

@@ -11,12 +11,12 @@ from typing import Any, TypeVar, cast
 import pytest
 from toy_search import FUSED, PATIENCE, TEXT, WIDE, WRONG, ToyCost, ToyGate, ToyProposer, play, request
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.events import CandidateTried, Event, Finished, ProgressText, SuggestionFound
-from accelopt_agent.history import interrupted, past_runs
 from accelopt_agent.optimize import drive
-from accelopt_agent.pausing import Pause
 from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search.budget import Meter
+from accelopt_agent.search.history import interrupted, past_runs
+from accelopt_agent.search.pause import Pause
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement

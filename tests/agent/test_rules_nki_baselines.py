@@ -14,9 +14,9 @@ import pytest
 from nki_rule_cases import loaded
 
 from accelopt_agent.rules import catalogue
+from accelopt_profiling.comparison.reference import widen
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.nki.compare import widen
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.report import quantities
 from accelopt_profiling.nki.time_model.estimate import estimate

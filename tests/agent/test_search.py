@@ -35,10 +35,10 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
-from accelopt_agent.node import Node
-from accelopt_agent.proposer import ProposerFailed
 from accelopt_agent.request import Budget
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.quantity import Known

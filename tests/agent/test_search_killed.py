@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from accelopt_agent.resume import ANSWERED, JUDGED, TRIED
+from accelopt_agent.search.resume import ANSWERED, JUDGED, TRIED
 from accelopt_memory.memory import Memory
 
 SEARCH = Path(__file__).with_name("killed_search.py")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from toy_search import WIDE, ToyGate, ToyProposer, play
 
+from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import CandidateJudged, ProgressText, SuggestionFound
-from accelopt_agent.profiled import HostGate
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.tools import CostUnknown
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
 from accelopt_profiling.jobs import Job, StepError

@@ -8,19 +8,20 @@ from random import Random
 import pytest
 from toy_search import TEXT, ToyCost, faster, us_of
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.node import Failure, Node
-from accelopt_agent.proposer import ProposerFailed
+from accelopt_agent.evaluation.evaluators import CostUnknown
 from accelopt_agent.request import Budget
-from accelopt_agent.simulated import marks
-from accelopt_agent.simulated.contenders import BEAM, CONTENDERS, HYBRID, TREE
-from accelopt_agent.simulated.intervals import mean_of, ratio_of
-from accelopt_agent.simulated.landscape import explored, pair_of, remembered
-from accelopt_agent.simulated.playing import play
-from accelopt_agent.simulated.proposer import CallTokens, SimulatedProposer, Skill
-from accelopt_agent.simulated.world import Subject, World
-from accelopt_agent.tools import CostUnknown
+from accelopt_agent.search.budget import Meter
+from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.simulated.team import Skill
+from accelopt_benchmarks.search import marks
+from accelopt_benchmarks.search.contenders import BEAM, CONTENDERS, HYBRID, TREE
+from accelopt_benchmarks.search.intervals import mean_of, ratio_of
+from accelopt_benchmarks.search.landscape import explored, pair_of, remembered
+from accelopt_benchmarks.search.playing import play
+from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
+from accelopt_benchmarks.search.world import Subject, World
 
 STEPS = 5
 SUBJECT = Subject(

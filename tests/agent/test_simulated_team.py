@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 from toy_search import ToyCost, ToyGate
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.events import CandidateTried, Event, Finished, ProgressText, SuggestionFound
-from accelopt_agent.model.propose import ModelProposer
+from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
-from accelopt_agent.proposer import Proposer
 from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search.budget import Meter
+from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.simulated.conversation import Conversation, NotRecorded, Turn, read_conversation
-from accelopt_agent.simulated.proposer import Skill
 from accelopt_agent.simulated.serving import serving
-from accelopt_agent.simulated.team import Question, SimulatedTeam
+from accelopt_agent.simulated.team import Question, SimulatedTeam, Skill
 
 #: A kernel that rules have something to say about; its time is written in it, as the toy world wants it.
 TEXT = '''\
@@ -100,7 +99,7 @@ async def test_what_it_broke_it_repairs() -> None:
 
 
 def system(role: str) -> str:
-    from accelopt_agent.model.prompt import render
+    from accelopt_agent.model.prompt_templates import render
 
     return render(f"nki/{role}", target="trn1")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from accelopt_agent.accept import accept
-from accelopt_agent.apply import Refusal, apply_to_text, edits_for
 from accelopt_agent.events import CandidateTried, Event, Finished, SuggestionFound
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.accept import accept
+from accelopt_agent.suggestions.apply import Refusal, apply_to_text, edits_for
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.local import LocalHost
 

@@ -23,10 +23,10 @@ from toy_search import (
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, Finished, ProgressText, SuggestionFound
-from accelopt_agent.node import Node
-from accelopt_agent.proposer import ProposerFailed
 from accelopt_agent.request import Budget
-from accelopt_agent.strategies import STRATEGIES
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.search.strategies import STRATEGIES
 from accelopt_memory.memory import Memory
 from accelopt_profiling.measurement import FileMeasurement
 

@@ -11,11 +11,21 @@ from hypothesis import strategies as st
 from toy_search import TEXT, measurement
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.node import Failure, Node
-from accelopt_agent.strategies import STRATEGIES, strategy_named
-from accelopt_agent.strategies.hybrid import Hybrid
-from accelopt_agent.strategy import Answered, Ask, Judge, Judged, Room, Step, Strategy, Tried, Try
-from accelopt_agent.trial import Trial
+from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.search.strategies import STRATEGIES, strategy_named
+from accelopt_agent.search.strategies.hybrid import Hybrid
+from accelopt_agent.search.strategies.strategy import (
+    Answered,
+    Ask,
+    Judge,
+    Judged,
+    Room,
+    Step,
+    Strategy,
+    Tried,
+    Try,
+)
+from accelopt_agent.search.trial import Trial
 from accelopt_profiling.kernels import find_kernels
 
 NAMES = sorted(STRATEGIES)

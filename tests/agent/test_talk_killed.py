@@ -11,9 +11,9 @@ from played_model import Reply, playing, says
 from toy_search import TEXT, measurement
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.history import past_runs
-from accelopt_agent.node import Node
-from accelopt_agent.said import Said, Turn
+from accelopt_agent.search.history import past_runs
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.transcript import Said, Turn
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 

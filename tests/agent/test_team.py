@@ -9,18 +9,18 @@ import pytest
 from played_model import PATIENCE, Reply, playing, says
 from toy_search import TEXT, ToyCost, ToyGate, measurement, request, us_of
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import Event, SuggestionFound
 from accelopt_agent.model.mistakes import mistakes, near_mistakes
-from accelopt_agent.model.propose import ModelProposer
+from accelopt_agent.model.proposer import ModelProposer
+from accelopt_agent.model.role_context import coder_window, debugger_window, planner_window
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import accelopt_team, same_for_all, stark_team
-from accelopt_agent.model.windows import coder_window, debugger_window, planner_window
-from accelopt_agent.node import Failure, Node
 from accelopt_agent.optimize import drive
-from accelopt_agent.proposer import ProposerFailed
 from accelopt_agent.request import Budget
+from accelopt_agent.search.budget import Meter
+from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.search.proposer import ProposerFailed
 from accelopt_profiling.kernels import find_kernels
 
 PLAN = says("LINES 7-8\nMake it wide, so that fewer loads are waited for.")

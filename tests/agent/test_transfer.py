@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_agent.fingerprint import file_fingerprint
-from accelopt_agent.transfer import transfer
+from accelopt_agent.syntax.fingerprint import file_fingerprint
+from accelopt_agent.transfer.edit_transfer import transfer
 
 HEAD = """\
 import neuronxcc.nki as nki

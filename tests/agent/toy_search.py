@@ -7,14 +7,14 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from accelopt_agent.budget import Meter
 from accelopt_agent.candidate import Candidate
+from accelopt_agent.evaluation.evaluators import CostUnknown
 from accelopt_agent.events import Event
-from accelopt_agent.node import Node
 from accelopt_agent.optimize import drive
-from accelopt_agent.proposer import Proposer
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.tools import CostUnknown
+from accelopt_agent.search.budget import Meter
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import Proposer
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import find_kernels

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from accelopt_lsp.bench.device.place import Place
+from accelopt_benchmarks.device.place import Place
 from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.worker.sources import write_sources
@@ -55,7 +55,7 @@ class InProcess:
         return HostFacts("local", devices=[{"name": WallDevice.name, "driver_version": "1"}])
 
     async def run(self, job):
-        from accelopt_profiling.triton.session import emulated
+        from accelopt_profiling.triton.capture.session import emulated
         from accelopt_profiling.worker.usercode import enter_sources
 
         self.jobs += 1

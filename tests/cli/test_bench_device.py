@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from emulated_device import emulated_place
 
-from accelopt_lsp.bench.device import (
+from accelopt_benchmarks.device import (
     asked_file,
     facts,
     flashinfer_evaluator,
@@ -16,13 +16,13 @@ from accelopt_lsp.bench.device import (
     place,
     run_once,
 )
-from accelopt_lsp.bench.device import tricks as tricks_part
-from accelopt_lsp.bench.device.found import Found, Table, attempt
-from accelopt_lsp.bench.device.kernelbench_evaluator import texts
-from accelopt_lsp.bench.device.measuring import PARTS, measures, read_found
-from accelopt_lsp.bench.device.page import page
-from accelopt_lsp.bench.device.subjects import kernels, tricks
-from accelopt_lsp.bench.row import Row, not_measured
+from accelopt_benchmarks.device import tricks as tricks_part
+from accelopt_benchmarks.device.found import Found, Table, attempt
+from accelopt_benchmarks.device.kernelbench_evaluator import texts
+from accelopt_benchmarks.device.measuring import PARTS, measures, read_found
+from accelopt_benchmarks.device.page import page
+from accelopt_benchmarks.device.subjects import kernels, tricks
+from accelopt_benchmarks.result import Row, not_measured
 from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import find_kernels

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from emulated_device import InProcess, WallDevice, emulated_place
 
-from accelopt_lsp.bench.device import estimates
-from accelopt_lsp.bench.device import timing as timing_part
-from accelopt_lsp.bench.device import tricks as tricks_part
-from accelopt_lsp.bench.device.measuring import PARTS, measure, read_found
-from accelopt_lsp.bench.device.subjects import Subject, kernels, tricks
+from accelopt_benchmarks.device import estimates
+from accelopt_benchmarks.device import timing as timing_part
+from accelopt_benchmarks.device import tricks as tricks_part
+from accelopt_benchmarks.device.measuring import PARTS, measure, read_found
+from accelopt_benchmarks.device.subjects import Subject, kernels, tricks
 from accelopt_profiling.timing import checking, step
 from accelopt_profiling.timing.names import DeviceKernel
 from accelopt_profiling.timing.running import Plan

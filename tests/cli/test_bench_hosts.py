@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from accelopt_lsp.bench import gate_time, hosts
-from accelopt_lsp.bench.row import Row
-from accelopt_lsp.cli import bench_hosts
+from accelopt_benchmarks import commands
+from accelopt_benchmarks.gate import check_time as gate_time
+from accelopt_benchmarks.hosts import overhead as hosts
+from accelopt_benchmarks.result import Row
 from accelopt_profiling.gate.verdict import Reason, Verdict
 
 
@@ -40,7 +41,7 @@ def measured(monkeypatch):
 )
 def test_parts_are_measured_alone_or_together(measured, arguments, parts, code):
     found = CliRunner().invoke(
-        bench_hosts.hosts, [*arguments, "--json"], standalone_mode=False, help_option_names=["-h", "--help"]
+        commands.hosts, [*arguments, "--json"], standalone_mode=False, help_option_names=["-h", "--help"]
     )
     assert (measured, found.return_value) == (parts, code)
     assert [row["what"] for row in json.loads(found.stdout)["rows"]] == parts
@@ -58,7 +59,7 @@ async def test_the_gates_time_is_without_the_reference(monkeypatch, tmp_path, ac
 
     monkeypatch.setattr(gate_time, "check", check)
     monkeypatch.setattr(gate_time.time, "perf_counter", lambda: float(next(clock)))
-    rows = await gate_time.gate_time(bench_hosts.EXAMPLES, 2, ["nki_silu.py"])
+    rows = await gate_time.gate_time(commands.EXAMPLES, 2, ["nki_silu.py"])
     names = ["nki_silu.py", "nki_silu_half_the_rows.py"]
     assert [(row.what, row.value) for row in rows] == [(f"gate time, {name}", value) for name in names]
     for request in asked:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from command import Command
 
-from accelopt_lsp.bench.gate import Judged, rows
-from accelopt_lsp.bench.gate_corpus import read_corpus
+from accelopt_benchmarks.gate.corpus import read_corpus
+from accelopt_benchmarks.gate.detection import Judged, rows
 
-CORPUS = Path(__file__).resolve().parents[1] / "gate_corpus"
+CORPUS = Path(__file__).resolve().parents[2] / "benchmarks" / "gate_corpus"
 
 
 @pytest.mark.slow

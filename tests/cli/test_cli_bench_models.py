@@ -18,13 +18,13 @@ from command import Command
 
 from accelopt_agent.events import Event, Finished, SuggestionFound, Usage
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.suggestion import Suggestion
-from accelopt_lsp.bench.ablations import ABLATIONS, learning, searches
-from accelopt_lsp.bench.set_metrics import SetResult, metrics, of_nkibench
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known, Quantity
+from nkibench.ablations import ABLATIONS, learning, searches
+from nkibench.metrics import SetResult, metrics, of_nkibench
 from nkibench.result import Best, TaskResult
 
 CONVERSATIONS = Path(__file__).parent / "conversations"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_lsp.bench import nki_time
-from accelopt_lsp.bench.nki_time import Judged, leave_one_out, published, ranking, settings, spearman
+from accelopt_benchmarks.nki import time_model as nki_time
+from accelopt_benchmarks.nki.time_model import Judged, leave_one_out, published, ranking, settings, spearman
 from accelopt_profiling.nki.time_model.hardware import hardware
 
 KERNEL = """

@@ -9,10 +9,10 @@ import pytest
 from bench_checkouts import MODEL, REFERENCE, flashinfer_checkout, kernelbench_checkout
 from command import Command
 
-from accelopt_lsp.bench.kernel_sets import flashinfer, kernelbench
-from accelopt_lsp.bench.set_metrics import Journal, SetResult, metrics
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
+from nkibench.kernel_sets.tasks import flashinfer, kernelbench
+from nkibench.metrics import Journal, SetResult, metrics
 
 
 def test_kernels_are_found_for_the_tasks_of_kernelbench(tmp_path: Path) -> None:

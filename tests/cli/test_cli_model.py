@@ -9,9 +9,9 @@ import pytest
 from command import Command
 from nki_kernels import SILU
 
-from accelopt_lsp.asking import model_of, team_of
 from accelopt_lsp.cli.tables import print_ledger
 from accelopt_lsp.cli.terminal import out
+from accelopt_lsp.models import configured_model, configured_team
 from accelopt_lsp.settings.load import load_settings
 
 USER = '[model]\nbase_url = "https://models.example.org/v1"\nmodel = "m"\n'
@@ -62,10 +62,10 @@ def test_a_search_ends_with_the_ledger(accelopt: Command, home: Path) -> None:
 
 def test_prices_and_what_is_shown_come_from_the_settings(capsys: pytest.CaptureFixture[str]) -> None:
     flags = {"model.base_url": "http://localhost/v1", "model.model": "m", "model.share": "kernel"}
-    found = model_of(load_settings(flags={**flags, "model.price_in": 2.0, "model.price_out": 8.0}))
+    found = configured_model(load_settings(flags={**flags, "model.price_in": 2.0, "model.price_out": 8.0}))
     assert found is not None
     assert (found.share, found.price_in, found.price_out, found.price_cached) == ("kernel", 2.0, 8.0, None)
-    unpriced = model_of(load_settings(flags=flags))
+    unpriced = configured_model(load_settings(flags=flags))
     assert unpriced is not None
     assert unpriced.money(10, 10) is None
     print_ledger(out(), [])
@@ -77,11 +77,11 @@ def test_each_role_has_its_own_model_and_temperature() -> None:
         "model.base_url": "http://localhost/v1", "model.model": "m", "model.temperature": 0.5,
         "model.planner.model": "thinker", "model.coder.temperature": 0.1,
     }  # fmt: skip
-    team = team_of(load_settings(flags=flags))
+    team = configured_team(load_settings(flags=flags))
     assert team is not None
     assert (team.planner.model, team.planner.temperature) == ("thinker", 0.5)
     assert (team.coder.model, team.coder.temperature) == ("m", 0.1)
-    assert team.debugger == team.summarizer == model_of(load_settings(flags=flags))
+    assert team.debugger == team.summarizer == configured_model(load_settings(flags=flags))
     assert team.models == "thinker, m"
     wrong = load_settings(flags={"model.planner.temperature": 7.0, "model.coder.modle": "x"})
     assert {(c.name, c.message) for c in wrong.complaints} == {

@@ -8,7 +8,8 @@ import pytest
 from command import Command
 from nki_kernels import SILU
 
-from accelopt_lsp.cli.optimize import budget_of, model_of
+from accelopt_lsp.cli.optimize import budget_of
+from accelopt_lsp.models import configured_model
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.memory import Memory
 
@@ -115,8 +116,10 @@ def test_budgets(text: str | None, expected: tuple[int, float, int]) -> None:
 
 
 def test_a_model_is_asked_only_when_configured(home: Path) -> None:
-    assert model_of(load_settings()) is None
-    found = model_of(load_settings(flags={"model.base_url": "http://localhost/v1", "model.model": "m"}))
+    assert configured_model(load_settings()) is None
+    found = configured_model(
+        load_settings(flags={"model.base_url": "http://localhost/v1", "model.model": "m"})
+    )
     assert found is not None
     assert (found.base_url, found.model, found.key_variable) == (
         "http://localhost/v1",

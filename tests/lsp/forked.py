@@ -43,7 +43,7 @@ class Parent:
 
 def serve(address: str) -> str | None:
     """Fork for each connection until standard input ends; in the child, the module to run."""
-    for heavy in ("scripted", "accelopt_lsp.server.engine_process"):
+    for heavy in ("scripted", "accelopt_lsp.backend.process_main"):
         importlib.import_module(heavy)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(address)

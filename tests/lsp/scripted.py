@@ -22,18 +22,17 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 from accelopt_agent.model.editor_models import Complete, Question, no_models
-from accelopt_agent.suggestion import Speedup, Suggestion
-from accelopt_agent.unfinished import Interrupted
-from accelopt_lsp.server.backend import (
-    BackendProblem,
-    Ended,
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_lsp.backend.protocol import (
     FileText,
-    HostDown,
-    Remembered,
+    SearchEnd,
     SearchEvent,
-    Tried,
-    Wish,
+    SearchProgress,
+    SearchRequest,
+    StoredResults,
 )
+from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.main import start
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.gate.verdict import Verdict
@@ -61,7 +60,7 @@ class Scripted:
     async def start(self) -> None:
         pass
 
-    async def remembered(self, file: FileText) -> Remembered:
+    async def remembered(self, file: FileText) -> StoredResults:
         kept = self._kept.get(file.text)
         own = [s for s in self._suggestions.values() if s.file == file.path]
         stopped = [
@@ -69,7 +68,7 @@ class Scripted:
             for k in file.found.kernels
             if _says(file.text, "INTERRUPTED")
         ]
-        return Remembered(kept, own, stopped)
+        return StoredResults(kept, own, stopped)
 
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         self._follow(file.text)
@@ -89,10 +88,12 @@ class Scripted:
         self._kept[file.text] = FileMeasurement(file.path, kernels, findings, complete=True)
         yield self._kept[file.text]
 
-    async def optimize(self, file: FileText, kernel: str, wish: Wish) -> AsyncGenerator[SearchEvent, None]:
+    async def optimize(
+        self, file: FileText, kernel: str, wish: SearchRequest
+    ) -> AsyncGenerator[SearchEvent, None]:
         going = self._going.setdefault(wish.job, asyncio.Event())
         self._follow(file.text)
-        yield Tried("halving the cost", 1, 0.5)
+        yield SearchProgress("halving the cost", 1, 0.5)
         found = next(k for k in file.found.kernels if k.name == kernel)
         cost = _cost(file.text, found)
         for factor in (0.9, 0.5) if _says(file.text, "SEVERAL") else (0.5,):
@@ -103,10 +104,10 @@ class Scripted:
             await going.wait()
         if _says(file.text, "ASK"):
             reply = await self.complete(Question("acme/large", "You plan.", f"The kernel {kernel}", 100))
-            yield Ended(1, f"The model: {reply}")
+            yield SearchEnd(1, f"The model: {reply}")
             return
         how = "Resumed." if wish.resume else wish.instructions
-        yield Ended(2, f"{kernel}: 1 suggestion; 2 candidates tried. {how}".strip())
+        yield SearchEnd(2, f"{kernel}: 1 suggestion; 2 candidates tried. {how}".strip())
 
     async def pause(self, job: str, on: bool) -> None:
         going = self._going.setdefault(job, asyncio.Event())
@@ -127,7 +128,7 @@ class Scripted:
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[str, None]:
-        from accelopt_agent.versions import Versions
+        from accelopt_agent.suggestions.versions import Versions
         from accelopt_lsp.features.explanation import explanation  # takes long to import, for one test
 
         page = explanation(suggestion, Versions(), None, "The model is being asked." if ask_model else "")
@@ -143,9 +144,9 @@ class Scripted:
 
     def _follow(self, text: str) -> None:
         if _says(text, "DOWN"):
-            raise HostDown("The host lab cannot be reached: connection refused.")
+            raise HostUnavailableError("The host lab cannot be reached: connection refused.")
         if _says(text, "REFUSE"):
-            raise BackendProblem("The scripted backend refuses.")
+            raise UserError("The scripted backend refuses.")
         if _says(text, "BUG"):
             raise RuntimeError("a bug in the backend")
 

@@ -7,12 +7,12 @@ import os
 
 from scripted import Scripted
 
-from accelopt_lsp.server.backend import FileText, Remembered
-from accelopt_lsp.server.engine_process import serve
+from accelopt_lsp.backend.process_main import serve
+from accelopt_lsp.backend.protocol import FileText, StoredResults
 
 
 class Loud(Scripted):
-    async def remembered(self, file: FileText) -> Remembered:
+    async def remembered(self, file: FileText) -> StoredResults:
         if "DIE = 1" in file.text:
             os._exit(7)
         self.memory_problem("the disk is full")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import accelopt_lsp
 import accelopt_profiling
-from accelopt_lsp.convert import finding_page
+from accelopt_lsp.server.convert import finding_page
 
 CODES = set(json.loads((Path(accelopt_profiling.__file__).parent / "findings.json").read_text()))
 PAGES = Path(accelopt_lsp.__file__).parent / "pages"

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from accelopt_agent.suggestion import Speedup
+from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.features import wording
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.diagnostics import MOST, findings
 from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.lens import result_title
-from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types as t
 
-from accelopt_lsp.server.moves import LineMap, move_findings, move_measurement
+from accelopt_lsp.state.line_map import LineMap, move_findings, move_measurement
 from accelopt_profiling.measurement import Finding, KernelMeasurement, LineCost
 
 

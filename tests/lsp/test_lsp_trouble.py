@@ -11,7 +11,7 @@ from editor import Editor
 from test_lsp_saving import KERNELS
 
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.problems.template import problem_template
+from accelopt_profiling.problems.discovery.template import problem_template
 
 
 async def works_again(editor: Editor, uri: str) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from accelopt_agent.events import Finished, ProgressText, SuggestionFound, Usage
-from accelopt_agent.suggestion import Speedup, Suggestion
-from accelopt_lsp.server.backend import Ended, Tried
-from accelopt_lsp.server.telling import Told
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_lsp.backend.protocol import SearchEnd, SearchProgress
+from accelopt_lsp.backend.search_progress import SearchProgressFormatter
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
@@ -21,26 +21,26 @@ def suggestion(value: float) -> Suggestion:
 
 
 def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
-    told = Told("silu", 40)
+    told = SearchProgressFormatter("silu", 40)
     first = told.of(ProgressText("silu: proving that it is right: Widen."))
-    assert first == [Tried("0 of 40 tried: proving that it is right: Widen.", 0, 0.0)]
+    assert first == [SearchProgress("0 of 40 tried: proving that it is right: Widen.", 0, 0.0)]
     told.of(SuggestionFound(suggestion(2.0)))
     told.of(SuggestionFound(suggestion(1.5)))
     (later,) = told.of(ProgressText("silu: " + "very " * 40 + "long"))
-    assert isinstance(later, Tried)
+    assert isinstance(later, SearchProgress)
     assert later.message.startswith("0 of 40 tried, best 2.00x est.: very very")
     assert later.message.endswith("...")
     assert len(later.message) < 120
 
 
 def test_the_end_says_what_the_best_is_worth() -> None:
-    told = Told("silu", 6, remark="Nobody agreed that a model is asked.")
+    told = SearchProgressFormatter("silu", 6, remark="Nobody agreed that a model is asked.")
     none = told.of(Finished("r", "nothing faster found: all 6 candidates are tried", Usage(candidates=6)))
     said = "silu: nothing faster found: all 6 candidates are tried. Nobody agreed that a model is asked."
-    assert none == [Ended(0, said)]
+    assert none == [SearchEnd(0, said)]
     told.of(SuggestionFound(suggestion(2.0)))
-    (end,) = Told.of(told, Finished("r", "1 suggestion", Usage()))
-    assert isinstance(end, Ended)
+    (end,) = SearchProgressFormatter.of(told, Finished("r", "1 suggestion", Usage()))
+    assert isinstance(end, SearchEnd)
     assert end.message.startswith(
         "silu: 1 suggestion; 0 candidates tried; the best is 2.00x est. (1.80-2.20)."
     )

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from accelopt_profiling.nki.compare import widen
+from accelopt_profiling.comparison.reference import widen
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.targets.load import load_target
 from nkibench.formula import evaluate

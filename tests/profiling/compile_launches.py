@@ -6,7 +6,7 @@ from typing import Any
 
 import kernels_to_compile as kernels
 
-from accelopt_profiling.triton.launch import Launch
+from accelopt_profiling.triton.capture.launch import Launch
 
 FILE = str(Path(kernels.__file__))
 ALIGNED = [["tt.divisibility", 16]]

@@ -14,9 +14,7 @@ from accelopt_profiling.gate.gate import GateRequest, check
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Limits, Source
-from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.problems.find import find_problem
-from accelopt_profiling.problems.found import source_for
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
@@ -84,14 +82,14 @@ class Checker:
     ) -> tuple[Verdict, Receipt]:
         """Check ``candidate`` as a rewrite of the kernel file ``path`` with the problem that is found for it."""
         original = path.read_text(encoding="utf-8")
-        discovery = find_kernels(original)
-        found = find_problem(path, original, discovery, project_root=None, configured=None)
-        assert found.ref is not None, found.findings
-        kernel = next(k for k in discovery.kernels if not k.device_function)
+        file = examine(path, original)
+        assert file.problem.ref is not None, file.findings
+        kernel = file.kernels[0]
         request = GateRequest(
-            source_for(path, candidate, found, ship_imports=False),
-            source_for(path, original, found, ship_imports=False),
-            found.ref, kernel.name, kernel.dialect, target, limits or Limits(seconds=60), options or CaseOptions(),
+            file.source(ship_imports=False, text=candidate),
+            file.source(ship_imports=False),
+            file.problem.ref, kernel.name, kernel.dialect, target, limits or Limits(seconds=60),
+            options or CaseOptions(),
         )  # fmt: skip
         answer: tuple[Verdict, Receipt] = self.wait(check(self.host, request))
         return answer

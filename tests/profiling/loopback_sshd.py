@@ -13,9 +13,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.ssh import SshHost
 from accelopt_profiling.jobs import Job, Limits, Source, Step
+
+
+def program(name: str) -> str:
+    """The path of a program; fails the test in one line where it is missing."""
+    path = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
+    if path is None:
+        pytest.fail(
+            f"{name} is missing: scripts/system-tools.sh installs it (as root, Debian)", pytrace=False
+        )
+    return path
 
 
 class Sshd:
@@ -23,6 +35,8 @@ class Sshd:
 
     def __init__(self, folder: Path, more_settings: str = "") -> None:
         self.folder = folder
+        self.program = program("sshd")
+        program("ssh")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -41,7 +55,7 @@ class Sshd:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"]
+        command = [self.program, "-D", "-e", "-f", self.folder / "sshd_config"]
         self.process = subprocess.Popen(command, stderr=(self.folder / "log").open("wb"))
         end = time.monotonic() + 60
         while time.monotonic() < end:

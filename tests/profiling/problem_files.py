@@ -10,12 +10,10 @@ from typing import Any
 
 from accelopt_profiling.gate.cases import CaseOptions
 from accelopt_profiling.jobs import Source
-from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.problems.find import find_problem
-from accelopt_profiling.problems.found import FoundProblem
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.kernel_file import examine
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.ref import ProblemKind, ProblemRef
+from accelopt_profiling.problems.ref import ProblemKind, ProblemLookup, ProblemRef
 from accelopt_profiling.worker.step import StepContext
 
 FEW = CaseOptions(distributions=["original", "large"], shapes=1)
@@ -66,14 +64,14 @@ def found_in(
     root: Path | None = None,
     configured: Mapping[str, str] | str | None = None,
     name: str = "k.py",
-) -> FoundProblem:
+) -> ProblemLookup:
     for other, text in files.items():
         (folder / other).parent.mkdir(parents=True, exist_ok=True)
         (folder / other).write_text(text, encoding="utf-8")
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(kernel, encoding="utf-8")
-    return find_problem(path, kernel, find_kernels(kernel), project_root=root, configured=configured)
+    return examine(path, kernel, project_root=root, problem=configured).problem
 
 
 def context_of(folder: Path, files: dict[str, str], kernel: str = "k.py") -> StepContext:

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from accelopt_profiling.comparison.elements import compare, compare_exact
+from accelopt_profiling.comparison.tolerance import Allowed, allowed, coarsest
 from accelopt_profiling.gate.cases import DISTRIBUTIONS, CaseOptions, plan_cases
-from accelopt_profiling.gate.compare import compare, compare_exact
 from accelopt_profiling.gate.distributions import change
-from accelopt_profiling.gate.tolerance import Allowed, allowed, coarsest
 from accelopt_profiling.problems.problem import Tolerance
 
 LIMIT = Allowed(2e-5, 0.0)
@@ -108,7 +108,7 @@ def test_pieces_give_the_same_answer_as_one(monkeypatch: pytest.MonkeyPatch) -> 
     expected = random(50, 40)
     actual = expected * (1 + 1e-6 * random(50, 40))
     at_once = compare(actual, expected, expected.astype(np.float32), LIMIT)
-    monkeypatch.setattr("accelopt_profiling.gate.compare._CHUNK", 128)
+    monkeypatch.setattr("accelopt_profiling.comparison.elements._CHUNK", 128)
     in_pieces = compare(actual, expected, expected.astype(np.float32), LIMIT)
     assert in_pieces.location == at_once.location
     assert in_pieces.row == pytest.approx(at_once.row)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelopt_profiling.gate import compare as comparing
-from accelopt_profiling.gate.compare import compare
-from accelopt_profiling.gate.tolerance import Allowed
+from accelopt_profiling.comparison import elements as comparing
+from accelopt_profiling.comparison.elements import compare
+from accelopt_profiling.comparison.tolerance import Allowed
 
 LIMIT = Allowed(1e-3, 1e-6)
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from accelopt_profiling.gate.memory import fingerprint, same_bits, same_layout
+from accelopt_profiling.comparison.memory import fingerprint, same_bits, same_layout
 
 numbers = arrays.arrays(
     st.sampled_from([np.float32, np.float16, np.int64, np.uint8, np.bool_, np.float64]),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gate_checking import Checker, codes, running_checker
 
-from accelopt_profiling.gate.compare import compare_exact
+from accelopt_profiling.comparison.elements import compare_exact
 
 PROBLEM = """
 import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accelopt_profiling.gate.ties import name_equal_elements
+from accelopt_profiling.comparison.ties import name_equal_elements
 
 ROWS = np.array([[3.0, 1.0, 3.0, 3.0], [0.0, 5.0, 5.0, -1.0]])
 ALL = np.array([[0, 2, 3], [1, 2, 0]])

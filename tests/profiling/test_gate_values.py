@@ -16,8 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from accelopt_profiling.gate.decode import decode_bits, read_leaves
-from accelopt_profiling.gate.values import NotCarried, digest, load_values, read_index, save_values
+from accelopt_profiling.comparison.leaves import decode_bits, read_leaves
+from accelopt_profiling.comparison.saved_values import (
+    NotCarried,
+    digest,
+    load_values,
+    read_index,
+    save_values,
+)
 
 DTYPES = ["float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool"]
 numbers = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats() | st.text(max_size=5)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from gate_checking import Checker, codes, running_checker
 
+from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
+from accelopt_profiling.gate.asked_work import written_by_reference
 from accelopt_profiling.gate.hostwork import HostWork
-from accelopt_profiling.gate.written import with_written, written_by_reference
 from accelopt_profiling.problems.problem import Problem
 
 
@@ -87,10 +88,10 @@ def test_what_is_written_is_kept_apart_from_the_arguments() -> None:
         out[:] = 2
         return [out[1:], x]
 
-    tail, same, kept = with_written(call, [x, out], [-1])
+    tail, same, kept = with_inplace_outputs(call, [x, out], [-1])
     assert tail.tolist() == [2, 2]
     assert kept.tolist() == [2, 2, 2]
     assert same is x
     assert not np.shares_memory(tail, out)
     assert not np.shares_memory(kept, out)
-    assert with_written(lambda: [x], [x, out], [])[0] is x
+    assert with_inplace_outputs(lambda: [x], [x, out], [])[0] is x

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from nki_current_source import FIRST_LINE, A, run
 
+from accelopt_benchmarks.nki.call_sites import count, main
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.nki.calls import count, main
 from accelopt_profiling.nki.current.versions import VARIABLE, UnknownVersionError, emulated_version, table
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_profiling.nki.speed import main, measure_all, row, tasks
+from accelopt_benchmarks.nki.emulator_speed import main, measure_all, row, tasks
 
 KERNEL = """\
 import neuronxcc.nki as nki

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from accelopt_profiling.parsing import ATTEMPTS, parse_python
+from accelopt_profiling.source_text import ATTEMPTS, parse_python
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, times: int) -> list[str]:

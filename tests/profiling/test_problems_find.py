@@ -13,7 +13,7 @@ import pytest
 from problem_files import KERNEL, found_in
 
 import accelopt_profiling
-from accelopt_profiling.problems.found import source_for
+from accelopt_profiling.kernel_file import examine
 
 MODULE = "def get_inputs(): return [1]\ndef reference(x): return x\n"
 NKIBENCH = "def get_inputs(): pass\ndef forward(x): pass\ndef transform_to_nki_inputs(i): pass\ndef transform_nki_outputs(k, r): pass\n"
@@ -148,7 +148,7 @@ def test_nkibench_folders(tmp_path: Path) -> None:
     found = found_in(tmp_path, {}, KERNEL, None, None, "kernels/silu_M4_N8_0.py")
     assert found.ref is not None
     assert found.ref.path == "reference/silu_M4_N8_numpy_1.py"
-    source = source_for(tmp_path / "kernels/silu_M4_N8_0.py", KERNEL, found, ship_imports=True)
+    source = examine(tmp_path / "kernels/silu_M4_N8_0.py", KERNEL).source(ship_imports=True)
     assert set(source.files) == {"kernels/silu_M4_N8_0.py", "reference/silu_M4_N8_numpy_1.py"}
 
 
@@ -178,11 +178,12 @@ def test_a_job_for_another_machine_brings_what_is_imported(tmp_path: Path) -> No
         "pkg/deep.py": "from .near import x\nimport shapes\n",
         "unrelated.py": "",
     }
-    found = found_in(tmp_path, files, KERNEL, tmp_path)
-    source = source_for(tmp_path / "k.py", KERNEL + "# unsaved\n", found, ship_imports=True)
+    found_in(tmp_path, files, KERNEL, tmp_path)
+    file = examine(tmp_path / "k.py", KERNEL + "# unsaved\n", project_root=tmp_path)
+    source = file.source(ship_imports=True)
     assert set(source.files) == {"k.py", *files} - {"unrelated.py"}
     assert source.files["k.py"].endswith("# unsaved\n")
     assert source.import_paths == []
-    here = source_for(tmp_path / "k.py", KERNEL, found, ship_imports=False)
+    here = file.source(ship_imports=False, text=KERNEL)
     assert set(here.files) == {"k.py", "k_problem.py"}
     assert here.import_paths == [str(tmp_path), str(tmp_path / "src")]

@@ -12,7 +12,7 @@ import pytest
 from gate_checking import Checker, codes, running_checker
 from problem_files import FEW, NKI, changed, context_of, loaded
 
-from accelopt_profiling.problems.call import perform
+from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.worker.usercode import load_module
 
 

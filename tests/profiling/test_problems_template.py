@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.problems.entry import find_entry
-from accelopt_profiling.problems.template import problem_template
+from accelopt_profiling.problems.discovery.entry import find_entry
+from accelopt_profiling.problems.discovery.template import problem_template
 
 NKI = "import neuronxcc.nki as nki\n@nki.jit\ndef {}({}):\n    pass\n"
 TRITON = "import triton\nimport triton.language as tl\n@triton.jit\ndef {0}_kernel({1}, BLOCK: tl.constexpr): pass\n"

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from problem_files import DEFINITION, KERNEL, context_of, found_in, loaded
 
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.problems.definition import parse_definition, parse_workloads
+from accelopt_profiling.problems.discovery.script_detection import own_runs
+from accelopt_profiling.problems.loading.flashinfer_definition import parse_definition, parse_workloads
 from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.problems.selfruns import own_runs
+from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.worker.usercode import load_module
 
 JSON = st.recursive(
@@ -92,7 +93,7 @@ def test_the_settings_may_name_what_is_no_file(named: str, tmp_path: Path) -> No
 )
 def test_any_decorator_may_stand_on_a_test(mark: str) -> None:
     text = KERNEL + f"import pytest\n@pytest.mark.{mark}\ndef test_add(n):\n    add(n, n)\n"
-    assert own_runs(text, find_kernels(text)).functions in ([], ["test_add"])
+    assert own_runs(try_parse(text), find_kernels(text)).functions in ([], ["test_add"])
 
 
 def test_both_models_draw_the_same_weights_from_any_generator(tmp_path: Path) -> None:

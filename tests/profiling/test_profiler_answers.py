@@ -3,6 +3,7 @@
 import pytest
 
 from accelopt_profiling.hosts.host import HostFacts, Progress
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile
@@ -49,7 +50,7 @@ async def test_an_answer_that_cannot_be_read_is_one_finding(tmp_path, step, valu
     path.write_text(KERNEL)
     (tmp_path / "f_problem.py").write_text(PROBLEM)
     host = Host([("profile", {"kernels": [ESTIMATED]}), (step, value), (step, value)])
-    found = [m async for m in profile(host, ProfileRequest(path, KERNEL, {"triton": "h100"}))]
+    found = [m async for m in profile(host, ProfileRequest(examine(path, KERNEL), {"triton": "h100"}))]
     last = found[-1]
     assert last.complete
     assert host.closed

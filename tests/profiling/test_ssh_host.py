@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import shutil
 import socket
 import sys
@@ -14,6 +15,7 @@ from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
 from accelopt_profiling.hosts.connection import WorkerConnection
 from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
 from accelopt_profiling.hosts.ssh import SshHost
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.profiler import ProfileRequest, profile
 
 #: ``make check`` runs on a machine without an SSH server; ``make test`` installs one.
@@ -56,7 +58,7 @@ async def test_a_kernel_is_profiled_there(host, name, tmp_path):
     for file in examples.glob(f"{example.stem}*.py"):
         (tmp_path / file.name).write_text(file.read_text().replace("m=4096, n=7168", "m=256, n=1024"))
     targets = {"nki": "trn2", "triton": "h100"}
-    request = ProfileRequest(example, example.read_text(), targets)
+    request = ProfileRequest(examine(example, example.read_text()), targets)
     async with contextlib.aclosing(profile(host, request)) as growing:
         measured = [measurement async for measurement in growing][-1]
     assert [(k.host, k.correctness.status) for k in measured.kernels] == [("box", "passed")]
@@ -74,6 +76,18 @@ async def test_nothing_of_this_environment_travels(host, monkeypatch):
     with pytest.raises(JobFailed) as failed:
         await answer(host, job("import os\nraise ValueError(sorted(os.environ))"))
     assert "CANARY" not in failed.value.error.message
+
+
+async def test_variables_of_the_login_are_not_seen(sshd):
+    host = sshd.host(python=f"env OPENAI_API_KEY=sk-secret LOGIN_CANARY=here {sys.executable}")
+    text = "raise ValueError(open('/proc/self/environ', 'rb').read())"
+    try:
+        with pytest.raises(JobFailed) as failed:
+            await answer(host, job(text))
+        assert "HOME=" in failed.value.error.message
+        assert not re.search("OPENAI|CANARY", failed.value.error.message)
+    finally:
+        await host.close()
 
 
 @pytest.mark.parametrize(

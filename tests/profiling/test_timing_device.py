@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 
-from accelopt_profiling.problems.call import Call, OutputSpec
+from accelopt_profiling.problems.problem import Call, OutputSpec
 from accelopt_profiling.timing import calls
 from accelopt_profiling.timing.calls import timed_call
 from accelopt_profiling.timing.device import TorchDevice

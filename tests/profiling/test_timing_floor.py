@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
 from accelopt_profiling.jobs import StepError
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.profiler import ProfileRequest, _checked, _timed, profile
@@ -118,7 +119,7 @@ async def test_a_time_counts_once_the_outputs_of_its_runs_were_looked_at(tmp_pat
     (tmp_path / "f_problem.py").write_text(PROBLEM)
     host, seen = Steps(checked), []
     async for found in profile(
-        host, ProfileRequest(tmp_path / "f.py", KERNEL, {"triton": "h100", "nki": "trn1"})
+        host, ProfileRequest(examine(tmp_path / "f.py", KERNEL), {"triton": "h100", "nki": "trn1"})
     ):
         seen.append(found.kernels[0])
     assert host.asked == ["profile", "time", "time.check"]

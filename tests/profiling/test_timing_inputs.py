@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.gate.values import load_values
+from accelopt_profiling.comparison.saved_values import load_values
 from accelopt_profiling.timing.inputs import Given, RotatingInputs, each_tensor, pairing, tensors_in
 from accelopt_profiling.timing.outputs import FOLDER, KEPT, KeptOutputs
 

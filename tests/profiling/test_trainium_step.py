@@ -5,6 +5,7 @@ from trainium_stand_ins import BETA1_KERNEL, neuron_host
 
 from accelopt_profiling.hosts.host import HostFacts, Progress
 from accelopt_profiling.jobs import Source
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.plain import from_plain, to_plain
@@ -12,7 +13,7 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.quantity import Known, executed
 from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
-from accelopt_profiling.worker.limits import child_environment
+from accelopt_profiling.worker.environment import step_environment
 from accelopt_profiling.worker.step import StepContext, StepFailed
 
 
@@ -99,7 +100,7 @@ async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(
 
     path = tmp_path / "kernel.py"
     path.write_text(BETA1_KERNEL + PROBLEM.format(answer="x * scale"))
-    request = ProfileRequest(path, path.read_text(), {"nki": "trn1", "triton": "h100"})
+    request = ProfileRequest(examine(path, path.read_text()), {"nki": "trn1", "triton": "h100"})
     found = [m async for m in profile(DeviceHost(), request)][-1].kernels[0]
     assert found.latency == Latency(1333.0, 1330.0, 1340.0, Known.MEASURED)
     assert found.stage == "timed"
@@ -115,4 +116,4 @@ def test_the_settings_of_the_hosts_reach_the_step(tmp_path):
         "NEURON_RT_LOG_LEVEL": "ERROR",
         "HF_TOKEN": "s3cret",
     }
-    assert set(told) - set(child_environment(tmp_path, told)) == {"HF_TOKEN"}
+    assert set(told) - set(step_environment(tmp_path, told)) == {"HF_TOKEN"}

@@ -11,7 +11,7 @@ import triton_kernels as kernels
 
 from accelopt_profiling.targets import UnknownTarget
 from accelopt_profiling.triton import emulated
-from accelopt_profiling.triton.launch import Launch
+from accelopt_profiling.triton.capture.launch import Launch
 
 pytestmark = pytest.mark.triton
 

@@ -13,9 +13,9 @@ from compile_launches import Launch, line_of, matmul, softmax, wrong_types
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets import GpuTarget, load_gpu
-from accelopt_profiling.triton.code_hints import with_code
-from accelopt_profiling.triton.compile import _triton_compile, compile_launch
-from accelopt_profiling.triton.compile_cache import cache_folder, own_cache
+from accelopt_profiling.triton.compilation.compile import _triton_compile, compile_launch
+from accelopt_profiling.triton.compilation.toolchain import cache_folder, own_cache
+from accelopt_profiling.triton.hints import with_code
 
 pytestmark = pytest.mark.triton
 
@@ -206,8 +206,8 @@ CHILD = """
 import json, sys, runpy
 from pathlib import Path
 from accelopt_profiling.targets import load_gpu
-from accelopt_profiling.triton.compile import compile_with_machine_code
-from accelopt_profiling.triton.launch import Launch
+from accelopt_profiling.triton.compilation.compile import compile_with_machine_code
+from accelopt_profiling.triton.capture.launch import Launch
 
 fn = runpy.run_path(sys.argv[1])["copy"]
 signature = {"out": "*fp32", "inp": "*fp32", "B": "constexpr"}

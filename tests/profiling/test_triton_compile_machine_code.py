@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelopt_profiling.targets import load_gpu
-from accelopt_profiling.triton.assembly import parse_amdgcn, parse_ptx
-from accelopt_profiling.triton.compile import _triton_compile, compile_with_machine_code
-from accelopt_profiling.triton.control_flow import natural_loops
-from accelopt_profiling.triton.instruction_classes import amdgcn_class, ptx_class, sass_class
-from accelopt_profiling.triton.machine_code import DisassemblyFailed, disassemble
-from accelopt_profiling.triton.toolchain import cuda_tool
+from accelopt_profiling.triton.compilation.assembly import parse_amdgcn, parse_ptx
+from accelopt_profiling.triton.compilation.compile import _triton_compile, compile_with_machine_code
+from accelopt_profiling.triton.compilation.instructions import amdgcn_class, ptx_class, sass_class
+from accelopt_profiling.triton.compilation.machine_code import DisassemblyFailed, disassemble, natural_loops
+from accelopt_profiling.triton.compilation.toolchain import cuda_tool
 
 pytestmark = pytest.mark.triton
 

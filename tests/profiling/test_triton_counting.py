@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelopt_profiling.triton import emulated
-from accelopt_profiling.triton.counting import distinct_sectors
-from accelopt_profiling.triton.sampling import sample_programs
+from accelopt_profiling.triton.interpreter.counting import distinct_sectors
+from accelopt_profiling.triton.interpreter.sampling import sample_programs
 
 pytestmark = pytest.mark.triton
 

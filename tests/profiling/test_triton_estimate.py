@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets import load_gpu, target_names
-from accelopt_profiling.triton.compiled import CompiledFacts, CompileProblem
-from accelopt_profiling.triton.counts import LaunchCounts, LineCounts
-from accelopt_profiling.triton.estimate import estimate
-from accelopt_profiling.triton.occupancy import Occupancy, occupancy
-from accelopt_profiling.triton.roofline import matrix_peak
-from accelopt_profiling.triton.traffic import traffic
+from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
+from accelopt_profiling.triton.compilation.occupancy import Occupancy, occupancy
+from accelopt_profiling.triton.estimation.estimate import estimate
+from accelopt_profiling.triton.estimation.roofline import matrix_peak
+from accelopt_profiling.triton.estimation.traffic import traffic
+from accelopt_profiling.triton.interpreter.counting import LaunchCounts, LineCounts
 
 H100 = load_gpu("h100")
 

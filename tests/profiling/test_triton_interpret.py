@@ -9,8 +9,8 @@ import triton.language as tl
 import triton_kernels as kernels
 
 from accelopt_profiling.triton import emulated
-from accelopt_profiling.triton.arithmetic import Unsupported
-from accelopt_profiling.triton.session import OutOfBoundsError
+from accelopt_profiling.triton.capture.session import OutOfBoundsError
+from accelopt_profiling.triton.interpreter.arithmetic import Unsupported
 
 pytestmark = pytest.mark.triton
 

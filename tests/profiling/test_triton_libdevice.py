@@ -11,7 +11,7 @@ import triton
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.triton.libdevice import FUNCTIONS, function_name
+from accelopt_profiling.triton.interpreter.libdevice import FUNCTIONS, function_name
 
 pytestmark = pytest.mark.triton
 

@@ -7,8 +7,9 @@ import torch
 import triton
 import triton.language as tl
 
-from accelopt_profiling.triton import batches, emulated
-from accelopt_profiling.triton.session import OutOfBoundsError
+from accelopt_profiling.triton import emulated
+from accelopt_profiling.triton.capture.session import OutOfBoundsError
+from accelopt_profiling.triton.interpreter import batches
 
 pytestmark = pytest.mark.triton
 
@@ -326,7 +327,7 @@ def test_what_a_kernel_raises_leaves_what_the_programs_before_wrote(together, mo
 
 def test_another_result_than_one_by_one_is_not_taken(monkeypatch, left_over):
     """The first check on this way of running: were an operation wrong here, programs would run one by one."""
-    from accelopt_profiling.triton.lockstep import Lockstep
+    from accelopt_profiling.triton.interpreter.lockstep import Lockstep
 
     right = Lockstep.create_splat
 

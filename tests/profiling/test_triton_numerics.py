@@ -8,7 +8,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.triton.numerics import narrow, round_to_bf16, truncate_to_bf16, widen, widen_bf16
+from accelopt_profiling.triton.interpreter.numerics import (
+    narrow,
+    round_to_bf16,
+    truncate_to_bf16,
+    widen,
+    widen_bf16,
+)
 
 pytestmark = pytest.mark.triton
 FP8 = {"fp8e4nv": torch.float8_e4m3fn, "fp8e5": torch.float8_e5m2}

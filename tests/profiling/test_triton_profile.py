@@ -146,14 +146,42 @@ def test_out_of_bounds_is_a_finding_on_its_line(warm):
 def test_a_wrong_result_is_a_finding(warm):
     kernel = only(profile(warm, "tl.store(out + at, 3 * tl.load(x + at, mask=at < n), mask=at < n)"))
     assert kernel["correctness"]["status"] == "failed"
-    assert "relative error 0.5" in kernel["correctness"]["detail"]
+    assert "relative L2 error 0.5" in kernel["correctness"]["detail"]
     assert "wrong-result" in [f["code"] for f in kernel["findings"]]
 
 
 def test_elements_that_nobody_writes_are_wrong(warm):
     kernel = only(profile(warm, "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n - 1)"))
     assert kernel["correctness"]["status"] == "failed"
-    assert "NaN in 1 compared" in kernel["correctness"]["detail"]
+    assert "1 element, first at [999]: nan" in kernel["correctness"]["detail"]
+
+
+IN_PLACE = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def add_kernel(x, total, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    m = at < n
+    tl.store(total + at, tl.load(x + at, mask=m) {op} tl.load(total + at, mask=m), mask=m)
+
+def add_into(x, total):
+    add_kernel[(triton.cdiv(x.numel(), 256),)](x, total, x.numel(), B=256)
+
+def get_inputs(n=1000):
+    return [torch.randn(n), torch.randn(n)]
+
+def reference(x, total):
+    total += x
+"""
+
+
+@pytest.mark.parametrize(("op", "status"), [("+", "passed"), ("-", "failed")])
+def test_a_kernel_that_writes_in_place(warm, op, status):
+    kernel = only(profile(warm, text=IN_PLACE.replace("{op}", op)))
+    assert kernel["correctness"]["status"] == status
 
 
 def test_an_error_while_interpreting_is_on_its_line(warm):

@@ -138,7 +138,7 @@ async def test_without_namespaces_too_it_is_gone_and_the_worker_says_so(monkeypa
 @pytest.mark.parametrize(
     ("forbidden", "left"),
     [
-        ("max_user_namespaces", (False, False, False)),
+        ("max_user_namespaces", (True, True, True)),  # the worker is root there, and can do without
         ("max_pid_namespaces", (False, False, False)),
         ("max_net_namespaces", (True, False, True)),
         ("max_mnt_namespaces", (True, True, False)),
@@ -155,7 +155,7 @@ async def test_where_the_kernel_forbids_some_the_rest_is_used_and_the_note_says_
     try:
         found = (await host.facts()).isolation
         assert (found.processes, found.network, found.files) == left
-        assert found.note
+        assert bool(found.note) != all(left)
         assert "x" in (await answer(host, job("open('file', 'w').write('here')\nx = 1")))["names"]
         await answer(host, job(STRAYS["own session"]))
         await gone(host)
@@ -173,13 +173,81 @@ async def test_a_killed_worker_takes_its_jobs_and_their_strays_with_it(host):
     await until(lambda: not [pid for pid in pids if alive(pid)])
 
 
+ENVIRONMENT = """
+import os
+with open("/proc/self/environ", "rb") as variables:
+    started_with = variables.read().split(b"\\0")
+raise ValueError(sorted({*os.environ, *(variable.partition(b"=")[0].decode() for variable in started_with)}))
+"""
+
+
 async def test_secrets_of_the_environment_are_not_seen(host, monkeypatch):
     await host.close()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("MY_MODEL", "sk-secret")
+    monkeypatch.setenv("PYTHON_LICENSE_TOKEN", "secret")
     with pytest.raises(JobFailed) as failed:
-        await answer(host, job("import os\nraise ValueError(sorted(os.environ))"))
-    assert "OPENAI_API_KEY" not in failed.value.error.message
+        await answer(host, job(ENVIRONMENT))
+    assert not re.search("OPENAI|MY_MODEL|TOKEN", failed.value.error.message)
     assert "HOME" in failed.value.error.message
+
+
+async def test_a_worker_that_was_started_with_secrets_starts_again_without(monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nOPENAI_API_KEY=sk-secret exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    host = LocalHost(str(python))
+    try:
+        with pytest.raises(JobFailed) as failed:
+            await answer(host, job(ENVIRONMENT))
+        assert "OPENAI" not in failed.value.error.message
+        assert "HOME" in failed.value.error.message
+    finally:
+        await host.close()
+
+
+@pytest.mark.parametrize("missing", ["no user namespaces", "no mounts either"])
+async def test_root_in_a_chroot_gets_a_sandbox_without_user_namespaces(tmp_path, missing):
+    """The kernel refuses user namespaces inside a chroot; a folder that is no mount cannot hide anything."""
+    root = tmp_path / "root"
+    root.mkdir()
+    inside = tmp_path / "inside"
+    if missing == "no user namespaces":
+        inside.write_text(f'#!/bin/sh\nmount --rbind / {root} && exec chroot {root} {sys.executable} "$@"\n')
+    else:
+        inside.write_text(
+            f"#!/bin/sh\nfor place in /*; do [ -d $place ] || continue; mkdir -p {root}$place; "
+            f"mount --rbind $place {root}$place || exit; done; ln -sfn usr/lib64 {root}/lib64\n"
+            f'exec chroot {root} {sys.executable} "$@"\n'
+        )
+    outside = tmp_path / "python"
+    outside.write_text(f'#!/bin/sh\nexec unshare --map-root-user --mount {inside} "$@"\n')
+    for path in (inside, outside):
+        path.chmod(0o755)
+    host = LocalHost(str(outside))
+    try:
+        isolation = (await host.facts()).isolation
+        assert (isolation.processes, isolation.network) == (True, True)
+        assert isolation.files == (missing == "no user namespaces")
+        assert bool(isolation.note) != isolation.files
+        await verify_sandbox(host)
+        assert "x" in (await answer(host, job("x = 1")))["names"]
+    finally:
+        await host.close()
+
+
+async def test_a_step_without_a_sandbox_has_no_privileges(monkeypatch):
+    monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
+    host = LocalHost()
+    try:
+        text = (
+            "for line in open('/proc/self/status'):\n    if line.startswith('CapEff'): raise ValueError(line)"
+        )
+        with pytest.raises(JobFailed) as failed:
+            await answer(host, job(text))
+        assert int(failed.value.error.message.split()[-1], 16) == 0
+    finally:
+        await host.close()
 
 
 async def test_a_worker_that_was_killed_is_started_again(host):
@@ -249,6 +317,34 @@ async def test_background_jobs_wait_for_a_core_and_all_get_answers(host):
     assert all(f"x{i}" in a["names"] for i, a in enumerate(answers))
 
 
+async def verify_sandbox(host: LocalHost) -> None:
+    """Fail in one line unless a step runs in a PID namespace of its own, whose first process is its launcher's.
+
+    To be called before any job that would end or read processes outside its sandbox, were there none.
+    """
+    text = "import os\nraise ValueError(os.getpid(), os.getppid(), os.stat('/proc/self/ns/pid').st_ino)"
+    isolation = (await host.facts()).isolation
+    with pytest.raises(JobFailed) as failed:
+        await answer(host, job(text))
+    own, parent, space = map(int, re.findall(r"\d+", failed.value.error.message))
+    if not isolation.processes or own > 100 or parent != 0 or space == os.stat("/proc/self/ns/pid").st_ino:
+        why = isolation.note or f"a step has the process number {own} and the parent {parent}"
+        pytest.fail(f"hostile jobs are not run, because this machine has no sandbox: {why}", pytrace=False)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def sandboxed(host):
+    await verify_sandbox(host)
+    return host
+
+
+WROTE = "wrote more than 16 MiB to disk"
+WRITES = """
+import os, time
+def write(i):
+    with open(str(i % 8), "wb") as file:
+        file.write(bytes(1 << 20))
+"""
 HOSTILE = {
     "kill everything": ("import os\nos.kill(-1, 9)", "ProcessLookupError"),
     "kill the first process": (
@@ -293,17 +389,29 @@ HOSTILE = {
         "more than 40 processes|temporarily unavailable",
     ),
     "write too large a file": ("open('big', 'wb').write(bytes(2 << 20))", "File too large|SIGXFSZ"),
-    "write too much in many files": (
-        "import os\nfor i in range(40):\n    f = open(str(i % 8), 'wb')\n    f.write(bytes(1 << 20))\n    f.close()\n"
-        "    if os.fork() == 0: os._exit(0)\nimport time\ntime.sleep(60)",
-        "wrote more than 16 MiB to disk",
+    "write too much in many files": (f"{WRITES}for i in range(40): write(i)\ntime.sleep(60)", WROTE),
+    "write too much in children": (
+        f"{WRITES}for i in range(40):\n    if (child := os.fork()) == 0: write(i), os._exit(0)\n"
+        "    os.waitpid(child, 0)\n"
+        "time.sleep(60)",
+        WROTE,
+    ),
+    "write too much in children that nobody waits for": (
+        f"{WRITES}for i in range(39):\n    write(i)\n    if os.fork() == 0: os._exit(0)\ntime.sleep(60)",
+        WROTE,
+    ),
+    "change a setting of the kernel": ("open('/proc/sys/kernel/hostname', 'r+')", "Read-only file system"),
+    "be ready to reboot": (  # kernels without the first file have the second
+        "import glob\nopen((glob.glob('/proc/sysrq-trigger') or ['/proc/sys/kernel/hostname'])[0], 'r+')",
+        "Read-only file system|Permission denied",
     ),
     "open too many files": ("fs = [open('/dev/null') for i in range(1000)]", "Too many open files"),
 }
 
 
 @pytest.mark.parametrize(("text", "said"), HOSTILE.values(), ids=HOSTILE)
-async def test_a_hostile_job_gets_nowhere(host, text, said):
+async def test_a_hostile_job_gets_nowhere(sandboxed, text, said):
+    host = sandboxed
     limits = {
         "memory_bytes": 512 << 20,
         "processes": 40,

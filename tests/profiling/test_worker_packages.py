@@ -8,10 +8,8 @@ import pytest
 from accelopt_profiling.gate.reach import with_imports
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
-from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.problems.find import find_problem
-from accelopt_profiling.problems.found import FoundProblem, source_for
-from accelopt_profiling.problems.selfrun import SelfrunProblem
+from accelopt_profiling.kernel_file import examine
+from accelopt_profiling.problems.loading.script_problem import ScriptProblem
 from accelopt_profiling.worker.packages import PACKAGE, climbed
 from accelopt_profiling.worker.sources import write_sources
 from accelopt_profiling.worker.step import StepContext, StepFailed
@@ -90,7 +88,7 @@ def test_a_file_that_runs_itself_finds_its_neighbours(load, tmp_path):
         "tiles.py": "N = 3\nseen = []",
     }
     module = load("k.py", files)
-    SelfrunProblem(str(tmp_path / "src" / "k.py"), "k.py", {"main": True}).run(module, [])
+    ScriptProblem(str(tmp_path / "src" / "k.py"), "k.py", {"main": True}).run(module, [])
     assert module.seen == [3]
 
 
@@ -109,10 +107,10 @@ def test_neighbours_travel_with_the_job_and_not_the_whole_folder(tmp_path, far):
     (tmp_path / "sizes.py").write_text("N = 3\n")
     (tmp_path / "secret.py").write_text("KEY = 1\n")
     path = tmp_path / "k.py"
-    source = source_for(path, "from .tiles import N\n", FoundProblem(None), ship_imports=far)
+    source = examine(path, "from .tiles import N\n").source(ship_imports=far)
     assert set(source.files) == {"k.py", "tiles.py", "sizes.py"}
     assert set(with_imports(source).files) == {"k.py", "tiles.py", "sizes.py"}
-    plain = source_for(path, "import tiles\n", FoundProblem(None), ship_imports=False)
+    plain = examine(path, "import tiles\n").source(ship_imports=False)
     assert set(plain.files) == {"k.py"}
 
 
@@ -121,7 +119,7 @@ async def test_a_worker_loads_a_kernel_of_a_package(tmp_path):
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "tiles.py").write_text("TILE = 128\n")
-    source = source_for(package / "k.py", "from .tiles import TILE\n", FoundProblem(None), ship_imports=False)
+    source = examine(package / "k.py", "from .tiles import TILE\n").source(ship_imports=False)
     host = LocalHost()
     try:
         async with contextlib.aclosing(host.run(Job(source, [Step("load", "numpy")]))) as messages:
@@ -137,8 +135,8 @@ def test_without_a_project_the_root_is_above_what_the_file_imports(tmp_path, pac
     files = {"a/b/k.py": text, "a/b/k_problem.py": PROBLEM, "a/sizes.py": "N = 3", "apart/x.py": ""}
     write_sources(tmp_path, {**files, **{f"{folder}/__init__.py": "" for folder in packages}})
     path = tmp_path / "a/b/k.py"
-    found = find_problem(path, text, find_kernels(text), project_root=None, configured=None)
-    source = source_for(path, text, found, ship_imports=True)
+    found = examine(path, text).problem
+    source = examine(path, text).source(ship_imports=True)
     assert found.root == (tmp_path if packages else tmp_path / "a")
     brought = {found.root / name for name in source.files}
     assert {tmp_path / name for name in ("a/b/k.py", "a/b/k_problem.py", "a/sizes.py")} <= brought
@@ -150,14 +148,14 @@ def test_a_package_that_is_imported_by_its_own_name_is_found_without_a_project(t
     files = {"mine/__init__.py": "", "mine/ops/__init__.py": "", "mine/sizes.py": "N = 3"}
     write_sources(tmp_path, {**files, "mine/ops/k.py": text, "mine/ops/k_problem.py": PROBLEM})
     path = tmp_path / "mine/ops/k.py"
-    found = find_problem(path, text, find_kernels(text), project_root=None, configured=None)
+    found = examine(path, text).problem
     assert found.root == tmp_path
-    assert "mine/sizes.py" in source_for(path, text, found, ship_imports=True).files
-    assert str(tmp_path) in source_for(path, text, found, ship_imports=False).import_paths
+    assert "mine/sizes.py" in examine(path, text).source(ship_imports=True).files
+    assert str(tmp_path) in examine(path, text).source(ship_imports=False).import_paths
 
 
 def test_a_file_that_imports_nothing_relatively_needs_its_own_folder_only(tmp_path):
     text = "import nki\n@nki.jit\ndef k(x): return x\n"
     write_sources(tmp_path, {"a/__init__.py": "", "a/k.py": text, "a/k_problem.py": PROBLEM})
-    found = find_problem(tmp_path / "a/k.py", text, find_kernels(text), project_root=None, configured=None)
+    found = examine(tmp_path / "a/k.py", text).problem
     assert found.root == tmp_path / "a"

@@ -50,12 +50,11 @@ class WarmSteps:
 
     def profile_path(self, path: Path, problem: Path | None = None, **rest: Any) -> dict[str, Any]:
         """Profile a file on disk with the problem the product would find for it."""
-        from accelopt_profiling.kernels import find_kernels
+        from accelopt_profiling.kernel_file import examine
         from accelopt_profiling.plain import to_plain
-        from accelopt_profiling.problems.find import find_problem
 
         text = path.read_text()
-        found = find_problem(path, text, find_kernels(text), project_root=None, configured=None)
+        found = examine(path, text).problem
         files = {path.name: text}
         beside = path.with_name(f"{path.stem}_problem.py")
         if beside.exists():

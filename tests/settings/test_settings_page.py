@@ -3,23 +3,14 @@ from __future__ import annotations
 import dataclasses
 import sys
 import typing
-from pathlib import Path
 
 from accelopt_lsp.settings import load
-from accelopt_lsp.settings.page import page
 from accelopt_lsp.settings.schema import all_settings, setting_named
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-ROOT = Path(__file__).parents[2]
-
-
-def test_the_page_is_what_the_schema_says() -> None:
-    written = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
-    assert written == page(), "run `python -m accelopt_lsp.settings.page > docs/reference/settings.md`"
 
 
 def test_the_schema_and_the_classes_have_the_same_settings() -> None:

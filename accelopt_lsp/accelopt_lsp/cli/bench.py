@@ -1,93 +1,76 @@
-"""``accelopt bench``: the project's own measurements."""
+"""``accelopt bench``: benchmarks of others, and from a checkout the project's own measurements."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+import difflib
+import importlib
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
 
 import click
 
-from accelopt_lsp.cli.bench_device import device
-from accelopt_lsp.cli.bench_flashinfer import flashinfer
-from accelopt_lsp.cli.bench_gate import gate
-from accelopt_lsp.cli.bench_hosts import hosts
-from accelopt_lsp.cli.bench_kernelbench import kernelbench
-from accelopt_lsp.cli.bench_nkibench import nkibench
-from accelopt_lsp.cli.bench_search import search
-from accelopt_lsp.cli.failures import Exit, wrong_input
-from accelopt_lsp.cli.options import EXAMPLES, json_option
-from accelopt_lsp.cli.terminal import out, print_json
-from accelopt_lsp.stderr import printable, say
+from accelopt_lsp.cli.failures import wrong_input
 
-if TYPE_CHECKING:
-    from accelopt_lsp.bench.row import Row
+#: The commands that come with the package, and where each is.
+OTHERS = {
+    "flashinfer": "accelopt_lsp.cli.bench_sets:flashinfer",
+    "kernelbench": "accelopt_lsp.cli.bench_sets:kernelbench",
+    "nkibench": "accelopt_lsp.cli.bench_nkibench:nkibench",
+}
+#: The commands that measure the project itself, by their names in ``OWN_COMMANDS``.
+OWN = {"device": "device", "gate": "gate", "hosts": "hosts", "search": "search", "self": "self_"}
+OWN_PACKAGE, OWN_COMMANDS = "accelopt_benchmarks", "accelopt_benchmarks.commands"
 
 
-@click.group()
+class BenchCommands(click.Group):
+    """Imports a benchmark's module when the benchmark is used or listed. Those of the project itself are in a package
+    that only a checkout has; without it they are not listed, and end with a message."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({**OTHERS, **(OWN if in_checkout() else {})})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in OWN:
+            if not in_checkout():
+                return _needs_checkout(cmd_name)
+            place = f"{OWN_COMMANDS}:{OWN[cmd_name]}"
+        elif cmd_name in OTHERS:
+            place = OTHERS[cmd_name]
+        else:
+            return None
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and args[0] not in {*OTHERS, *OWN} and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else " See `accelopt bench --help`."
+            raise click.UsageError(f"No such benchmark {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def in_checkout() -> bool:
+    """Whether the package of the project's own measurements can be imported."""
+    return find_spec(OWN_PACKAGE) is not None
+
+
+def _needs_checkout(name: str) -> click.Command:
+    def refuse(arguments: Sequence[str]) -> Any:
+        raise wrong_input(
+            f"`accelopt bench {name}` measures AccelOpt LSP itself and needs a checkout of it: clone the repository, "
+            "run `pip install --editable .` in it, and call the command of that installation."
+        )
+
+    settings = {"ignore_unknown_options": True, "help_option_names": []}
+    arguments = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
+    return click.Command(name, callback=refuse, params=[arguments], context_settings=settings)
+
+
+@click.group(cls=BenchCommands)
 def bench() -> None:
-    """Benchmarks, and what AccelOpt says of itself."""
-
-
-bench.add_command(device)
-bench.add_command(flashinfer)
-bench.add_command(gate)
-bench.add_command(hosts)
-bench.add_command(kernelbench)
-bench.add_command(nkibench)
-bench.add_command(search)
-
-
-@bench.command(name="self")
-@click.option(
-    "--examples", type=click.Path(path_type=Path), default=EXAMPLES, help="The folder of the example kernels."
-)
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    multiple=True,
-    help="A checkout with published measurements (Liger-Kernel, AccelOpt); can be given again.",
-)
-@json_option
-def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
-    """Measure what AccelOpt promises, on this machine. Exit code 1: a goal is missed."""
-    if not (examples / "nki_silu.py").exists():
-        raise wrong_input(f"{examples} has no nki_silu.py; give the project's examples with --examples.")
-    rows = asyncio.run(_measure(examples, data))
-    missed = any(row.met is False for row in rows)
-    if as_json:
-        print_json({"met": not missed, "rows": rows})
-    else:
-        _print(rows)
-    return Exit.NO if missed else Exit.DONE
-
-
-async def _measure(examples: Path, data: Sequence[Path]) -> list[Row]:
-    from accelopt_lsp.bench import nki_time, others, responsiveness, triton_bench
-
-    measures: dict[str, Callable[[], Awaitable[list[Row]]]] = {
-        "first numbers": partial(responsiveness.first_numbers, examples),
-        "answers": partial(responsiveness.answers, examples),
-        "files of others": partial(others.files_of_others, examples),
-        "files of TritonBench": partial(triton_bench.triton_bench, data),
-        "published times of Liger-Kernel": partial(others.liger_times, data),
-        "published times of NKI kernels": partial(nki_time.time_model, data),
-    }
-    rows: list[Row] = []
-    for name, measure in measures.items():
-        say(f"measuring {name} ...")
-        rows += await measure()
-    return rows
-
-
-def _print(rows: list[Row]) -> None:
-    from rich.table import Table
-
-    table = Table("what", "goal", "found", "", "how", box=None, pad_edge=False)
-    for row in rows:
-        met = {True: "met", False: "missed", None: ""}[row.met]
-        value = "not measured" if row.value is None else f"{row.value:.3g} {row.unit}"
-        table.add_row(printable(row.what), row.goal, value, met, printable(row.detail))
-    out().print(table)
+    """Benchmarks of others; from a checkout also what AccelOpt promises, measured."""

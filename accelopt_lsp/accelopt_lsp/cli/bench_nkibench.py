@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from accelopt_agent.events import Event
     from accelopt_agent.model.team import Team
     from accelopt_agent.request import Budget, OptimizeRequest
-    from accelopt_lsp.bench.ablations import Ablation
     from accelopt_lsp.settings.load import Settings
     from accelopt_memory.memory import Memory
     from accelopt_profiling.hosts.host import Host
+    from nkibench.ablations import Ablation
     from nkibench.result import TaskResult
     from nkibench.run import Plan
     from nkibench.searching import Searching
@@ -79,8 +79,8 @@ def nkibench(
 
     Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
     """
-    from accelopt_lsp.bench.ablations import searches
-    from accelopt_lsp.bench.set_metrics import metrics, of_nkibench
+    from nkibench.ablations import searches
+    from nkibench.metrics import metrics, of_nkibench
     from nkibench.report import report_object, write_report
     from nkibench.run import Plan, in_order
 
@@ -175,7 +175,7 @@ class _Run:
     def searching(self, limits: Budget, team: Team | None, memory: Memory) -> Searching:
         """How to search."""
         from accelopt_agent.optimize import optimize
-        from accelopt_lsp.bench.ablations import learning
+        from nkibench.ablations import learning
         from nkibench.searching import Searching
 
         ablation, named = self.ablation, f"rules and {team.models}" if team is not None else "rules"

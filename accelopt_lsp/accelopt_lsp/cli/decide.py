@@ -16,7 +16,7 @@ from accelopt_lsp.resources import open_memory
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
-    from accelopt_agent.suggestion import Suggestion
+    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_memory.memory import Memory
 
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @json_option
 def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
     """Apply the suggestion ID to its file and remember it as a slow-fast pair."""
-    from accelopt_agent.accept import accept as remember
+    from accelopt_agent.suggestions.accept import accept as remember
 
     with open_memory() as memory:
         suggestion = suggestion_named(memory, suggestion_id)
@@ -49,7 +49,7 @@ def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
 @json_option
 def reject(suggestion_id: str, reason: str, as_json: bool) -> None:
     """Remember that the suggestion ID is not wanted; it is not offered again."""
-    from accelopt_agent.accept import reject as remember
+    from accelopt_agent.suggestions.accept import reject as remember
 
     with open_memory() as memory:
         suggestion = suggestion_named(memory, suggestion_id)
@@ -62,7 +62,7 @@ def reject(suggestion_id: str, reason: str, as_json: bool) -> None:
 
 def suggestion_named(memory: Memory, suggestion_id: str) -> Suggestion:
     """The suggestion of that id. Raises CommandFailed: there is none, or another version saved it."""
-    from accelopt_agent.suggestion import Suggestion
+    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_profiling.plain import from_plain
 
     stored = memory.suggestion(suggestion_id)
@@ -80,7 +80,7 @@ def _apply(suggestion: Suggestion) -> bool:
     Raises:
         CommandFailed: the file changed so that the suggestion no longer fits; it is left as it is.
     """
-    from accelopt_agent.apply import Refusal, apply_to_text, edits_for
+    from accelopt_agent.suggestions.apply import Refusal, apply_to_text, edits_for
     from accelopt_profiling.kernels import find_kernels
 
     path = Path(suggestion.file)

@@ -17,8 +17,8 @@ from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.settings import ModelSettings
-    from accelopt_agent.suggestion import Suggestion
-    from accelopt_lsp.explaining import Explanation
+    from accelopt_agent.suggestions.suggestion import Suggestion
+    from accelopt_lsp.explain import Explanation
     from accelopt_memory.memory import Memory
 
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 def explain(suggestion_id: str, no_model: bool, as_json: bool) -> None:
     """Say why the suggestion ID is faster: which counters moved and, where a model may be asked, its words."""
     from accelopt_agent.model.ledger import accounts
-    from accelopt_lsp.asking import team_to_ask
+    from accelopt_lsp.models import resolve_team
     from accelopt_profiling.plain import to_plain
 
     with open_memory() as memory:
         suggestion = suggestion_named(memory, suggestion_id)
         file = Path(suggestion.file)
-        team, why_not = (None, "No model was asked.") if no_model else team_to_ask(settings_for(file), file)
+        team, why_not = (None, "No model was asked.") if no_model else resolve_team(settings_for(file), file)
         found = asyncio.run(_last(suggestion, memory, team.summarizer if team else None, why_not))
     if as_json:
         usage: dict[str, Any] = {"ledger": to_plain(accounts(found.calls))}
@@ -49,7 +49,7 @@ def explain(suggestion_id: str, no_model: bool, as_json: bool) -> None:
 async def _last(
     suggestion: Suggestion, memory: Memory, model: ModelSettings | None, why_not: str
 ) -> Explanation:
-    from accelopt_lsp.explaining import explanations
+    from accelopt_lsp.explain import explanations
 
     async with aclosing(explanations(suggestion, memory, model, why_not)) as growing:
         async for found in growing:

@@ -9,7 +9,7 @@ from accelopt_lsp.cli.terminal import out
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
-    from accelopt_lsp.bench.set_metrics import Metrics
+    from nkibench.metrics import Metrics
 
 
 #: Narrower, columns would be cut.

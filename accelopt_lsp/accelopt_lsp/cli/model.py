@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.asking import team_of, workspace_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.models import configured_team, consent_folder
 from accelopt_lsp.resources import settings_for
 from accelopt_lsp.stderr import printable, say
 
@@ -117,8 +117,8 @@ def print_disclosure(team: Team, workspace: Path) -> None:
 def _configured() -> tuple[Team, Path]:
     here = Path.cwd()
     settings = settings_for(here)
-    found = team_of(settings)
+    found = configured_team(settings)
     if found is None:
         why = "No model is configured; set model.base_url and model.model in your settings."
         raise CommandFailed(Exit.NO, printable(why))
-    return found, workspace_of(settings, here / "kernel.py")
+    return found, consent_folder(settings, here / "kernel.py")

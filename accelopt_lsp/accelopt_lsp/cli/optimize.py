@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.asking import model_of as model_of
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
 from accelopt_lsp.cli.terminal import err, out, print_json
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from accelopt_agent.events import Event, ModelCall
     from accelopt_agent.model.team import Team
     from accelopt_agent.request import Budget, OptimizeRequest
-    from accelopt_agent.suggestion import Suggestion
+    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_lsp.settings.load import Settings
     from accelopt_memory.memory import Memory
     from accelopt_profiling.measurement import Latency
@@ -200,19 +199,19 @@ def _memory(settings: Settings) -> Memory | None:
 
 def _team(settings: Settings, file: Path, *, may_ask: bool) -> Team | None:
     """The team to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a person is there."""
-    from accelopt_lsp.asking import team_of, team_to_ask, workspace_of
+    from accelopt_lsp.models import configured_team, consent_folder, resolve_team
 
-    found, why_not = team_to_ask(settings, file)
+    found, why_not = resolve_team(settings, file)
     if found is not None or not why_not:
         return found
-    wanted = team_of(settings)
+    wanted = configured_team(settings)
     if not may_ask or wanted is None:
         say(why_not)
         return None
     from accelopt_agent.model.consent import Consents, asked_for
     from accelopt_lsp.cli.model import print_disclosure
 
-    workspace = workspace_of(settings, file)
+    workspace = consent_folder(settings, file)
     print_disclosure(wanted, workspace)
     if not click.confirm("Send this from now on?", default=False, err=True):
         say("The search goes on without the model.")
@@ -258,29 +257,29 @@ def _request(
     file: Path, settings: Settings, kernel: str | None, target: str | None, budget: Budget
 ) -> OptimizeRequest:
     from accelopt_agent.request import OptimizeRequest
-    from accelopt_lsp.cli.profile import request_for
-    from accelopt_profiling.profiler import examine
+    from accelopt_profiling.kernel_file import examine
 
     text = read_source(file)
-    subject = examine(request_for(file, text, settings, target))
-    errors = [f"{file}:{f.line}: {f.message}" for f in subject.findings if f.severity == "error"]
+    examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
+    errors = [f"{file}:{f.line}: {f.message}" for f in examined.findings if f.severity == "error"]
     if errors:
         raise wrong_input("\n".join(errors))
-    if not subject.kernels:
+    if not examined.kernels:
         raise CommandFailed(Exit.NO, f"{file} has no kernel that is launched.")
-    names = [k.name for k in subject.kernels]
+    names = [k.name for k in examined.kernels]
     if kernel is not None and kernel not in names:
         raise wrong_input(f"{file} has no kernel {kernel!r}; it has {', '.join(names)}.")
-    if subject.found.ref is None:
-        why = "; ".join(f.message for f in subject.found.findings) or "no problem was found for it."
+    if examined.problem.ref is None:
+        why = "; ".join(f.message for f in examined.problem.findings) or "no problem was found for it."
         raise wrong_input(f"{file}: {why}")
-    dialect = next(k.dialect for k in subject.kernels if kernel in (None, k.name))
+    dialect = next(k.dialect for k in examined.kernels if kernel in (None, k.name))
     return OptimizeRequest(
         path=file.resolve(),
         text=text,
         target=targets_for(settings, target)[dialect],
         root=settings.project_root,
         problem=settings.problem,
+        examined=examined,
         kernel=kernel,
         budget=budget,
         strategy=settings.search.strategy,

@@ -25,7 +25,7 @@ def problem(file: Path, kernel: str | None, as_json: bool) -> None:
     Inputs and reference are guessed from the kernel's signature. A file that exists is not overwritten.
     """
     from accelopt_profiling.kernels import find_kernels
-    from accelopt_profiling.problems.template import problem_template
+    from accelopt_profiling.problems.discovery.template import problem_template
 
     text = read_source(file)
     found = find_kernels(text)

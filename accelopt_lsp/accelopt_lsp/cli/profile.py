@@ -62,7 +62,7 @@ def profile(
         found, file=str(file)
     )  # as it was named, so that a terminal makes a link
     if trace is not None:
-        _write_trace(trace, measurement, request.text)
+        _write_trace(trace, measurement, request.file.text)
     if as_json:
         from accelopt_lsp.cli.shapes import file_object
 
@@ -104,14 +104,12 @@ def request_for(
     timeline: bool = False,
 ) -> ProfileRequest:
     """The question to ask about a file under its settings."""
+    from accelopt_profiling.kernel_file import examine
     from accelopt_profiling.profiler import ProfileRequest
 
     return ProfileRequest(
-        path=file.resolve(),
-        text=text,
-        targets=targets_for(settings, target),
-        project_root=settings.project_root,
-        problem=settings.problem,
+        examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem),
+        targets_for(settings, target),
         kernels=kernels or None,
         limits=settings.job_limits,
         timeline=timeline,
@@ -131,23 +129,21 @@ async def measured(host: Host, request: ProfileRequest) -> FileMeasurement:
     from accelopt_profiling.profiler import profile as run_profile
 
     last: FileMeasurement | None = None
-    with err().status(f"profiling {printable(request.path.name)} on {host.name} ..."):
+    with err().status(f"profiling {printable(request.file.path.name)} on {host.name} ..."):
         async with aclosing(run_profile(host, request)) as growing:
             async for measurement in growing:
                 last = measurement
     if last is None:
-        raise CommandFailed(Exit.UNAVAILABLE, f"{host.name} gave no answer for {request.path}.")
+        raise CommandFailed(Exit.UNAVAILABLE, f"{host.name} gave no answer for {request.file.path}.")
     return last
 
 
 def _check_names(request: ProfileRequest) -> None:
     """A ``--kernel`` that is not there is a mistake in the call, not an empty result."""
-    from accelopt_profiling.kernels import find_kernels
-
-    names = [kernel.name for kernel in find_kernels(request.text).kernels if not kernel.device_function]
+    names = [kernel.name for kernel in request.file.kernels]
     for asked in request.kernels or ():
         if names and asked not in names:
-            raise wrong_input(f"{request.path.name} has no kernel {asked!r}; it has {', '.join(names)}.")
+            raise wrong_input(f"{request.file.path.name} has no kernel {asked!r}; it has {', '.join(names)}.")
 
 
 def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:

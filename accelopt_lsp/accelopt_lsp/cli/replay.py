@@ -74,6 +74,7 @@ def replay(receipt_id: str, host: str | None, as_json: bool) -> int:
 
 async def _profile_again(settings: Settings, receipt: Receipt) -> Replayed:
     from accelopt_profiling.jobs import Source
+    from accelopt_profiling.kernel_file import examine
     from accelopt_profiling.measurement import KernelMeasurement
     from accelopt_profiling.plain import from_plain
     from accelopt_profiling.profiler import ProfileRequest, profile
@@ -89,10 +90,8 @@ async def _profile_again(settings: Settings, receipt: Receipt) -> Replayed:
     with tempfile.TemporaryDirectory(prefix="accelopt-replay-") as folder:
         _write(Path(folder), source)
         request = ProfileRequest(
-            path=Path(folder) / source.kernel,
-            text=text,
-            targets={then.dialect: then.target},
-            project_root=Path(folder),
+            examine(Path(folder) / source.kernel, text, project_root=Path(folder)),
+            {then.dialect: then.target},
             kernels=[then.name],
             limits=settings.job_limits,
         )

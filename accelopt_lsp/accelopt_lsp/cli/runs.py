@@ -14,7 +14,7 @@ from accelopt_lsp.resources import open_memory
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
-    from accelopt_agent.history import PastRun
+    from accelopt_agent.search.history import PastRun
     from accelopt_memory.memory import Memory
 
 
@@ -47,7 +47,7 @@ def runs(what: str | None, limit: int, as_json: bool) -> int:
 
 
 def _found(memory: Memory, what: str | None, limit: int) -> list[PastRun]:
-    from accelopt_agent.history import past_run, past_runs
+    from accelopt_agent.search.history import past_run, past_runs
 
     if what is None:
         return past_runs(memory, None, limit)

@@ -9,7 +9,7 @@ from accelopt_profiling.plain import to_plain
 
 if TYPE_CHECKING:
     from accelopt_agent.events import ModelCall
-    from accelopt_agent.suggestion import Suggestion
+    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement, Latency
 

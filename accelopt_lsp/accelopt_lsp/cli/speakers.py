@@ -131,7 +131,7 @@ class Speaker:
         return self._kept.recording(team.answer), SIMULATED
 
     def _team_to_ask(self) -> Team | None:
-        from accelopt_lsp.asking import team_to_ask
+        from accelopt_lsp.models import resolve_team
 
         if self.no_model:
             return None
@@ -140,7 +140,7 @@ class Speaker:
             if not settings.model.base_url:
                 raise wrong_input("--model: the settings have no model.base_url to ask it at.")
             settings = replace(settings, model=replace(settings.model, model=self.model))
-        team, why_not = team_to_ask(settings, self.folder)
+        team, why_not = resolve_team(settings, self.folder)
         if why_not:
             say(why_not)
         return team

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from accelopt_agent.events import ModelCall
-    from accelopt_agent.suggestion import Suggestion
+    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 
 #: Lines of a kernel that are listed, costliest first.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.features.wording import origin, speedup, version_name
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_lsp.state.jobs import BackgroundJob
+from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Finding
 
 REWRITE = "refactor.rewrite.accelopt"
@@ -42,7 +42,7 @@ class Action:
 
 
 def actions(
-    state: FileState, first: int, last: int, jobs: Iterable[Job], only: Sequence[str] | None = None
+    state: FileState, first: int, last: int, jobs: Iterable[BackgroundJob], only: Sequence[str] | None = None
 ) -> list[Action]:
     """The actions for the 1-based lines ``first``..``last``, best suggestions first; ``only`` are the kinds asked for,
     each standing for the kinds below it too."""
@@ -53,7 +53,7 @@ def actions(
 _ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, PAUSE, CANCEL, PROFILE, EXPLAIN, REJECT, RUNS]
 
 
-def _all(state: FileState, first: int, last: int, jobs: list[Job]) -> Iterator[Action]:
+def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> Iterator[Action]:
     inside = [k for k in state.kernels if k.kernel.first_line <= last and first <= k.kernel.end_line]
     for kernel in inside:
         yield from _of_kernel(state, kernel, jobs)
@@ -73,7 +73,7 @@ def _all(state: FileState, first: int, last: int, jobs: list[Job]) -> Iterator[A
         )
 
 
-def _of_kernel(state: FileState, kernel: KernelState, jobs: list[Job]) -> Iterator[Action]:
+def _of_kernel(state: FileState, kernel: KernelState, jobs: list[BackgroundJob]) -> Iterator[Action]:
     name = kernel.kernel.name
     where = {"uri": state.uri, "kernel": name}
     for index, suggestion in enumerate(kernel.offers):

@@ -16,7 +16,7 @@ Direction = Literal["faster", "slower", "same"]
 
 
 @dataclass(frozen=True)
-class Change:
+class LatencyChange:
     """``share`` (0..) is by how much of the older time the newer one is shorter or longer."""
 
     direction: Direction
@@ -30,7 +30,7 @@ class Change:
         return f"{digits} % {self.direction} than last save"
 
 
-def change(before: KernelMeasurement | None, now: KernelMeasurement) -> Change | None:
+def change(before: KernelMeasurement | None, now: KernelMeasurement) -> LatencyChange | None:
     """How ``now`` compares with ``before``; None where they cannot be compared.
 
     Only like with like: the same target and host, known in the same way. Measured times whose confidence intervals
@@ -44,10 +44,10 @@ def change(before: KernelMeasurement | None, now: KernelMeasurement) -> Change |
     share = (new.us - old.us) / old.us
     if old.known is Known.MEASURED and (overlap := _overlap(old, new)) is not None:
         if overlap:
-            return Change("same")
+            return LatencyChange("same")
     elif abs(share) < ESTIMATE_NOISE:
-        return Change("same")
-    return Change("slower" if share > 0 else "faster", abs(share))
+        return LatencyChange("same")
+    return LatencyChange("slower" if share > 0 else "faster", abs(share))
 
 
 def _overlap(old: Latency, new: Latency) -> bool | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.wording import duration, speedup
-from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Finding
 
 #: A kernel that got slower by at least this share (0..1) since the last save is worth a warning.

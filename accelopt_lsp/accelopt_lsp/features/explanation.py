@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from accelopt_agent.model.prompt import fenced
+from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.rules.catalogue import Rule, rules
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.versions import Versions
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.versions import Versions
 from accelopt_lsp.features.wording import CHANGE_HEADING, duration, origin, percent, quantity, speedup
 from accelopt_profiling.quantity import Known, Quantity
 
@@ -18,19 +18,23 @@ COUNTERS, LINES, CHARACTERS = 16, 6, 4000
 
 
 @dataclass(frozen=True)
-class Said:
+class ModelExplanation:
     """What the summarizer ``model`` wrote."""
 
     model: str
     text: str
 
 
-def explanation(suggestion: Suggestion, versions: Versions, said: Said | None, remark: str) -> str:
+def explanation(
+    suggestion: Suggestion, versions: Versions, said: ModelExplanation | None, remark: str
+) -> str:
     """The page. ``remark`` is a line about the model: why it was not asked, what went wrong, what it cost."""
     return "\n\n".join(part for part in _parts(suggestion, versions, said, remark) if part) + "\n"
 
 
-def _parts(suggestion: Suggestion, versions: Versions, said: Said | None, remark: str) -> Iterator[str]:
+def _parts(
+    suggestion: Suggestion, versions: Versions, said: ModelExplanation | None, remark: str
+) -> Iterator[str]:
     faster = speedup(suggestion.speedup)
     yield f"# {plain(suggestion.kernel)}: {faster} faster on {plain(suggestion.target)}"
     times = f"{duration(suggestion.slow)} before, {duration(suggestion.fast)} with this version"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from accelopt_lsp.features.wording import percent, quantity
-from accelopt_lsp.server.board import FileState
+from accelopt_lsp.state.state_store import FileState
 from accelopt_profiling.measurement import LineCost
 
 #: A line matters when it takes at least this share (0..1) of the kernel's critical resource.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.wording import bare_duration, headline, origin, percent, quantity, speedup
-from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import KernelMeasurement
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.wording import headline, speedup, version_name
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.board import FileState, KernelState
+from accelopt_lsp.state.jobs import BackgroundJob
+from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.quantity import Known
 
@@ -23,7 +23,7 @@ class Lens:
     argument: Mapping[str, object]
 
 
-def lenses(state: FileState, jobs: Iterable[Job], targets: Mapping[Dialect, str]) -> list[Lens]:
+def lenses(state: FileState, jobs: Iterable[BackgroundJob], targets: Mapping[Dialect, str]) -> list[Lens]:
     """The lenses of a file, top to bottom: one with the result per kernel, one to optimize it or to stop doing so,
     and per kernel with suggestions one that shows the best and, of several, one that lists them all."""
     running = list(jobs)
@@ -54,7 +54,7 @@ def lenses(state: FileState, jobs: Iterable[Job], targets: Mapping[Dialect, str]
 
 
 def _of_search(
-    line: int, kernel: KernelState, search: Job | None, where: Mapping[str, object]
+    line: int, kernel: KernelState, search: BackgroundJob | None, where: Mapping[str, object]
 ) -> Iterator[Lens]:
     """What can be done about a search: pause, resume or cancel the one that runs; resume an interrupted one, or begin
     one."""

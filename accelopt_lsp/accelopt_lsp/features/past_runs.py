@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from accelopt_agent.history import PastRun, PastStep
 from accelopt_agent.model.ledger import ledger_line
+from accelopt_agent.search.history import PastRun, PastStep
 from accelopt_lsp.features.explanation import plain
 from accelopt_lsp.features.wording import duration
 from accelopt_profiling.quantity import Known

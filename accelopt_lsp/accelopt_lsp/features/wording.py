@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accelopt_agent.suggestion import Speedup, Suggestion
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, Quantity
 

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from lsprotocol import types
 
-from accelopt_agent.apply import Refusal, apply_to_text
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_agent.suggestions.apply import Refusal, apply_to_text
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class CandidateTexts:
         """The text behind a candidate's address.
 
         Raises:
-            BackendProblem: the address names no suggestion.
+            UserError: the address names no suggestion.
         """
         named = suggestion_id(uri)
         if named is None:
-            raise BackendProblem(f"{uri} names no suggestion; it should read {SCHEME}:/FILE?id=ID.")
+            raise UserError(f"{uri} names no suggestion; it should read {SCHEME}:/FILE?id=ID.")
         suggestion, document_uri = await self._server.decisions.find(Arguments(id=named))
         self._shown[uri] = document_uri
         self._shown.move_to_end(uri)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import duration, origin, speedup, version_name
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import BackendProblem
 from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.state.jobs import BackgroundJob
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
@@ -25,23 +25,21 @@ class Choosing:
         """The suggestions for a kernel (named, at the 1-based line, or all of the file), best first per kernel.
 
         Raises:
-            BackendProblem: the arguments name no document.
+            UserError: the arguments name no document.
         """
         uri = args.document("versions")
         return [described(uri, suggestion) for suggestion in self._offers(uri, args)]
 
-    def choose(self, args: Arguments) -> Job:
+    def choose(self, args: Arguments) -> BackgroundJob:
         """Ask the person which version of a kernel they want, then as ``accept`` with ``ask`` does."""
-        job = Job("accept", args.document("choose"), "Choosing a version", args.kernel)
+        job = BackgroundJob("accept", args.document("choose"), "Choosing a version", args.kernel)
         return self._server.jobs.start(job, self._run(args))
 
     async def _run(self, args: Arguments) -> None:
         uri = args.document("choose")
         offers = self._offers(uri, args)
         if not offers:
-            raise BackendProblem(
-                f"Nothing faster is known for {args.kernel or 'this file'}; optimize it first."
-            )
+            raise UserError(f"Nothing faster is known for {args.kernel or 'this file'}; optimize it first.")
         if (chosen := offers[0] if len(offers) == 1 else await self._asked(offers)) is not None:
             await self._server.decisions.settle(replace(args, id=chosen.id, ask=True))
 

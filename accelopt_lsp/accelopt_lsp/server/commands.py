@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Arguments:
         """Read the arguments of ``workspace/executeCommand``.
 
         Raises:
-            BackendProblem: they are of no form that the command takes.
+            UserError: they are of no form that the command takes.
         """
         first = given[0] if given else {}
         if isinstance(first, str):
@@ -40,22 +40,20 @@ class Arguments:
             line = given[1] if len(given) > 1 else None
             return cls(uri=first, line=line if _is(line, int) else None)
         if not isinstance(first, dict):
-            raise BackendProblem(
-                f"accelopt.server.{command} takes one object or a document URI, not {first!r}."
-            )
+            raise UserError(f"accelopt.server.{command} takes one object or a document URI, not {first!r}.")
         wrong = [
             f"`{name}` must be {kind.__name__}"
             for name, kind in _FIELDS.items()
             if first.get(name) is not None and not _is(first[name], kind)
         ]
         if wrong:
-            raise BackendProblem(f"accelopt.server.{command}: {', '.join(wrong)}.")
+            raise UserError(f"accelopt.server.{command}: {', '.join(wrong)}.")
         return cls(**{name: first[name] for name in _FIELDS if first.get(name) is not None})
 
     def document(self, command: str) -> str:
-        """The URI, which the command cannot do without. Raises BackendProblem."""
+        """The URI, which the command cannot do without. Raises UserError."""
         if self.uri is None:
-            raise BackendProblem(f'accelopt.server.{command} needs a document: {{"uri": "file:///..."}}.')
+            raise UserError(f'accelopt.server.{command} needs a document: {{"uri": "file:///..."}}.')
         return self.uri
 
 

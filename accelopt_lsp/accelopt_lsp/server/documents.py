@@ -12,8 +12,8 @@ from pathlib import Path
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from accelopt_agent.lines import split_lines
-from accelopt_lsp.convert import Text
+from accelopt_agent.syntax.lines import split_lines
+from accelopt_lsp.server.convert import Text
 from accelopt_profiling.measurement import Finding
 
 

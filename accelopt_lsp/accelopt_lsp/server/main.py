@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 
-from accelopt_lsp.server.backend import Backend
+from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.setup import register
 
@@ -33,9 +33,9 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
     """
     logging.getLogger("pygls").setLevel(logging.WARNING)
     if backend is None:
-        from accelopt_lsp.server.engine import Engine
+        from accelopt_lsp.backend.process import ProcessBackend
 
-        backend = Engine()
+        backend = ProcessBackend()
     server = build(backend)
     sys.setswitchinterval(0.0005)  # of 5 ms: an answer waits that long for a thread that is busy
     gc.freeze()  # what is imported stays: a full collection would walk it for 30 ms, in the middle of an answer

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 import platformdirs
 from lsprotocol import types
 
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.errors import UserError
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
@@ -44,11 +44,11 @@ class Pages:
         """The page at ``accelopt-page:/NAME.md``.
 
         Raises:
-            BackendProblem: it is not kept (any more).
+            UserError: it is not kept (any more).
         """
         name = unquote(urlsplit(uri).path).lstrip("/")
         if name not in self._texts:
-            raise BackendProblem(f"The page {name} is not kept any more; ask for it again.")
+            raise UserError(f"The page {name} is not kept any more; ask for it again.")
         return self._texts[name]
 
     @property

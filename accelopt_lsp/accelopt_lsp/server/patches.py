@@ -7,7 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
-from accelopt_agent.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion
 
 
 async def write_patch(suggestion: Suggestion) -> Path:

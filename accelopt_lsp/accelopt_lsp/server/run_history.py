@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server.backend import BackendProblem
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.state.jobs import BackgroundJob
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
@@ -20,15 +20,15 @@ class RunHistory:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
 
-    def show(self, uri: str) -> Job:
+    def show(self, uri: str) -> BackgroundJob:
         """Show the newest searches of a document."""
-        job = Job("show-runs", uri, f"Looking up the searches in {PurePath(uri).name}")
+        job = BackgroundJob("show-runs", uri, f"Looking up the searches in {PurePath(uri).name}")
         return self._server.jobs.start(job, self._run(uri))
 
     async def _run(self, uri: str) -> None:
         server, path = self._server, file_path(uri)
         if path is None:
-            raise BackendProblem(f"{uri} is no file, so nothing was ever searched in it.")
+            raise UserError(f"{uri} is no file, so nothing was ever searched in it.")
         text = await server.backend.past_runs(path, await server.configuration.of(path))
         name = PurePath(path).stem
         brief = "\n".join(text.splitlines()[:BRIEF_LINES])

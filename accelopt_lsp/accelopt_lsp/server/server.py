@@ -13,29 +13,30 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
-from accelopt_lsp.jobs import Job, Jobs
-from accelopt_lsp.server.backend import Backend, BackendProblem, HostDown
-from accelopt_lsp.server.board import Board
+from accelopt_lsp.backend.parser import ParserProcess
+from accelopt_lsp.backend.protocol import Backend
+from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
 from accelopt_lsp.server.choosing import Choosing
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.configuration import Configuration, editor_settings
-from accelopt_lsp.server.consenting import Consenting
-from accelopt_lsp.server.deciding import Decisions
+from accelopt_lsp.server.document_sync import Editing
 from accelopt_lsp.server.documents import Documents
-from accelopt_lsp.server.editing import Editing
 from accelopt_lsp.server.editor_models import EditorQuestions
-from accelopt_lsp.server.explaining import Explanations
+from accelopt_lsp.server.explanations import Explanations
+from accelopt_lsp.server.file_watcher import Watching
+from accelopt_lsp.server.model_access import Consenting
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
 from accelopt_lsp.server.pages import Pages
-from accelopt_lsp.server.problem_file import ProblemFiles
-from accelopt_lsp.server.profiling import Profiles
-from accelopt_lsp.server.publishing import Publisher
-from accelopt_lsp.server.reader import Reader
+from accelopt_lsp.server.problem_files import ProblemFiles
+from accelopt_lsp.server.profiles import Profiles
+from accelopt_lsp.server.publisher import Publisher
 from accelopt_lsp.server.run_history import RunHistory
-from accelopt_lsp.server.searching import Searches
+from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.status import StatusLine
-from accelopt_lsp.server.watching import Watching
+from accelopt_lsp.server.suggestions import Decisions
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_lsp.state.state_store import StateStore
 from accelopt_lsp.version import own_version
 
 log = logging.getLogger(__name__)
@@ -78,11 +79,11 @@ class AccelOptServer(LanguageServer):
         self.configuration = Configuration(lambda text: self.say(text, types.MessageType.Warning))
         self.client = Client()
         self.documents = Documents(self)
-        self.reader = Reader()
+        self.reader = ParserProcess()
         self.status = StatusLine()
         self.publisher = Publisher(self)
-        self.board = Board(changed=self.publisher.state_changed)
-        self.jobs = Jobs(changed=self.jobs_changed, failed=self.job_failed)
+        self.board = StateStore(changed=self.publisher.state_changed)
+        self.jobs = JobRegistry(changed=self.jobs_changed, failed=self.job_failed)
         self.profiles = Profiles(self)
         self.searches = Searches(self)
         self.decisions = Decisions(self)
@@ -136,13 +137,13 @@ class AccelOptServer(LanguageServer):
             self.status.host_down(reason)
         self.jobs_changed()
 
-    def job_failed(self, job: Job, error: Exception) -> None:
+    def job_failed(self, job: BackgroundJob, error: Exception) -> None:
         """Tell why a job ended: an expected reason as it is, a bug as such."""
-        if isinstance(error, HostDown):
+        if isinstance(error, HostUnavailableError):
             self.status.host_down(str(error))
             if job.kind == "optimize":
                 self.say(str(error), types.MessageType.Warning)
-        elif isinstance(error, BackendProblem):
+        elif isinstance(error, UserError):
             self.say(str(error), types.MessageType.Warning)
         else:
             message = (
@@ -216,5 +217,5 @@ class AccelOptServer(LanguageServer):
         self._background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("background work failed", exc_info=error)
-            if isinstance(error, BackendProblem):
+            if isinstance(error, UserError):
                 self.say(str(error), types.MessageType.Warning)

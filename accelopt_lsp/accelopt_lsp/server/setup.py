@@ -10,17 +10,16 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from accelopt_agent.apply import Refusal
-from accelopt_lsp import convert
+from accelopt_agent.suggestions.apply import Refusal
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.features import actions, hints, hover, lens
-from accelopt_lsp.jobs import Job
-from accelopt_lsp.server import candidates, pages
+from accelopt_lsp.server import candidates, convert, pages
 from accelopt_lsp.server import status as status_line
-from accelopt_lsp.server.backend import BackendProblem
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.server import AccelOptServer
+from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_profiling.measurement import Dialect
 
 log = logging.getLogger(__name__)
@@ -183,12 +182,12 @@ async def resolved(server: AccelOptServer, action: types.CodeAction) -> types.Co
     uri = data.get("uri")
     try:
         if not isinstance(uri, str) or not isinstance(data.get("id"), str):
-            raise BackendProblem("This action holds no suggestion; ask for the code actions again.")
+            raise UserError("This action holds no suggestion; ask for the code actions again.")
         suggestion, _ = await server.decisions.find(Arguments(id=data["id"], uri=uri))
         edit = await server.decisions.edit_of(suggestion, uri)
         if isinstance(edit, Refusal):
-            raise BackendProblem(edit.reason)
-    except BackendProblem as problem:
+            raise UserError(edit.reason)
+    except UserError as problem:
         server.say(str(problem), types.MessageType.Warning)
         return action
     action.edit = edit
@@ -202,7 +201,7 @@ async def candidate(server: AccelOptServer, uri: str) -> str:
         if uri.startswith(f"{pages.SCHEME}:"):
             return server.pages.text(uri)
         return await server.candidates.text(uri)
-    except BackendProblem as problem:
+    except UserError as problem:
         raise JsonRpcInvalidParams(str(problem)) from None
 
 
@@ -212,7 +211,7 @@ def _commands(server: AccelOptServer) -> None:
         async def command(*given):  # type: ignore[no-untyped-def]  # so it has none
             try:
                 return await run(Arguments.of(name, given))
-            except BackendProblem as problem:
+            except UserError as problem:
                 server.say(str(problem), types.MessageType.Warning)
                 return {"job": None, "message": str(problem)}
 
@@ -220,7 +219,7 @@ def _commands(server: AccelOptServer) -> None:
 
     def trusted(name: str) -> None:
         if not server.client.trusted:
-            raise BackendProblem(f"This workspace is not trusted, so nothing of it is run: no {name}.")
+            raise UserError(f"This workspace is not trusted, so nothing of it is run: no {name}.")
 
     async def profile(args: Arguments) -> dict[str, Any]:
         trusted("profile")
@@ -281,5 +280,5 @@ def _commands(server: AccelOptServer) -> None:
     on("createProblem", create_problem)
 
 
-def started(job: Job) -> dict[str, Any]:
+def started(job: BackgroundJob) -> dict[str, Any]:
     return {"job": job.id}

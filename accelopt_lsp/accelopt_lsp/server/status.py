@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from accelopt_lsp.jobs import Job, JobKind
+from accelopt_lsp.state.jobs import BackgroundJob, JobKind
 
 METHOD = "accelopt/status"
 
@@ -47,7 +47,7 @@ class StatusLine:
     def host_up(self) -> None:
         self.host_problem = None
 
-    def update(self, jobs: Iterable[Job]) -> Status:
+    def update(self, jobs: Iterable[BackgroundJob]) -> Status:
         status = self._now(tuple(jobs))
         if status != self._last:
             self._last = status
@@ -55,7 +55,7 @@ class StatusLine:
                 self.send({**asdict(status), "jobs": list(status.jobs)})
         return status
 
-    def _now(self, jobs: tuple[Job, ...]) -> Status:
+    def _now(self, jobs: tuple[BackgroundJob, ...]) -> Status:
         listed = tuple(
             {"job": j.id, "kind": j.kind, "uri": j.uri, "title": j.title, "paused": j.paused} for j in jobs
         )

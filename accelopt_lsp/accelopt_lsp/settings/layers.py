@@ -11,8 +11,8 @@ from typing import Any
 
 from accelopt_lsp.settings.schema import (
     ENVIRONMENT_PREFIX,
+    InvalidValueError,
     Setting,
-    WrongValue,
     all_settings,
     environment_only,
     holds_secret,
@@ -59,7 +59,7 @@ class Layer:
     def take(self, name: str, setting: Setting, value: Any) -> None:
         try:
             self.values[name] = setting.check(value)
-        except WrongValue as error:
+        except InvalidValueError as error:
             self.complain(name, f"{error}.")
 
     def complain(self, name: str, message: str) -> None:
@@ -111,7 +111,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
             continue
         try:
             layer.values[setting.name] = setting.from_text(text)
-        except WrongValue as error:
+        except InvalidValueError as error:
             layer.complain(variable, f"{error}.")
     if environ.get("ACCELOPT_DB"):
         layer.values["memory.path"] = environ["ACCELOPT_DB"]

@@ -51,7 +51,7 @@ class RoleSettings:
 
 
 @dataclass(frozen=True)
-class ModelSettings:
+class ConfiguredModel:
     base_url: str
     model: str
     api_key_env: str
@@ -114,7 +114,7 @@ class Settings:
     host: str
     python: str
     hosts: dict[str, HostSettings]
-    model: ModelSettings
+    model: ConfiguredModel
     memory: MemorySettings
     limits: LimitSettings
     search: SearchSettings

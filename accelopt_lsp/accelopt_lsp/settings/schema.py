@@ -19,7 +19,7 @@ HOST_NAME = re.compile(r"[A-Za-z0-9_.-]+\Z")
 _SECRET = re.compile(r"(api_?key|access_?key|token|secret|password|passwd)\Z", re.IGNORECASE)
 
 
-class WrongValue(ValueError):
+class InvalidValueError(ValueError):
     """A value that its setting cannot have; the message reads on after the setting's name."""
 
 
@@ -57,40 +57,40 @@ class Setting:
         """
         if self.type == "boolean":
             if not isinstance(value, bool):
-                raise WrongValue(f"must be true or false, not {value!r}")
+                raise InvalidValueError(f"must be true or false, not {value!r}")
         elif self.type in ("integer", "number"):
             return self._check_number(value)
         elif self.type == "table":
             if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-                raise WrongValue("must be a table of strings")
+                raise InvalidValueError("must be a table of strings")
         elif self.type == "problem":
             table = isinstance(value, dict) and all(isinstance(v, str) and v for v in value.values())
             if not table and not (isinstance(value, str) and value):
-                raise WrongValue("must be a path, or a table from files to paths")
+                raise InvalidValueError("must be a path, or a table from files to paths")
         else:
             self._check_string(value)
         return value
 
     def _check_string(self, value: Any) -> None:
         if not isinstance(value, str):
-            raise WrongValue(f"must be a string, not {value!r}")
+            raise InvalidValueError(f"must be a string, not {value!r}")
         if "\0" in value or "\n" in value:
-            raise WrongValue("must be one line of text")
+            raise InvalidValueError("must be one line of text")
         if self.choices and value not in self.choices:
-            raise WrongValue(f"must be one of {', '.join(map(repr, self.choices))}, not {value!r}")
+            raise InvalidValueError(f"must be one of {', '.join(map(repr, self.choices))}, not {value!r}")
         if value != self.default and self.pattern and not re.fullmatch(self.pattern, value):
-            raise WrongValue(f"cannot be {value!r}; write something like {self.example}")
+            raise InvalidValueError(f"cannot be {value!r}; write something like {self.example}")
 
     def _check_number(self, value: Any) -> Any:
         whole = self.type == "integer"
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            raise WrongValue(f"must be a {'whole ' if whole else ''}number, not {value!r}")
+            raise InvalidValueError(f"must be a {'whole ' if whole else ''}number, not {value!r}")
         if not whole and not math.isfinite(value):
-            raise WrongValue("must be a finite number")
+            raise InvalidValueError("must be a finite number")
         if self.minimum is not None and value < self.minimum:
-            raise WrongValue(f"must be at least {self.minimum:g}, not {value:g}")
+            raise InvalidValueError(f"must be at least {self.minimum:g}, not {value:g}")
         if self.maximum is not None and value > self.maximum:
-            raise WrongValue(f"must be at most {self.maximum:g}, not {value:g}")
+            raise InvalidValueError(f"must be at most {self.maximum:g}, not {value:g}")
         return value if whole else float(value)
 
     def from_text(self, text: str) -> Any:
@@ -99,15 +99,15 @@ class Setting:
             meanings = {"1": True, "true": True, "yes": True, "on": True}
             meanings |= {"0": False, "false": False, "no": False, "off": False}
             if text.strip().lower() not in meanings:
-                raise WrongValue(f"must be true or false, not {text!r}")
+                raise InvalidValueError(f"must be true or false, not {text!r}")
             return meanings[text.strip().lower()]
         if self.type in ("integer", "number"):
             try:
                 return self.check(int(text) if self.type == "integer" else float(text))
-            except WrongValue:
+            except InvalidValueError:
                 raise
             except ValueError:
-                raise WrongValue(f"must be a number, not {text!r}") from None
+                raise InvalidValueError(f"must be a number, not {text!r}") from None
         return self.check(text)
 
 

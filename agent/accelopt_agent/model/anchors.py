@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accelopt_agent.lines import split_lines
 from accelopt_agent.model.edits import BadAnswer, apply_edits, bare, read_edits
+from accelopt_agent.syntax.lines import split_lines
 
 #: More anchors than this is no plan but a rewrite.
 MOST_ANCHORS = 6

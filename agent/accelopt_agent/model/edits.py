@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from accelopt_agent.lines import split_lines
+from accelopt_agent.syntax.lines import split_lines
 
 
 class BadAnswer(ValueError):

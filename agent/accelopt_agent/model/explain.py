@@ -9,11 +9,11 @@ from accelopt_agent.events import ModelCall
 from accelopt_agent.model.client import Ask, ModelFault, ask
 from accelopt_agent.model.digest import digest, number
 from accelopt_agent.model.ledger import entry
-from accelopt_agent.model.prompt import render
+from accelopt_agent.model.prompt_templates import render
+from accelopt_agent.model.role_context import change, kernel_alone
 from accelopt_agent.model.settings import ModelSettings, Share
-from accelopt_agent.model.windows import change, kernel_alone
-from accelopt_agent.suggestion import Suggestion
-from accelopt_agent.versions import Versions
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.versions import Versions
 from accelopt_profiling.measurement import Dialect, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Quantity
 

@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Sequence
 
-from accelopt_agent.lines import split_lines
 from accelopt_agent.model.anchors import Anchor
-from accelopt_agent.scopes import Scope, scopes_of
-from accelopt_profiling.parsing import parse_python
+from accelopt_agent.syntax.lines import split_lines
+from accelopt_agent.syntax.scopes import Scope, scopes_of
+from accelopt_profiling.source_text import parse_python
 
 #: On each side of an anchor so many lines are shown, or fewer (one at least) that are this long together: kernels
 #: that a program wrote have lines of hundreds of characters.

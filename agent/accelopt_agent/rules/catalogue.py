@@ -14,9 +14,9 @@ from importlib import resources
 import libcst as cst
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.rules.edit import Edit, apply_edits
-from accelopt_agent.rules.source import Source
-from accelopt_agent.rules.subject import KernelNotFound, Rewrite, Subject, open_subject
+from accelopt_agent.rules.analysis.edits import Edit, apply_edits
+from accelopt_agent.rules.analysis.parsed_source import Source
+from accelopt_agent.rules.analysis.rule_context import KernelNotFound, Rewrite, Subject, open_subject
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
 

@@ -1,1 +1,1 @@
-"""A proposer with stated skill in the place of a model, to compare search strategies without one."""
+"""A simulated team of models behind a real server on the loopback, and recordings of what it answered."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.lines import split_lines
 from accelopt_agent.model.anchors import Anchor
+from accelopt_agent.syntax.lines import split_lines
 
 
 @dataclass(frozen=True)

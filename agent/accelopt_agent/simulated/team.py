@@ -7,14 +7,13 @@ import re
 from dataclasses import dataclass, replace
 from random import Random
 
-from accelopt_agent.lines import split_lines
 from accelopt_agent.model.anchors import MOST_ANCHORS
-from accelopt_agent.model.prompt import template
+from accelopt_agent.model.edit_scope import outside_changes
+from accelopt_agent.model.prompt_templates import template
 from accelopt_agent.model.team import ROLES, Role
-from accelopt_agent.model.territory import outside_changes
 from accelopt_agent.rules.catalogue import proposals
 from accelopt_agent.simulated.edit import Edit, edit_of, edited
-from accelopt_agent.simulated.proposer import Skill
+from accelopt_agent.syntax.lines import split_lines
 from accelopt_profiling.kernels import Kernel, find_kernels
 
 _BLOCK = re.compile(r"^(`{3,})\w*\n(.*?)\n?\1$", re.MULTILINE | re.DOTALL)
@@ -26,6 +25,23 @@ _WRONG = (
     (" + ", " - "), (" * ", " + "), (" - ", " + "), (".multiply(", ".add("), (".add(", ".subtract("),
     ("op=nl.add", "op=nl.maximum"),
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Skill:
+    """Chances, 0..1. A plan is a rewrite of the catalogue with chance ``knows``, else an edit that changes no cost.
+    What is written for a plan is broken with chance ``breaks``; a broken edit crashes with chance ``crashes``, else
+    its result is wrong. A repair succeeds with chance ``repairs``.
+
+    The defaults lie among what was published. STARK's agents (per attempt): 83-97 % of the kernels compile and
+    15-61 % are right. AccelOpt's partial trace: 510 kernels of 37 task-iterations (up to 144 kernels each) were
+    faster than the first one.
+    """
+
+    knows: float = 0.5
+    breaks: float = 0.5
+    crashes: float = 0.25
+    repairs: float = 0.5
 
 
 @dataclass(frozen=True)

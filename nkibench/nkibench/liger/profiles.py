@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.profiler import ProfileRequest, profile
 from nkibench.liger.operators import OPERATORS, problem_text
@@ -35,7 +36,7 @@ async def profile_operators(
         path = folder / f"liger_{name}.py"
         shutil.copy(package / "liger_kernel" / "ops" / f"{name}.py", path)
         path.with_name(f"liger_{name}_problem.py").write_text(problem_text(name))
-        request = ProfileRequest(path, path.read_text(), {"triton": target}, detail=False)
+        request = ProfileRequest(examine(path, path.read_text()), {"triton": target}, detail=False)
         async with aclosing(profile(host, request)) as growing:
             results = [found async for found in growing]
         yield _outcome(name, results[-1])

@@ -86,9 +86,9 @@ def compare(data_csv: Path, liger_path: Path, kernels: Iterable[str] = ()) -> li
 
 def _row(entry: dict[str, str], liger_path: Path) -> Row:
     from accelopt_profiling.targets import load_gpu
-    from accelopt_profiling.triton.compile import compile_launch
-    from accelopt_profiling.triton.estimate import estimate
-    from accelopt_profiling.triton.session import emulated
+    from accelopt_profiling.triton.capture.session import emulated
+    from accelopt_profiling.triton.compilation.compile import compile_launch
+    from accelopt_profiling.triton.estimation.estimate import estimate
 
     name, config = entry["kernel_name"], json.loads(entry["extra_benchmark_config_str"])
     size = int(float(entry["x_value"]))

@@ -11,11 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.gate.draw import Asked
-from accelopt_profiling.gate.emulation import Seen, emulation
-from accelopt_profiling.gate.files import case_folder
-from accelopt_profiling.gate.identity import Identity
-from accelopt_profiling.gate.memory import (
+from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
+from accelopt_profiling.comparison.memory import (
     arrays_of,
     fill_in_place,
     fingerprint,
@@ -24,13 +21,16 @@ from accelopt_profiling.gate.memory import (
     poisoned_memory,
     same_layout,
 )
+from accelopt_profiling.comparison.saved_values import NotCarried, digest, load_values, save_values
+from accelopt_profiling.gate.draw import Asked
+from accelopt_profiling.gate.emulation import Seen, emulation
+from accelopt_profiling.gate.files import case_folder
+from accelopt_profiling.gate.identity import Identity
 from accelopt_profiling.gate.ran import RunCase, RunParams
 from accelopt_profiling.gate.tuning import Configurations
-from accelopt_profiling.gate.values import NotCarried, digest, load_values, save_values
-from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.problems.call import perform
+from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import user_errors
 
@@ -117,7 +117,7 @@ class Candidate:
         quiet = torch.no_grad() if turned and torch is not None else contextlib.nullcontext()
         with user_errors(self.context), quiet:
             asked = self.asked(index)
-            outputs = with_written(
+            outputs = with_inplace_outputs(
                 lambda: perform(
                     self.module, asked.call, arguments, self.context.source.kernel, built, turned
                 ),

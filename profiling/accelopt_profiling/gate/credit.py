@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from accelopt_profiling.comparison.elements import Array
+from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.gate.answers import Answers
-from accelopt_profiling.gate.compare import Array
-from accelopt_profiling.gate.decode import Leaf
 
 #: So many values are looked for before all are.
 _FEW = 1024

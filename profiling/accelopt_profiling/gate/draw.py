@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.gate.asked_work import count_work
+from accelopt_profiling.comparison.memory import arrays_of, byte_count
+from accelopt_profiling.comparison.saved_values import NotCarried, digest, save_values
+from accelopt_profiling.gate.asked_work import count_work, written_by_reference
 from accelopt_profiling.gate.cases import ALTERED, Case
 from accelopt_profiling.gate.distributions import altered, change
 from accelopt_profiling.gate.emulation import GateDialect, emulation
@@ -16,17 +18,13 @@ from accelopt_profiling.gate.files import case_folder, forget_requests, problem_
 from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.gate.long_sums import LONG_SUMS, long_sums
 from accelopt_profiling.gate.lopsided import LOPSIDED, skewed, spikes
-from accelopt_profiling.gate.memory import arrays_of, byte_count
 from accelopt_profiling.gate.scalars import varied
 from accelopt_profiling.gate.shapes import derive_shapes
-from accelopt_profiling.gate.values import NotCarried, digest, save_values
-from accelopt_profiling.gate.written import written_by_reference
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.call import Call
-from accelopt_profiling.problems.load import load_problem
-from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.recorded import copied
+from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step import StepContext, StepFailed
 

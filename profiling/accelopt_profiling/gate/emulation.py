@@ -58,7 +58,7 @@ class _TritonSeen(Seen):
         self._session, self.movement = session, movement
 
     def raise_faults(self) -> None:
-        from accelopt_profiling.triton.session import OutOfBoundsError
+        from accelopt_profiling.triton.capture.session import OutOfBoundsError
 
         for execution in self._session.executions:
             if execution.error is not None:
@@ -79,19 +79,9 @@ class _TritonSeen(Seen):
         return list(self._session.driver.tuners)
 
     def known(self, outputs: list[Any]) -> dict[int, Any]:
-        if self.complete():
-            return {}
-        from accelopt_profiling.gate.memory import arrays_of
+        from accelopt_profiling.triton.interpreter.coverage import known_elements
 
-        masks: dict[int, Any] = {}
-        for number, (_, tensor) in enumerate(arrays_of(outputs)):
-            mask = self._session.coverage.known(tensor)
-            if mask is None:  # computed by PyTorch from what kernels left, where unknown floats are NaN
-                mask = (
-                    ~tensor.isnan() if tensor.is_floating_point() else tensor.new_zeros(tensor.shape).bool()
-                )
-            masks[number] = mask.numpy()
-        return masks
+        return known_elements(self._session.coverage, outputs)
 
 
 @contextmanager
@@ -118,7 +108,7 @@ def emulation(
                 _watch_machines(emulator, watched)
             yield _NkiSeen(emulator, watched)
     elif dialect == "triton":
-        from accelopt_profiling.triton.session import emulated as emulated_triton
+        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
         mode: Literal["capture", "execute"] = "execute" if seconds is None else "capture"
         with emulated_triton(
@@ -158,7 +148,7 @@ def neutralised(
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.spoiling import Spoiling
-        from accelopt_profiling.triton.session import emulated as emulated_triton
+        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
         with emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session:
             session.coverage = Spoiling()
@@ -208,7 +198,7 @@ def _empty_outputs(emulator: Any, marked: Callable[[Any], Any]) -> None:
     launch = emulator.launch
 
     def emptied(kernel: str) -> Any:
-        from accelopt_profiling.gate.memory import poisoned
+        from accelopt_profiling.comparison.memory import poisoned
 
         machine = launch(kernel)
         output = machine.output

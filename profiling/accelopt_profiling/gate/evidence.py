@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from accelopt_profiling.comparison.tolerance import rule
 from accelopt_profiling.gate.cases import Case
 from accelopt_profiling.gate.outcome import Evidence
-from accelopt_profiling.gate.tolerance import rule
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.hosts.host import HostFacts
 from accelopt_profiling.jobs import Source

@@ -43,7 +43,7 @@ PROBLEM_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class GateRequest:
-    """``candidate`` and ``original`` are whole sources (see ``problems.found.source_for``) with the same kernel path;
+    """``candidate`` and ``original`` are whole sources (see ``KernelFile.source``) with the same kernel path;
     the problem's functions come from ``original`` alone. ``kernel`` is the kernel that was rewritten. ``limits`` hold
     for the candidate, their ``seconds`` for each of its cases; all cases together get ``ALL_CASES`` times as long,
     the problem's own steps as long as that, and ``PROBLEM_SECONDS`` at least. ``kernel`` may be "":

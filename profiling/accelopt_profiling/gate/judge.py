@@ -6,24 +6,20 @@ import json
 
 import numpy as np
 
+from accelopt_profiling.comparison.elements import Array
+from accelopt_profiling.comparison.leaves import Leaf
+from accelopt_profiling.comparison.outputs import difference
+from accelopt_profiling.comparison.saved_values import digest
 from accelopt_profiling.gate.answers import Answers
-from accelopt_profiling.gate.compare import Array
 from accelopt_profiling.gate.credit import only_moved, right_without_kernels
-from accelopt_profiling.gate.decode import Leaf
 from accelopt_profiling.gate.files import RAW, TOLERANCE_FILE, case_folder, forget_candidate
 from accelopt_profiling.gate.judged import JudgedCase, JudgedOutput, JudgeParams
 from accelopt_profiling.gate.long_sums import LONG_SUMS
 from accelopt_profiling.gate.looseness import judge_tolerance
-from accelopt_profiling.gate.values import digest
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
 from accelopt_profiling.worker.step import StepContext
-
-_NOT_NUMBERS = {
-    "not-finite": "NaN or infinity where there should be a number",
-    "missed-not-finite": "a number where there should be NaN or infinity",
-}
 
 
 def judge(context: StepContext, params: JudgeParams) -> list[JudgedCase]:
@@ -131,9 +127,7 @@ class _Case:
             said = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
             self._fail("low-precision", said)
         elif comparison.fault:
-            what = _NOT_NUMBERS.get(comparison.fault)
-            said = f"{what}: " if what else ""
-            self._fail(comparison.fault, f"{mine.where}: {said}{comparison.detail}.")
+            self._fail(comparison.fault, difference(mine, comparison))
         own = comparison
         if limit.stated:
             strict = self.answers.allowed(mine, number, Tolerance())
@@ -165,7 +159,7 @@ class _Case:
             for n, (a, b) in enumerate(zip(again, actual, strict=True))
         )
         if not equal:
-            wrong = self.answers.right(again, masks)
+            wrong = self.answers.first_fault(again, masks)
             if wrong is not None:
                 self._fail("nondeterministic", f"A further run on the same inputs is wrong: {wrong.detail}.")
             said = "Two runs on the same inputs differ in some bits, within the tolerance."
@@ -176,7 +170,7 @@ class _Case:
         """Right after a week and a million calls as well, and with gradients turned round?"""
         which = "A week and a million calls later, or with gradients turned on or off, it"
         later = self._again(actual, "later", "mode-branch", which)
-        wrong = self.answers.right(later, self.answers.masks("later")) if later is not None else None
+        wrong = self.answers.first_fault(later, self.answers.masks("later")) if later is not None else None
         if wrong is not None and not self.reasons:
             self._fail("mode-branch", f"{which} is wrong on the same inputs: {wrong.detail}.")
 
@@ -199,7 +193,7 @@ class _Case:
             return False
         if any(mine.shape != theirs.shape for mine, theirs in zip(leaves, expected, strict=True)):
             return False
-        return self.answers.right(leaves) is None
+        return self.answers.first_fault(leaves) is None
 
     def _fail(self, code: str, message: str) -> None:
         self.reasons.append(Reason(code, message))

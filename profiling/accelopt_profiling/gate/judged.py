@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from accelopt_profiling.gate.compare import Comparison
+from accelopt_profiling.comparison.elements import Comparison
 from accelopt_profiling.gate.emulation import GateDialect
 from accelopt_profiling.gate.verdict import Reason
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.comparison.tolerance import coarsest
 from accelopt_profiling.gate.distributions import Array, Rewriting
-from accelopt_profiling.gate.memory import arrays_of
-from accelopt_profiling.gate.tolerance import coarsest
 
 #: Along the last axis, and along the one before it.
 LONG_SUMS = ("long rows", "long columns")

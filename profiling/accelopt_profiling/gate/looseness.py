@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from accelopt_profiling.comparison.elements import Array, compare
+from accelopt_profiling.comparison.tolerance import Allowed
 from accelopt_profiling.gate.answers import Answers, is_finite
-from accelopt_profiling.gate.compare import Array, compare
-from accelopt_profiling.gate.tolerance import Allowed
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.problems.problem import Tolerance
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.memory import arrays_of
 from accelopt_profiling.gate.distributions import Array, Rewriting
-from accelopt_profiling.gate.memory import arrays_of
 
 #: "spikes" only for problems that take off a maximum (below): others may well overflow there.
 LOPSIDED = ("skewed", "spikes")

@@ -9,16 +9,16 @@ import contextlib
 from dataclasses import dataclass, field
 from functools import partial
 
+from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
+from accelopt_profiling.comparison.memory import poisoned_memory
+from accelopt_profiling.comparison.saved_values import NotCarried, load_values, save_values
 from accelopt_profiling.gate.draw import Asked
 from accelopt_profiling.gate.emulation import GateDialect, emulation, neutralised
 from accelopt_profiling.gate.files import case_folder, problem_errors, problem_files
 from accelopt_profiling.gate.hostwork import HostWork
-from accelopt_profiling.gate.memory import poisoned_memory
-from accelopt_profiling.gate.values import NotCarried, load_values, save_values
-from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.problems.call import perform
+from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
@@ -75,7 +75,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     poisoned_memory(),
                     user_errors(own),
                 ):
-                    outputs = with_written(
+                    outputs = with_inplace_outputs(
                         partial(perform, module, asked.call, arguments, own.source.kernel),
                         arguments,
                         asked.written,

@@ -134,7 +134,7 @@ class _Decision:
         self.refusals += [Reason(r.code, f"In the case {drawn.name!r}: {r.message}") for r in found]
         self.notes += judged.notes
         if answered.note and not self.compared:
-            self.notes.append(Reason("not-float64", f"The expected values are {answered.note}."))
+            self.notes.append(Reason("not-float64", answered.note))
         self.compared += not judged.skipped and judged.checked > 0
         if judged.checked < 1 and not judged.skipped:
             said = f"In the case {drawn.name!r} {100 * judged.checked:.3g} % of the output was checked."

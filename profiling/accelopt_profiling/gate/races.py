@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.triton.bounds import Region
-from accelopt_profiling.triton.coverage import Coverage
+from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
 

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from accelopt_profiling.jobs import Runtime, Source
-from accelopt_profiling.parsing import parse_python
-from accelopt_profiling.problems.imports import imported_names, project_imports
+from accelopt_profiling.problems.discovery.imports import imported_names, project_imports
+from accelopt_profiling.source_text import parse_python
 
 if TYPE_CHECKING:
     from accelopt_profiling.gate.gate import GateRequest

@@ -5,13 +5,11 @@ be.
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from accelopt_profiling.comparison.reference import ReferenceRuns
+from accelopt_profiling.comparison.saved_values import NotCarried, load_values, save_values
 from accelopt_profiling.gate.asked_work import count_work
 from accelopt_profiling.gate.draw import Asked, case_digests
 from accelopt_profiling.gate.emulation import GateDialect, emulation
@@ -24,19 +22,12 @@ from accelopt_profiling.gate.files import (
     problem_files,
 )
 from accelopt_profiling.gate.hostwork import HostWork
-from accelopt_profiling.gate.memory import byte_count
-from accelopt_profiling.gate.tolerance import FURTHER, NEARBY, coarsest
-from accelopt_profiling.gate.values import NotCarried, load_values, save_values
-from accelopt_profiling.gate.written import with_written
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step import StepContext, StepFailed
-
-#: The reference is run on inputs nearby where the inputs are not larger than this.
-_NEARBY_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -110,18 +101,17 @@ def _one(
     context.emit({"reference": index})
     digests = case_digests(context, index)
     asked = from_plain(Asked, load_values(folder / "call")[0])
+    runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), asked.written)
     try:
         with problem_errors(own, "the reference: "):
-            native = _answer(problem, load_values(folder / "inputs"), asked.written)
+            native = runs.native
             if not native:
                 raise ProblemError("problem-empty", "The problem has no reference.")
-        expected, precision, note = _in_float64(
-            problem, load_values(folder / "inputs"), native, asked.written
-        )
+        expected = runs.expected
         _save(folder / "native", native)
-        _save(folder / "expected", expected)
-        if precision in ("float64", "exact"):
-            _save_nearby(problem, folder, expected, asked.written)
+        _save(folder / "expected", expected.values)
+        for name, values in runs.nearby.items():
+            _save(folder / name, values)
     except StepFailed as failed:
         refused = asked.derived or (asked.altered and failed.error.code == "problem-raised")
         if not refused or failed.error.code == "tampered":
@@ -137,12 +127,7 @@ def _one(
             raise
         except Exception as error:  # outputs of any shape or kind meet the problem's own code here
             fault = f"{type(error).__name__}: {error}"
-    return ReferenceCase(index, precision, digests, note, fault)
-
-
-def _answer(problem: Problem, inputs: list[Any], written: list[int]) -> list[Any]:
-    """What the reference returns, and what it leaves in the inputs that it writes to."""
-    return with_written(lambda: problem.reference(inputs), inputs, written)
+    return ReferenceCase(index, expected.precision, digests, expected.note, fault)
 
 
 def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
@@ -161,88 +146,6 @@ def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
         if changed is not outputs:
             save_values(folder / finished, changed)
     return ""
-
-
-def _in_float64(
-    problem: Problem, inputs: list[Any], native: list[Any], written: list[int]
-) -> tuple[list[Any], str, str]:
-    """The reference on float64 copies of the inputs, its precision, and why it is not float64 where it is
-    not.
-    """
-    own = _coarsest(native)
-    if own is None:
-        return native, "exact", ""
-    if not getattr(problem, "float64", True):
-        return native, own, "the original kernel is the reference, in its own precision"
-    try:
-        expected = _answer(problem, [widen(v) for v in inputs], written)
-    except Exception as error:  # references often insist on a dtype; the native run has shown that they work
-        why = f"{type(error).__name__}: {error}"[:200]
-        return native, own, f"the reference does not run in float64 ({why})"
-    if len(expected) != len(native):
-        return native, own, "the reference returns something else in float64"
-    reached = _coarsest(expected)
-    if reached != "float64":
-        return expected, str(reached), f"the reference computes in {reached} whatever its inputs are"
-    return expected, "float64", ""
-
-
-def _save_nearby(problem: Problem, folder: Path, expected: list[Any], written: list[int]) -> None:
-    """What the reference gives for inputs nearby, and further off where it rounds floats to whole numbers; where it is
-    soon done.
-    """
-    inputs = load_values(folder / "inputs")
-    own = _coarsest(inputs)
-    if byte_count(inputs) > _NEARBY_BYTES or own is None:
-        return
-    near = NEARBY.get(own, NEARBY["float32"])
-    floats = [d.startswith(("float", "bfloat")) for d in _dtypes(expected)]
-    runs = [("nearby", near)] if any(floats) else []
-    for name, by in runs if all(floats) else [*runs, ("further", FURTHER * near)]:
-        moved = _moved([widen(v) for v in inputs], by, np.random.default_rng(1))
-        try:
-            found = _answer(problem, moved, written)
-        except Exception:  # it did run on the inputs themselves
-            return
-        if len(found) == len(expected):
-            _save(folder / name, found)
-
-
-def _moved(value: Any, by: float, generator: np.random.Generator) -> Any:
-    """Float64 arrays and tensors with each element off by up to ``by`` of its size."""
-    if type(value) in (list, tuple):
-        return type(value)(_moved(v, by, generator) for v in value)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor) and value.is_floating_point():
-        return value * torch.from_numpy(1.0 + by * generator.uniform(-1, 1, tuple(value.shape)))
-    if isinstance(value, np.ndarray) and value.dtype == np.float64:
-        return value * (1.0 + by * generator.uniform(-1, 1, value.shape))
-    return value
-
-
-def widen(value: Any) -> Any:
-    """Float arrays and tensors as float64, everything else as it is; lists and tuples inside."""
-    if type(value) in (list, tuple):
-        return type(value)(widen(v) for v in value)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return value.detach().double() if value.is_floating_point() else value
-    if isinstance(value, np.ndarray) and str(value.dtype).startswith(("float", "bfloat")):
-        return value.astype(np.float64)
-    return value
-
-
-def _coarsest(values: Any) -> str | None:
-    """The coarsest float dtype among the arrays of ``values``; None when there is no float array."""
-    return coarsest(_dtypes(values))
-
-
-def _dtypes(values: Any) -> list[str]:
-    if isinstance(values, (list, tuple)):
-        return [d for v in values for d in _dtypes(v)]
-    if type(values) is float:
-        return ["float64"]
-    return [str(values.dtype).removeprefix("torch.")] if hasattr(values, "dtype") else []
 
 
 def _save(folder: Any, values: list[Any]) -> None:

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.memory import byte_count, fingerprint, overlapping, poisoned_memory
 from accelopt_profiling.gate.calling import Candidate
 from accelopt_profiling.gate.emulation import Seen, emulation, neutralised
 from accelopt_profiling.gate.files import case_folder, forget_requests
 from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.gate.identity import Identity
 from accelopt_profiling.gate.later import Clock, Counts
-from accelopt_profiling.gate.memory import byte_count, fingerprint, overlapping, poisoned_memory
 from accelopt_profiling.gate.ran import RunCase, RunParams, RunResult
 from accelopt_profiling.gate.watch import Watch
 from accelopt_profiling.worker.step import StepContext, StepFailed

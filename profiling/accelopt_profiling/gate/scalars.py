@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.gate.memory import arrays_of
+from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.recorded import copied
 
 #: What is between 0 and 1 stays so.
 _FACTOR = 0.75

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.triton.bounds import Region
-from accelopt_profiling.triton.coverage import Coverage
+from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 #: All bits set: NaN in every float format, -1 or the largest value in integers.
 _SPOILED = 0xFF

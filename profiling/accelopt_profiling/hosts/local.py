@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import accelopt_profiling
 from accelopt_profiling.hosts.archive import NO_PLACE_TO_START_IN
 from accelopt_profiling.hosts.connection import WorkerConnection
 from accelopt_profiling.hosts.worker_host import WorkerHost
+from accelopt_profiling.worker.environment import worker_environment
 
 
 def program(module: str) -> str:
@@ -23,6 +25,7 @@ class LocalHost(WorkerHost):
     """Runs jobs in a worker on this machine.
 
     ``python`` is the interpreter whose packages (torch, triton, the user's own) kernels see; this one by default.
+    ``environment`` stands for this process's own; the worker gets what ``worker_environment`` keeps of it.
     """
 
     remote = False
@@ -33,7 +36,8 @@ class LocalHost(WorkerHost):
         self._environment = environment
 
     def _new_connection(self) -> WorkerConnection:
-        return WorkerConnection(self.name, self._command, environment=self._environment, beside=True)
+        environment = worker_environment(os.environ if self._environment is None else self._environment)
+        return WorkerConnection(self.name, self._command, environment=environment, beside=True)
 
     def _advised(self, message: str) -> str:
         if any(sign in message for sign in ("could not be started", "No module named", "worker needs")):

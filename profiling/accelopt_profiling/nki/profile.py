@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
-from accelopt_profiling.nki.compare import compare, widen
 from accelopt_profiling.nki.current.versions import UnknownVersionError, emulated_version
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
@@ -24,7 +24,7 @@ from accelopt_profiling.nki.specs import specs_of, stand_ins
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.targets.load import UnknownTarget
 from accelopt_profiling.worker.step import StepContext, StepFailed
@@ -115,7 +115,7 @@ class _ProfileRun:
         self.context.emit({"kernels": self.measurements()})
 
     def check(self, inputs: list[Any]) -> None:
-        """Run with values and compare the outputs with the reference in float64."""
+        """Run with values and compare the outputs with the reference."""
         if self.fault is not None:
             return
         with emulated("full", self.traced is None, self.hardware.limits) as emulation:
@@ -135,10 +135,8 @@ class _ProfileRun:
             self.traced = emulation
         self._collect(emulation)
         with problem_errors(self.context, "reference"):
-            expected = self.problem.reference([widen(value) for value in inputs])
+            self.correctness = check_outputs(self.problem, inputs, outputs, inputs)
         self.stage = "checked"
-        if expected is not None:
-            self.correctness = compare(outputs, expected, self.problem.tolerance)
 
     def _stop(self, fault: KernelFaultError, emulation: Emulation) -> None:
         """Note a violation; the launch it ended has no cost to speak of."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from accelopt_profiling.problems.call import Call
+from typing import Any, Literal, Protocol
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,34 @@ class ProblemError(Exception):
     def __init__(self, code: str, message: str, file: str | None = None, line: int | None = None) -> None:
         super().__init__(message)
         self.code, self.message, self.file, self.line = code, message, file, line
+
+
+#: "returns": the function returns its outputs; "destination": outputs are passed after the inputs, filled
+#: with NaN;
+#: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself.
+CallStyle = Literal["returns", "destination", "model", "script"]
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """An output the caller allocates: its shape and the name of its torch dtype."""
+
+    shape: list[int]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of ``function`` of the kernel file, which may be a class's (``Softmax.apply``).
+
+    With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
+    ``seed`` seeds the generators before the constructor runs, as it does for the reference model.
+    """
+
+    function: str
+    style: CallStyle = "returns"
+    outputs: list[OutputSpec] = field(default_factory=list)
+    seed: int = 0
 
 
 class Problem(Protocol):

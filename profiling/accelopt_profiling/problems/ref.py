@@ -1,11 +1,12 @@
-"""Where a problem comes from, as plain data: found on the editor's side, loaded in the worker's child
-process.
-"""
+"""The result of looking for a problem, as plain data: found by the client, loaded by a child process."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
+
+from accelopt_profiling.measurement import Finding
 
 ProblemKind = Literal["module", "nkibench", "kernelbench", "flashinfer", "selfrun"]
 
@@ -26,3 +27,20 @@ class ProblemRef:
     origin: str = ""
     content_hash: str = ""
     options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProblemLookup:
+    """A problem, or the reason why there is none, and the files that a job needs for it.
+
+    ``files`` maps paths relative to ``root`` to the texts the problem needs besides the kernel file; ``imports``
+    lists what those written in Python import
+    (see ``ParsedPython.imports``). ``findings`` say what is wrong; those about another file name it in
+    their message and point at the line of the kernel file that asked for it, or at its first kernel.
+    """
+
+    ref: ProblemRef | None
+    files: dict[str, str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    root: Path | None = None
+    imports: dict[str, list[tuple[str, int]]] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.call import perform, poisoned, to_device
+from accelopt_profiling.problems.loading.call import perform, poisoned, to_device
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.timing.inputs import tensors_in
 

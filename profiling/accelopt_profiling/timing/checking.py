@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.timing.inputs import each_tensor, on_device
-from accelopt_profiling.timing.outputs import FOLDER, copied
+from accelopt_profiling.timing.inputs import on_device
+from accelopt_profiling.timing.outputs import FOLDER
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
@@ -44,14 +45,15 @@ def check_timed(context: StepContext, params: CheckTimedParams) -> CheckedRuns:
     Raises:
         StepFailed: the problem cannot be loaded or raised, or what was kept cannot be read.
     """
-    from accelopt_profiling.gate.values import load_values  # brings NumPy
+    from accelopt_profiling.comparison.outputs import OutputCheck  # brings NumPy
+    from accelopt_profiling.comparison.saved_values import load_values
 
     within = params.problem.path in (None, context.source.kernel)
     with user_errors(context):
         module = load_module(context, params.original) if within and params.original else None
         problem = load_problem(context, params.problem, module)
     checked = 0
-    expected: dict[int, list[Any] | None] = {}
+    checks: dict[int, OutputCheck] = {}
     for folder in sorted((context.folder / FOLDER).glob("*-*")):
         try:
             run, values = (int(part) for part in folder.name.split("-"))
@@ -60,40 +62,20 @@ def check_timed(context: StepContext, params: CheckTimedParams) -> CheckedRuns:
             raise StepFailed(
                 StepError("internal", f"Outputs of a timed run cannot be read: {error}.")
             ) from None
-        if values not in expected:
-            expected[values] = _expected(context, problem, params.seed + values)
-        wanted = expected[values]
-        if wanted is None:
-            return CheckedRuns(checked, unknown="The problem has no reference.")
-        found = _compared(problem, outputs, wanted)
+        if values not in checks:
+            checks[values] = OutputCheck(problem, partial(_drawn, context, problem, params.seed + values), [])
+        with problem_errors(context, "reference"):
+            verdict = checks[values].check(outputs)
+        if verdict.status == "not checked":
+            return CheckedRuns(checked, unknown=verdict.detail)
         checked += 1
-        if found:
-            return CheckedRuns(checked, f"Run {run + 1} of the timing: {found}")
+        if verdict.status == "failed":
+            return CheckedRuns(checked, f"Run {run + 1} of the timing: {verdict.detail}")
     shutil.rmtree(context.folder / FOLDER, ignore_errors=True)
     return CheckedRuns(checked, unknown="" if checked else "No outputs of timed runs were kept.")
 
 
-def _expected(context: StepContext, problem: Problem, seed: int) -> list[Any] | None:
-    """The reference on the inputs that ``seed`` draws, in float64 where it runs in it."""
+def _drawn(context: StepContext, problem: Problem, seed: int) -> list[Any]:
     with problem_errors(context, "get_inputs"):
-        drawn = on_device(problem.inputs(seed))
-    with problem_errors(context, "reference"):
-        try:
-            found = problem.reference([_widened(value) for value in drawn])
-        except Exception:  # it insists on the types it was written for
-            found = problem.reference(on_device(problem.inputs(seed)))
-    wanted: list[Any] | None = copied(found)
-    return wanted
-
-
-def _widened(value: Any) -> Any:
-    return each_tensor(value, lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
-
-
-def _compared(problem: Problem, outputs: list[Any], expected: list[Any]) -> str:
-    """What is wrong with the outputs of one run; "" if nothing."""
-    from accelopt_profiling.triton.comparison import compare
-    from accelopt_profiling.triton.coverage import Coverage
-
-    verdict = compare(problem.finish(outputs, expected), expected, Coverage(), problem.tolerance)
-    return verdict.detail if verdict.status == "failed" else ""
+        drawn: list[Any] = on_device(problem.inputs(seed))
+    return drawn

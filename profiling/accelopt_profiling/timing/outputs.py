@@ -35,7 +35,7 @@ class KeptOutputs:
 
     def save(self, folder: Path) -> int:
         """Write them below ``folder``; how many there were. What cannot be compared is left out."""
-        from accelopt_profiling.gate.values import NotCarried, save_values  # brings NumPy
+        from accelopt_profiling.comparison.saved_values import NotCarried, save_values  # brings NumPy
 
         saved = 0
         for run, given, outputs in self.runs:

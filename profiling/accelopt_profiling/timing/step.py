@@ -18,7 +18,7 @@ from typing import Any
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.timing.calls import TimedCall, timed_call

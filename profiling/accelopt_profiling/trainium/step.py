@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Correctness
-from accelopt_profiling.nki.compare import compare, widen
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.trainium.failure import DeviceFailure
 from accelopt_profiling.trainium.measurement import device_measurement
@@ -68,10 +67,7 @@ def time_on_trainium(
         code = "user-error" if failure.code == "kernel-failed" else failure.code
         raise StepFailed(StepError(code, str(failure), detail=failure.detail)) from failure
     with user_errors(context):
-        expected = problem.reference([widen(value) for value in inputs])
-        correctness = Correctness()
-        if expected is not None:
-            correctness = compare(problem.finish(run.outputs, expected), expected, problem.tolerance)
+        correctness = check_outputs(problem, inputs, run.outputs, inputs)
     found = device_measurement(kernel, run, params.target, params.host, correctness)
     return {
         "measurement": to_plain(found),

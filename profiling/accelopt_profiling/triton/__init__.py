@@ -6,13 +6,13 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from accelopt_profiling.triton.session import Session
+    from accelopt_profiling.triton.capture.session import Session
 
 
 def emulated(
     target: str, mode: Literal["capture", "execute"] = "capture", **options: Any
 ) -> AbstractContextManager[Session]:
     """``session.emulated``, which see; imported only now because it needs torch and triton."""
-    from accelopt_profiling.triton import session
+    from accelopt_profiling.triton.capture import session
 
     return session.emulated(target, mode, **options)

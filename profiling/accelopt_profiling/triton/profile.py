@@ -10,23 +10,29 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.comparison.inplace_outputs import returned
+from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
-from accelopt_profiling.problems import module as _module_problems  # noqa: F401 - for the warm parent
-from accelopt_profiling.problems.load import load_problem
+from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the warm parent
+from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
-from accelopt_profiling.triton import autotune, code_hints, comparison, compile, hints
-from accelopt_profiling.triton.compiled import CompiledFacts
-from accelopt_profiling.triton.estimate import Estimate, estimate
-from accelopt_profiling.triton.failures import compile_findings, execution_findings, own_run_finding
-from accelopt_profiling.triton.machine_code import DisassemblyFailed
-from accelopt_profiling.triton.session import Execution, Session, emulated, interpreter
+from accelopt_profiling.triton import hints
+from accelopt_profiling.triton.capture.session import Execution, Session, emulated, interpreter
+from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
+from accelopt_profiling.triton.compilation.compiled import CompiledFacts
+from accelopt_profiling.triton.compilation.machine_code import DisassemblyFailed
+from accelopt_profiling.triton.estimation import autotune
+from accelopt_profiling.triton.estimation.estimate import Estimate, estimate
+from accelopt_profiling.triton.findings import compile_findings, execution_findings, own_run_finding
+from accelopt_profiling.triton.interpreter import coverage
 from accelopt_profiling.worker.step import StepContext, StepFailed
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
@@ -78,11 +84,11 @@ class _Profile:
             return [self._without_problem(known.kernel) for known in self.known.values()]
         if ref.kind == "selfrun":
             self._self_run()
-            self._compile(compile.compile_launch)
+            self._compile(compile_launch)
             self._tune()
         else:
             self._hollow_run()
-            self._compile(compile.compile_launch)
+            self._compile(compile_launch)
             self._checked_run()
             self._tune()
         if self.params.detail:
@@ -117,18 +123,14 @@ class _Profile:
                 inputs = problem.inputs(self.params.seed)
             kept = _copy(inputs)
             with user_errors(self.context):
-                outputs = problem.run(module, inputs)
+                outputs = returned(partial(problem.run, module, inputs))
             self._take(session)
             self._emit("executed")
-            with problem_errors(self.context, "reference"):
-                expected = _reference(problem, kept)
-            if expected is None:
-                return
             failed = [e.launch.name for e in session.executions if e.error is not None]
-            if failed:
-                verdict = Correctness("not checked", f"{failed[0]} did not run to its end")
-            else:
-                verdict = comparison.compare(outputs, expected, session.coverage, problem.tolerance)
+            verdict = Correctness("not checked", f"{failed[0]} did not run to its end") if failed else None
+            with problem_errors(self.context, "reference"):
+                known_elements = partial(coverage.known_elements, session.coverage)
+                verdict = verdict or check_outputs(problem, kept, outputs, inputs, known_elements)
         for known in self.known.values():
             if known.executions:
                 known.correctness = verdict
@@ -264,7 +266,7 @@ class _Profile:
             lines = hints.line_costs(execution, execution.counts)
             findings += hints.line_findings(execution.counts)
         if known.compiled is not None:
-            lines = code_hints.with_code(lines, known.compiled)
+            lines = hints.with_code(lines, known.compiled)
         if known.chosen is not None:
             lines.insert(0, known.chosen.line(known.configurations, len(known.tried), kernel.line))
         if known.compiled is not None:
@@ -296,9 +298,9 @@ def _us(made: Estimate) -> float:
 
 def _with_machine_code(launch: Any, target: GpuTarget) -> CompiledFacts:
     try:
-        return compile.compile_with_machine_code(launch, target)
+        return compile_with_machine_code(launch, target)
     except DisassemblyFailed:
-        return compile.compile_launch(launch, target)
+        return compile_launch(launch, target)
 
 
 def _same_file(name: str, path: str) -> bool:
@@ -310,18 +312,3 @@ def _same_file(name: str, path: str) -> bool:
 def _copy(values: Sequence[Any]) -> list[Any]:
     """The inputs as they are now: a kernel may write to them before the reference reads them."""
     return [v.detach().clone().requires_grad_(v.requires_grad) if hasattr(v, "detach") else v for v in values]
-
-
-def _reference(problem: Problem, inputs: list[Any]) -> list[Any] | None:
-    """The reference in float32 where the inputs are narrower: its own rounding should not decide."""
-    widened = [v.float() if hasattr(v, "is_floating_point") and _narrow(v) else v for v in inputs]
-    if any(w is not v for w, v in zip(widened, inputs, strict=True)):
-        try:
-            return problem.reference(widened)
-        except Exception:  # it insists on the types it was written for
-            return problem.reference(inputs)
-    return problem.reference(inputs)
-
-
-def _narrow(value: Any) -> bool:
-    return bool(value.is_floating_point() and value.element_size() < 4)

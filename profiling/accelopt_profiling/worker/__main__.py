@@ -7,10 +7,15 @@ import fcntl
 import os
 import termios
 
-from accelopt_profiling.worker.supervisor import Supervisor
+from accelopt_profiling.worker.environment import restart_without_secrets
 
 
-def main() -> None:
+def main(restarted: bool = False) -> None:
+    """Serve until the client ends. ``restarted`` tells that the environment was cleaned already."""
+    if not restarted:
+        restart_without_secrets()
+    from accelopt_profiling.worker.supervisor import Supervisor  # not before: a restart would import it twice
+
     with contextlib.suppress(PermissionError):  # it leads a session already
         os.setpgid(0, 0)  # what a terminal's Ctrl-C ends is the client, which then ends this
     _leave_terminal()

@@ -16,6 +16,9 @@ WATCH_SECONDS = 0.1
 def watch(memory: int, processes: int, written: int, shared: int, reap: Callable[[], None]) -> None:
     """Look at all processes of the cell again and again; ends this one, and so the cell, when they use too much.
 
+    A step beyond several bounds is told of what it wrote first, then of its memory: an unreaped child is a process too,
+    and a late look may find many of them where an earlier one would have found the reason for its limit.
+
     ``memory`` and ``written`` (to disk) are in bytes; ``shared`` is what a step has in common with the warm parent that
     it was forked from.
     """
@@ -23,13 +26,13 @@ def watch(memory: int, processes: int, written: int, shared: int, reap: Callable
         time.sleep(WATCH_SECONDS)
         reap()
         pids = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
-        if len(pids) > processes:
-            os._exit(TOO_MANY_PROCESSES)
+        if sum(_written(pid) for pid in ("1", *pids)) > written:
+            os._exit(TOO_MUCH_WRITTEN)
         used = sum(own_memory(pid) for pid in pids)
         if used > memory + len(pids) * shared and _exact_memory(pids) > memory + shared:
             os._exit(TOO_MUCH_MEMORY)
-        if sum(_written(pid) for pid in ("1", *pids)) > written:
-            os._exit(TOO_MUCH_WRITTEN)
+        if len(pids) > processes:
+            os._exit(TOO_MANY_PROCESSES)
 
 
 def own_memory(pid: str) -> int:

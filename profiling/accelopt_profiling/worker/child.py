@@ -12,9 +12,11 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Source, StepError
 from accelopt_profiling.plain import to_plain
+from accelopt_profiling.worker import namespaces
 from accelopt_profiling.worker.cell import Cell
+from accelopt_profiling.worker.environment import step_environment
 from accelopt_profiling.worker.frames import encode
-from accelopt_profiling.worker.limits import apply_limits, child_environment, die_with_parent
+from accelopt_profiling.worker.limits import apply_limits, die_with_parent
 from accelopt_profiling.worker.step import StepContext, StepFailed, host_error
 from accelopt_profiling.worker.steps import find_step
 from accelopt_profiling.worker.usercode import enter_sources
@@ -48,11 +50,14 @@ def run_step(
     try:
         if cell is not None:
             cell.enter(folder)
+        else:
+            with contextlib.suppress(OSError):  # not Linux
+                namespaces.give_up_privileges()
         _close_all_but({0, 1, 2, frames})
         for part in ("home", "tmp", "work"):
             (folder / part).mkdir(exist_ok=True)
         os.chdir(folder / "work")
-        environment = child_environment(folder, dict(os.environ))
+        environment = step_environment(folder, os.environ.copy())
         os.environ.clear()
         os.environ.update(environment)
         tempfile.tempdir = None  # the warm parent may have looked for its own already

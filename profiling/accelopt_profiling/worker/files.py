@@ -20,6 +20,9 @@ _KEYS = (
 #: Sockets through which a process could act outside its namespaces.
 _SOCKETS = ("/run/user", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
 
+#: Through these root without any privilege could change or end the whole machine.
+_KERNEL_SETTINGS = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+
 
 def protect_files(base: Path) -> None:
     """In a new mount namespace with its own ``/proc``: hide keys and agents, make everything but ``base`` read-only.
@@ -36,6 +39,10 @@ def protect_files(base: Path) -> None:
     ]
     for place in [*(home / name for name in _KEYS), *map(Path, _SOCKETS), *agents]:
         _hide(place)
+    for setting in filter(os.path.exists, _KERNEL_SETTINGS):
+        namespaces.bind(
+            setting, setting
+        )  # a mount of its own stays read-only when ``/proc`` becomes writable
     namespaces.bind(str(base), str(base))
     namespaces.make_everything_read_only()
     namespaces.make_writable(str(base))

@@ -15,6 +15,8 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker import namespaces
 from accelopt_profiling.worker.files import protect_files
 
+_UNPROTECTED = "steps see the host's network, processes and files, and can end this user's processes"
+
 
 @dataclass(frozen=True)
 class Isolation:
@@ -34,9 +36,7 @@ class Isolation:
 def isolation() -> Isolation:
     """Try it out. ``ACCELOPT_NAMESPACES=0`` switches namespaces off."""
     if os.environ.get("ACCELOPT_NAMESPACES") == "0":
-        return Isolation(
-            note="ACCELOPT_NAMESPACES=0 is set: steps see the host's network, processes and files"
-        )
+        return Isolation(note=f"ACCELOPT_NAMESPACES=0 is set: {_UNPROTECTED}")
     try:
         return from_plain(Isolation, _said_by_child(_try))
     except ValueError:
@@ -64,11 +64,11 @@ def _try() -> dict[str, Any]:
         if not hasattr(os, "pidfd_open"):
             raise OSError("not Linux")
         os.close(os.pidfd_open(os.getpid()))
-        namespaces.become_user_of_own_namespace()
+        os.close(os.open("/proc/self/ns/pid", os.O_RDONLY))
+        namespaces.allow_namespaces()
         namespaces.unshare(namespaces.NEW_PIDS)
     except OSError as error:
-        note = f"no user namespaces here ({error}): steps see the host's network, processes and files"
-        return {"note": note}
+        return {"note": f"no user namespaces here ({error}): {_UNPROTECTED}"}
     return {"processes": True, **_said_by_child(lambda: furnish(Path(tempfile.gettempdir())))}
 
 

@@ -1,10 +1,9 @@
-"""Limits of one child process, and the small environment it gets."""
+"""Limits of one child process."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import re
 import resource
 import signal
 import sys
@@ -12,40 +11,7 @@ from pathlib import Path
 
 from accelopt_profiling.jobs import Limits
 
-#: What a child keeps of the host's environment; everything else, keys included, is dropped.
-_KEPT = (
-    "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX",
-    "ACCELOPT_NRTPY_PYTHON",
-)  # fmt: skip
-_KEPT_PREFIXES = (
-    "CUDA_",
-    "NVIDIA_",
-    "ROCM_",
-    "HIP_",
-    "ROCR_",
-    "NEURON_",
-    "TRITON_",
-    "OMP_",
-    "MKL_",
-    "OPENBLAS_",
-)
-#: ``NVIDIA_API_KEY`` begins like a toolchain's variable.
-_SECRET = re.compile("KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH")
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-
-
-def child_environment(folder: Path, host: dict[str, str]) -> dict[str, str]:
-    """The environment of a step: the host's toolchain variables, and home, temporary and cache folders of its own.
-
-    Triton's cache is the step's own, so that no candidate can leave compiled code there for another one.
-    """
-    kept = {
-        k: v
-        for k, v in host.items()
-        if k in _KEPT or (k.startswith(_KEPT_PREFIXES) and not _SECRET.search(k))
-    }
-    own = {"HOME": folder / "home", "TMPDIR": folder / "tmp", "TRITON_CACHE_DIR": folder / "tmp" / "triton"}
-    return {**kept, **{name: str(path) for name, path in own.items()}, "PYTHONHASHSEED": "0"}
 
 
 def apply_limits(limits: Limits, device: bool = False) -> None:

@@ -18,7 +18,7 @@ NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NETWORK = 0x20000, 0x8000000, 0x100
 _MS_BIND, _MS_RECURSIVE, _MS_SLAVE = 4096, 1 << 14, 1 << 19
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_READ_ONLY = 2, 4, 8, 1
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_READ_ONLY = 442, -100, 0x8000, 1
-_CAPABILITY_VERSION_3, _PR_SET_NO_NEW_PRIVS = 0x20080522, 38
+_CAPABILITY_VERSION_3, _CAP_SYS_ADMIN, _PR_SET_NO_NEW_PRIVS = 0x20080522, 21, 38
 _SET_INTERFACE_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -57,6 +57,27 @@ def become_user_of_own_namespace() -> None:
         Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+
+
+def allow_namespaces() -> None:
+    """Make this process able to create namespaces: in a user namespace of its own or, where the kernel refuses one
+    (in a chroot, by a setting), with the privileges that it has.
+
+    The process must have one thread.
+    """
+    try:
+        become_user_of_own_namespace()
+    except OSError:
+        if not _may_administer():
+            raise
+
+
+def _may_administer() -> bool:
+    """Return whether this process has CAP_SYS_ADMIN."""
+    header, sets = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), ctypes.create_string_buffer(24)
+    _called(_kernel().capget(header, sets), "capget")
+    effective = struct.unpack("=6I", sets.raw)[0]
+    return bool(effective & 1 << _CAP_SYS_ADMIN)
 
 
 def mount(source: str, target: str, kind: str | None, flags: int = 0, data: str | None = None) -> None:

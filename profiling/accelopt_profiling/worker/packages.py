@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
-from accelopt_profiling.parsing import parse_python
+from accelopt_profiling.source_text import parse_python
 
 _RELATIVE = re.compile(r"\bfrom\s+\.")
 #: The name of the outermost folder; those below it have their own.

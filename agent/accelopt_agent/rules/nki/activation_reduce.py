@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.elementwise import Reduction, activation, reduction, square
-from accelopt_agent.rules.instructions import NkiKernel, open_nki
-from accelopt_agent.rules.shapes import tile
-from accelopt_agent.rules.subject import Rewrite, Subject
-from accelopt_agent.rules.tiles import kind
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.nki.elementwise import Reduction, activation, reduction, square
+from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.operand_kind import kind
+from accelopt_agent.rules.analysis.nki.tile_shapes import tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.subject import Rewrite, Subject
-from accelopt_agent.rules.tiles import kind
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.operand_kind import kind
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit, apply_edits
-from accelopt_agent.rules.instructions import NISA, NL, NkiKernel, open_nki
-from accelopt_agent.rules.loops import loop_variable, trip_count
-from accelopt_agent.rules.numbers import factor
-from accelopt_agent.rules.shapes import Tile, tile
-from accelopt_agent.rules.statement import Statement
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.constants import factor
+from accelopt_agent.rules.analysis.edits import Edit, apply_edits
+from accelopt_agent.rules.analysis.loops import loop_variable, trip_count
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.tile_shapes import Tile, tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement
 
 #: How many iterations are worked on at a time. PSUM has eight banks for sums of 512 columns in float32.
 _SIZES = (4, 8, 2)

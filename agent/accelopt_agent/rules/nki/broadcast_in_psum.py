@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.elementwise import pair
-from accelopt_agent.rules.instructions import NL, NkiKernel, open_nki
-from accelopt_agent.rules.numbers import number_of_text
-from accelopt_agent.rules.shapes import Tile, tile
-from accelopt_agent.rules.statement import Statement
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.constants import number_of_text
+from accelopt_agent.rules.analysis.nki.elementwise import pair
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.tile_shapes import Tile, tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement
 
 #: Columns of float32 that a bank of PSUM holds (AWS Neuron: NKI architecture guides).
 _BANK_COLUMNS = 512

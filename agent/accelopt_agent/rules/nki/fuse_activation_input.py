@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.elementwise import (
+from accelopt_agent.rules.analysis.constants import number
+from accelopt_agent.rules.analysis.nki.elementwise import (
     Activation,
     Step,
     activation,
@@ -14,11 +15,10 @@ from accelopt_agent.rules.elementwise import (
     operation,
     scalar_steps,
 )
-from accelopt_agent.rules.instructions import NISA, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.numbers import number
-from accelopt_agent.rules.statement import root_name
-from accelopt_agent.rules.subject import Rewrite, Subject
-from accelopt_agent.rules.tiles import kind
+from accelopt_agent.rules.analysis.nki.kernel import NISA, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.operand_kind import kind
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import root_name
 
 #: What ``activation_reduce`` has beside the arguments of ``activation``.
 _REDUCING = ("reduce_op", "reduce_res")

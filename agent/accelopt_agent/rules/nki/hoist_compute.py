@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.elementwise import activation, pair, reduction, scalar_steps
-from accelopt_agent.rules.hoisting import departure
-from accelopt_agent.rules.instructions import INDEXING, NkiKernel, open_nki
-from accelopt_agent.rules.statement import Statement
-from accelopt_agent.rules.subject import Rewrite, Subject
-from accelopt_agent.rules.tiles import kind
+from accelopt_agent.rules.analysis.hoisting import departure
+from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, reduction, scalar_steps
+from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.operand_kind import kind
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

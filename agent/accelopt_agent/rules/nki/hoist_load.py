@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from accelopt_agent.rules.hoisting import departure
-from accelopt_agent.rules.instructions import INDEXING, open_nki
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.hoisting import departure
+from accelopt_agent.rules.analysis.nki.kernel import INDEXING, open_nki
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.hoisting import needed
-from accelopt_agent.rules.instructions import INDEXING, NL, NkiKernel, open_nki
-from accelopt_agent.rules.statement import Statement, is_string
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.hoisting import needed
+from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement, is_string
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.chains import Chain, chain
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.instructions import NL, NkiKernel, open_nki
-from accelopt_agent.rules.kept import Kept, keep
-from accelopt_agent.rules.shapes import tile
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chain
+from accelopt_agent.rules.analysis.nki.resident_tiles import Kept, keep
+from accelopt_agent.rules.analysis.nki.tile_shapes import tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.instructions import Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.kept import in_loops, keep, too_large
-from accelopt_agent.rules.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.numbers import number
-from accelopt_agent.rules.shapes import Tile
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.constants import number
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
+from accelopt_agent.rules.analysis.nki.kernel import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.resident_tiles import in_loops, keep, too_large
+from accelopt_agent.rules.analysis.nki.tile_shapes import Tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.chains import Chain, chain
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.kept import Kept, keep
-from accelopt_agent.rules.loops import loop_variable
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.loops import loop_variable
+from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chain
+from accelopt_agent.rules.analysis.nki.resident_tiles import Kept, keep
+from accelopt_agent.rules.analysis.nki.tile_shapes import Tile, tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement
 from accelopt_agent.rules.nki.keep_computed import has_load, removed
-from accelopt_agent.rules.shapes import Tile, tile
-from accelopt_agent.rules.statement import Statement
-from accelopt_agent.rules.subject import Rewrite, Subject
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.loops import loop_variable, trip_count, unwrapped
-from accelopt_agent.rules.numbers import number
-from accelopt_agent.rules.statement import is_string
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.constants import number
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.loops import loop_variable, trip_count, unwrapped
+from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import is_string
 
 #: Elements per partition above which wider tiles gain nothing more (16 KiB of float32).
 _WIDEST = 8192

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.instructions import Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.source import canonical
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.nki.kernel import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.parsed_source import canonical
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.elementwise import Pair, keeps_precision, pair, scalar_steps
-from accelopt_agent.rules.instructions import NkiKernel, open_nki
-from accelopt_agent.rules.subject import Rewrite, Subject
-from accelopt_agent.rules.tiles import kind
+from accelopt_agent.rules.analysis.nki.elementwise import Pair, keeps_precision, pair, scalar_steps
+from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.operand_kind import kind
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
 
 #: Operations that ``nisa.scalar_tensor_tensor`` is used with here.
 _OPS = frozenset({"add", "subtract", "multiply", "maximum", "minimum"})

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.elementwise import ScalarSteps, keeps_precision, scalar_steps
-from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.statement import Statement, root_name
-from accelopt_agent.rules.subject import Rewrite, Subject
-from accelopt_agent.rules.tiles import kind
+from accelopt_agent.rules.analysis.nki.elementwise import ScalarSteps, keeps_precision, scalar_steps
+from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.operand_kind import kind
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

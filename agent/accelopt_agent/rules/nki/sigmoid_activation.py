@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.instructions import NISA, NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.numbers import number
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.constants import number
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
 
 
 @dataclass(frozen=True)

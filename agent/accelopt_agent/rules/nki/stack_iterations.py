@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.loops import loop_variable
-from accelopt_agent.rules.numbers import factor, number, number_of_text
-from accelopt_agent.rules.shapes import Tile, tile
-from accelopt_agent.rules.statement import root_name
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.constants import factor, number, number_of_text
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.loops import loop_variable
+from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
+from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.tile_shapes import Tile, tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import root_name
 
 #: Rows of a tile of which two fit above one another, each starting where an instruction may start (NKI programming
 #: model: an operand starts at partition 0, 32, 64 or 96).

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.elementwise import pair
-from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.numbers import number_of_text
-from accelopt_agent.rules.shapes import tile
-from accelopt_agent.rules.statement import Statement, root_name
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.constants import number_of_text
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.nki.elementwise import pair
+from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.tile_shapes import tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 #: A product's result fills at most one bank of PSUM; its operands have at most as many rows as there are partitions.
 _MOST_ROWS, _BANK_COLUMNS = 128, 512

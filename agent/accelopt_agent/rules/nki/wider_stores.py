@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.instructions import NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.rows import parts
-from accelopt_agent.rules.statement import Statement
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
+from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.row_parts import parts
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

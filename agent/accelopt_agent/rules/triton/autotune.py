@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.launches import Launch, TritonKernel, integer, open_triton
-from accelopt_agent.rules.pointers import addressed
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.kernel import Launch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.triton.pointers import addressed
 
 #: Writing twice to the same place would add up: a kernel that does cannot be run several times to choose a config.
 _ATOMICS = ("atomic_add", "atomic_cas", "atomic_xchg", "atomic_max", "atomic_min", "atomic_and", "atomic_or")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.launches import TritonKernel, open_triton
-from accelopt_agent.rules.pointers import addressed, sources
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.pointers import addressed, sources
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

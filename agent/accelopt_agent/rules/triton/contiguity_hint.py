@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.launches import TritonKernel, open_triton
-from accelopt_agent.rules.specialising import Division, divisions_as_flags
-from accelopt_agent.rules.statement import Statement
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_agent.rules.analysis.triton.divisibility import Division, divisions_as_flags
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

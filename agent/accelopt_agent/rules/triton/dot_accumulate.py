@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.launches import TritonKernel, open_triton
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
 
 def rewrites(subject: Subject) -> Iterator[Rewrite]:

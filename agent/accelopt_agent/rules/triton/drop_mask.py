@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.launches import Launch, TritonKernel, open_triton
-from accelopt_agent.rules.loops import loop_variable
-from accelopt_agent.rules.specialising import divisions_as_flags
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.loops import loop_variable
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.divisibility import divisions_as_flags
+from accelopt_agent.rules.analysis.triton.kernel import Launch, TritonKernel, open_triton
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.launches import TritonKernel, open_triton
-from accelopt_agent.rules.numbers import number
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.constants import number
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
 _LOG2_E = "1.4426950408889634"
 

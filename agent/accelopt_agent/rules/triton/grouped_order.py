@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.launches import TritonKernel, open_triton
-from accelopt_agent.rules.statement import Statement
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
 #: Rows of tiles per group, as in Triton's own matrix product tutorial.
 _GROUP = 8

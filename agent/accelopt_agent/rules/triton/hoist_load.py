@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.hoisting import departure
-from accelopt_agent.rules.launches import TritonKernel, open_triton
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.hoisting import departure
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
 #: Functions that index arithmetic may call.
 _INDEXING = frozenset({"arange", "program_id", "num_programs", "cdiv"})

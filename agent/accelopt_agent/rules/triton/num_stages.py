@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.launch_options import neighbours
-from accelopt_agent.rules.launches import open_triton
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.kernel import open_triton
+from accelopt_agent.rules.analysis.triton.launch_options import neighbours
 
 #: Triton's default on NVIDIA GPUs, and bounds beyond which shared memory runs out for useful tiles.
 _DEFAULT, _LEAST, _MOST = 3, 1, 6

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from accelopt_agent.rules.launch_options import neighbours
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.launch_options import neighbours
 
 #: Triton's default, and bounds that every supported GPU runs (1024 threads or fewer per program).
 _DEFAULT, _LEAST, _MOST = 4, 1, 16

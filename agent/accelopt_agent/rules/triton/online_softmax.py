@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.launches import TritonKernel, open_triton
-from accelopt_agent.rules.statement import Statement
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
 
 @dataclass(frozen=True)

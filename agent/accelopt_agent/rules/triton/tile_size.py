@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.edit import Edit
-from accelopt_agent.rules.launches import Launch, TritonKernel, integer, open_triton
-from accelopt_agent.rules.subject import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.kernel import Launch, TritonKernel, integer, open_triton
 
 #: Tiles of fewer than 16 elements fit no tensor core; ones above 16384 no register file.
 _LEAST, _MOST = 16, 16384

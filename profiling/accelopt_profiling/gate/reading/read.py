@@ -15,8 +15,7 @@ from accelopt_profiling.gate.reading.precision import low_precision
 from accelopt_profiling.gate.reading.reach import reaching
 from accelopt_profiling.gate.reading.special import special_shapes
 from accelopt_profiling.gate.reading.spelling import plain_spelling
-from accelopt_profiling.parsing import parse_python
-from accelopt_profiling.problems.recognise import is_main_guard
+from accelopt_profiling.source_text import is_main_guard, parse_python
 
 _READERS = (reaching, patching, fallbacks, branching, escaping, low_precision, special_shapes)
 #: How functions are called that belong to a problem, a test or a benchmark in the kernel's own file.

@@ -1,0 +1,107 @@
+"""What the server and its engine say to each other: pickled messages, each after its length.
+
+Pickle is right here and nowhere else: both ends are this program, parent and child on one pipe. What came from hosts,
+files or models was read into this program's own types before it gets here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from accelopt_agent.model.editor_models import Question, Reply
+
+_LENGTH = struct.Struct(">I")
+
+
+@dataclass(frozen=True)
+class CallRequest:
+    """Call ``method`` of the backend; its answers carry ``number``."""
+
+    number: int
+    method: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class CancelCall:
+    """Cancel the call of that number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class CallItem:
+    """The result of a call, or the next of several."""
+
+    number: int
+    value: Any
+
+
+@dataclass(frozen=True)
+class CallEnd:
+    """A call is over. ``error`` is what it raised."""
+
+    number: int
+    error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class CallbackMessage:
+    """The backend calls one of its callbacks, ``host_problem`` or ``memory_problem``."""
+
+    callback: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """The backend asks the editor's model; the reply carries ``number``."""
+
+    number: int
+    question: Question
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """What the editor's model said to the question of that number."""
+
+    number: int
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class WithdrawModelRequest:
+    """The question of that number needs no reply any more."""
+
+    number: int
+
+
+Message = (
+    CallRequest
+    | CancelCall
+    | CallItem
+    | CallEnd
+    | CallbackMessage
+    | ModelRequest
+    | ModelReply
+    | WithdrawModelRequest
+)
+
+
+def encode(message: Message) -> bytes:
+    body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(body)) + body
+
+
+async def read_message(stream: asyncio.StreamReader) -> Message | None:
+    """The next message; None at the end of the stream."""
+    try:
+        (length,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
+        message: Message = pickle.loads(await stream.readexactly(length))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+    return message

@@ -1,0 +1,110 @@
+"""Read kernel files in a process of its own: parsing 20,000 lines would hold up every answer to the editor.
+
+The child runs ``read.py``. It gets a request and gives an answer, one at a time, as length-prefixed JSON; it executes
+none of the text. A thread talks to it, so that cancelling a caller disturbs nothing; a child that dies is replaced at
+the next request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from accelopt_agent.suggestions.apply import Refusal, TextEdit
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_lsp.own_process import own_process
+from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.plain import from_plain, to_plain
+
+#: How long one answer may take.
+SECONDS = 30.0
+
+
+class ParserProcessError(Exception):
+    """The child ended or gave no answer: the text is too deeply nested for Python's parser, or too large."""
+
+
+class ParserProcess:
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
+        self._closed = False
+
+    async def find_kernels(self, text: str) -> Discovery:
+        """``kernels.find_kernels(text)``; text that the parser cannot survive gives one finding."""
+        try:
+            return from_plain(Discovery, await self._ask({"do": "find", "text": text}))
+        except ParserProcessError as error:
+            finding = Finding("syntax-error", 1, "error", f"The file could not be read: {error}.")
+            return Discovery(findings=(finding,))
+
+    async def edits_for(self, text: str, suggestion: Suggestion) -> list[TextEdit] | Refusal:
+        """``apply.edits_for(text, suggestion)``."""
+        try:
+            answer = await self._ask({"do": "edits", "text": text, "suggestion": to_plain(suggestion)})
+        except ParserProcessError as error:
+            return Refusal(f"The file could not be read: {error}.")
+        if "refused" in answer:
+            return Refusal(answer["refused"])
+        return [from_plain(TextEdit, edit) for edit in answer["edits"]]
+
+    async def holds(self, text: str, suggestion: Suggestion) -> bool:
+        """Whether ``text`` holds the suggestion: each function that it changes reads as it wants."""
+        try:
+            answer = await self._ask({"do": "holds", "text": text, "suggestion": to_plain(suggestion)})
+        except ParserProcessError:
+            return False
+        return bool(answer)
+
+    async def start(self) -> None:
+        """Start the child ahead of the first request."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._running_child)
+
+    def close(self) -> None:
+        """End the child; a request that waits for it fails."""
+        self._closed = True
+        if self._child is not None:
+            self._child.kill()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _ask(self, request: dict[str, Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._exchange, request)
+
+    def _exchange(self, request: dict[str, Any]) -> Any:
+        body = json.dumps(request).encode()
+        child = self._running_child()
+        assert child.stdin is not None
+        assert child.stdout is not None
+        limit = threading.Timer(SECONDS, child.kill)
+        limit.start()
+        try:
+            child.stdin.write(struct.pack(">I", len(body)) + body)
+            child.stdin.flush()
+            head = child.stdout.read(4)
+            data = child.stdout.read(struct.unpack(">I", head)[0]) if len(head) == 4 else b""
+            answer = json.loads(data)
+        except (OSError, ValueError):
+            child.kill()
+            child.wait()
+            raise ParserProcessError(
+                f"Python's parser crashed on it, or took longer than {SECONDS:.0f} s"
+            ) from None
+        finally:
+            limit.cancel()
+        if "raised" in answer:
+            raise ParserProcessError(answer["raised"])
+        return answer["answer"]
+
+    def _running_child(self) -> subprocess.Popen[bytes]:
+        if self._closed:
+            raise ParserProcessError("the server is ending")
+        if self._child is None or self._child.poll() is not None:
+            command = own_process("accelopt_lsp.backend.parser_main")
+            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        return self._child

@@ -1,0 +1,196 @@
+"""The backend in a process of its own: profiles, searches and the memory never take the event loop's time.
+
+A search parses and rewrites syntax trees for seconds; in the server's process it would hold up every answer to the
+editor. The child runs ``engine_process.py``. One that ends is started again by the next call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
+
+from accelopt_agent.model.editor_models import Complete, Reply, no_models
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_lsp.backend.messages import (
+    CallbackMessage,
+    CallEnd,
+    CallItem,
+    CallRequest,
+    CancelCall,
+    ModelReply,
+    ModelRequest,
+    WithdrawModelRequest,
+    encode,
+    read_message,
+)
+from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredResults
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.own_process import own_process
+from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.measurement import FileMeasurement
+from accelopt_profiling.waiting import within
+
+log = logging.getLogger(__name__)
+
+COMMAND = own_process("accelopt_lsp.backend.process_main")
+
+#: How long the child may take to end what runs, in seconds.
+PATIENCE = 8.0
+
+
+class ProcessBackend:
+    """A ``Backend`` that lives in a child process started with ``command``."""
+
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+        self.host_problem: Callable[[str | None], None] = lambda reason: None
+        self.memory_problem: Callable[[str], None] = lambda reason: None
+        self.complete: Complete = no_models
+        self._questions: dict[tuple[int, int], asyncio.Task[None]] = {}
+        self._command = command
+        self._process: asyncio.subprocess.Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._calls: dict[int, asyncio.Queue[CallItem | CallEnd]] = {}
+        self._numbers = itertools.count()
+        self._closed = False
+
+    async def start(self) -> None:
+        """Start the child ahead of the first call."""
+        await self._running()
+
+    async def remembered(self, file: FileText) -> StoredResults:
+        answer: StoredResults = await self._value("remembered", file)
+        return answer
+
+    def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+        return self._values("profile", file)
+
+    def optimize(self, file: FileText, kernel: str, wish: SearchRequest) -> AsyncGenerator[SearchEvent, None]:
+        return self._values("optimize", file, kernel, wish)
+
+    async def pause(self, job: str, on: bool) -> None:
+        await self._value("pause", job, on)
+
+    async def past_runs(self, path: str, settings: Settings) -> str:
+        return str(await self._value("past_runs", path, settings))
+
+    async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
+        answer: Suggestion | None = await self._value("suggestion", suggestion_id, settings)
+        return answer
+
+    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
+        return str(await self._value("accept", suggestion, settings))
+
+    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
+        return str(await self._value("reject", suggestion, settings))
+
+    def explain(
+        self, suggestion: Suggestion, settings: Settings, ask_model: bool
+    ) -> AsyncGenerator[str, None]:
+        return self._values("explain", suggestion, settings, ask_model)
+
+    async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
+        return bool(await self._value("depends_on", file, paths))
+
+    async def close(self) -> None:
+        """End the child; at the end of its input it ends what runs and closes the memory."""
+        self._closed = True
+        process = self._process
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            await within(PATIENCE, process.wait())
+        except (TimeoutError, asyncio.TimeoutError):
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        if self._reading is not None:
+            await self._reading
+
+    async def _value(self, method: str, *arguments: Any) -> Any:
+        async with contextlib.aclosing(self._values(method, *arguments)) as values:
+            answers = [value async for value in values]
+        return answers[-1]
+
+    async def _values(self, method: str, *arguments: Any) -> AsyncGenerator[Any, None]:
+        process = await self._running()
+        assert process.stdin is not None
+        number, answers = next(self._numbers), asyncio.Queue[CallItem | CallEnd]()
+        self._calls[number] = answers
+        process.stdin.write(encode(CallRequest(number, method, arguments)))
+        over = False
+        try:
+            while not over:
+                answer = await answers.get()
+                if isinstance(answer, CallItem):
+                    yield answer.value
+                    continue
+                over = True
+                if answer.error is not None:
+                    raise answer.error
+        finally:
+            del self._calls[number]
+            if not over and not process.stdin.is_closing():
+                process.stdin.write(encode(CancelCall(number)))
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        async with self._starting:
+            if self._closed:
+                raise UserError("The server is ending.")
+            if self._process is None or self._process.returncode is not None:
+                pipe = asyncio.subprocess.PIPE
+                self._process = await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe)
+                self._reading = asyncio.create_task(self._read(self._process))
+            return self._process
+
+    async def _ask(self, process: asyncio.subprocess.Process, asked: ModelRequest) -> None:
+        """Have the editor's model asked for the child. The editor may fail in any way: the child gets a reply."""
+        assert process.stdin is not None
+        try:
+            reply = await self.complete(asked.question)
+        except Exception as bug:
+            log.exception("the editor's model could not be asked")
+            reply = Reply(fault="failed", message=str(bug))
+        finally:
+            self._questions.pop((process.pid, asked.number), None)
+        if not process.stdin.is_closing():
+            process.stdin.write(encode(ModelReply(asked.number, reply)))
+
+    def _take_back(self, pid: int, number: int) -> None:
+        """Cancel the question of that number from the child ``pid``, unless it is answered."""
+        if (question := self._questions.get((pid, number))) is not None:
+            question.cancel()
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while (message := await read_message(process.stdout)) is not None:
+            if isinstance(message, CallbackMessage):
+                getattr(self, message.callback)(message.reason)
+            elif isinstance(message, (CallItem, CallEnd)) and (waiting := self._calls.get(message.number)):
+                waiting.put_nowait(message)
+            elif isinstance(message, ModelRequest):
+                self._questions[process.pid, message.number] = asyncio.create_task(
+                    self._ask(process, message)
+                )
+            elif isinstance(message, WithdrawModelRequest):
+                self._take_back(process.pid, message.number)
+        for pid, number in list(self._questions):
+            if pid == process.pid:
+                self._take_back(pid, number)
+        code = await process.wait()
+        if self._closed:
+            why = UserError("The server is ending.")
+        else:
+            log.error("the engine ended with code %s", code)
+            why = UserError(
+                f"The process that profiles and searches ended (code {code}). Save again to start it anew; the log of"
+                " the server has the details."
+            )
+        for number, waiting in self._calls.items():
+            waiting.put_nowait(CallEnd(number, why))

@@ -1,0 +1,130 @@
+"""What the server needs from the rooms behind it. ``rooms.py`` is the real one; tests script their own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from accelopt_agent.model.editor_models import Complete
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.measurement import FileMeasurement
+
+
+@dataclass(frozen=True)
+class FileText:
+    """The text a request is about, as the editor has it, the kernels found in it, and the settings that hold.
+
+    ``again`` asks for a new run even where the answer is remembered.
+    """
+
+    path: str
+    text: str
+    found: Discovery
+    settings: Settings
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class StoredResults:
+    """What the memory knows about a text: the last numbers, suggestions still open for it, best first, and searches
+    that were interrupted."""
+
+    results: FileMeasurement | None = None
+    suggestions: list[Suggestion] = field(default_factory=list)
+    interrupted: list[Interrupted] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """A search went on: what is being tried, how many candidates were, and the share (0..1) of the budget spent."""
+
+    message: str
+    tried: int = 0
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class SearchEnd:
+    """A search is over: how many candidates were tried, and in words how it went."""
+
+    tried: int
+    message: str
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """How a person wants a search. ``instructions`` are for the model, which must then be one that may be asked;
+    ``resume`` goes on with the last run, if that was interrupted; ``job`` is the name by which it is paused, which it
+    is from the beginning with ``paused``."""
+
+    instructions: str = ""
+    resume: bool = False
+    job: str = ""
+    paused: bool = False
+
+
+SearchEvent = SearchProgress | Suggestion | SearchEnd
+
+
+class Backend(Protocol):
+    """Profiles, searches and remembers. Nothing here may block the event loop."""
+
+    #: Called with the reason when a configured host cannot be reached and another one is used, None when it can.
+    host_problem: Callable[[str | None], None]
+
+    #: Called with the reason when the memory cannot be used; once per reason.
+    memory_problem: Callable[[str], None]
+
+    #: Asks the editor to ask one of its models.
+    complete: Complete
+
+    async def start(self) -> None:
+        """Get ready ahead of the first call."""
+
+    async def remembered(self, file: FileText) -> StoredResults:
+        """What is known without running anything."""
+
+    def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+        """Profile a file; yields growing results, the last one ``complete``. Closing it ends what it started.
+
+        Raises:
+            HostUnavailableError, UserError
+        """
+
+    def optimize(self, file: FileText, kernel: str, wish: SearchRequest) -> AsyncGenerator[SearchEvent, None]:
+        """Search for faster versions of one kernel. Closing it ends what it started.
+
+        Raises:
+            HostUnavailableError, UserError
+        """
+
+    async def pause(self, job: str, on: bool) -> None:
+        """Let the search of that job rest, or go on. One that is not there (any more) is none."""
+
+    async def past_runs(self, path: str, settings: Settings) -> str:
+        """A Markdown page with the newest runs of a file and their steps. Raises UserError."""
+
+    async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
+        """The suggestion of that id, from the memory. Raises UserError."""
+
+    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
+        """Remember that a suggestion was applied; returns in words what was saved. Raises UserError."""
+
+    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
+        """Remember that a suggestion was not wanted; returns in words what was saved. Raises UserError."""
+
+    def explain(
+        self, suggestion: Suggestion, settings: Settings, ask_model: bool
+    ) -> AsyncGenerator[str, None]:
+        """A Markdown page about why a suggestion is faster, then the same with a model's words where one may be asked.
+        Closing it ends the question."""
+
+    async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
+        """Whether results for ``file`` come from any of these files too (its problem, or a module it imports)."""
+
+    async def close(self) -> None:
+        """End everything that runs."""

@@ -1,1 +1,0 @@
-"""The project's own measurements: what ``accelopt bench self`` prints and the README quotes."""

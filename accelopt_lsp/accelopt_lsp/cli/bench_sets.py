@@ -1,0 +1,196 @@
+"""``accelopt bench kernelbench`` and ``accelopt bench flashinfer``: kernels for the tasks of others, as a table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.metrics_table import print_metrics
+from accelopt_lsp.cli.optimize import budget_of
+from accelopt_lsp.cli.options import host_option, json_option, target_option
+from accelopt_lsp.cli.speakers import Speaker, speaker_options
+from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.resources import open_host, settings_for, targets_for
+from accelopt_lsp.stderr import say
+
+if TYPE_CHECKING:
+    from accelopt_agent.model.team import Team
+    from accelopt_agent.request import Budget
+    from accelopt_lsp.settings.load import Settings
+    from nkibench.ablations import Ablation
+    from nkibench.kernel_sets.tasks import SetTask
+    from nkibench.metrics import SetResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+NOTE = "Speedups are over the kernel that the search began with; PyTorch itself is not timed."
+
+
+def _set_options(folder: str) -> Callable[[F], F]:
+    """The options of both commands; ``folder`` is where results go unless said otherwise."""
+    options: list[Callable[[F], F]] = [
+        click.option("--tasks", metavar="TEXT", default="", help="Only tasks whose name holds this."),
+        click.option(
+            "--out", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", default=Path(folder),
+            show_default=True, help="Where the results go. A run that was ended goes on there.",
+        ),
+        speaker_options,
+        click.option("--budget", metavar="LIMITS", default="60", show_default=True, help="Per task; see `optimize`."),
+        target_option,
+        host_option,
+        json_option,
+    ]  # fmt: skip
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+@click.command(name="flashinfer")
+@click.option(
+    "--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True, metavar="DIR",
+    help="A data set of FlashInfer-Bench, with definitions, workloads and solutions.",
+)  # fmt: skip
+@click.option(
+    "--workloads", type=click.IntRange(1), default=3, show_default=True,
+    help="Check on so many workloads of a definition; the first one's time counts.",
+)  # fmt: skip
+@_set_options("flashinfer-results")
+def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
+    """Check, profile and optimize the Triton solutions of a data set; print success, fast_1 and speedups per kind.
+
+    Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
+    """
+    from nkibench.kernel_sets import tasks as kernel_sets
+
+    return _run_tasks(lambda: list(kernel_sets.flashinfer(data, workloads)), **asked)
+
+
+@click.command(name="kernelbench")
+@click.option(
+    "--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True, metavar="DIR",
+    help="A checkout of KernelBench, with its levels.",
+)  # fmt: skip
+@click.option(
+    "--kernels", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True, metavar="DIR",
+    help="The kernels (ModelNew): level1/19_ReLU.py, or a folder of one of KernelBench's runs.",
+)  # fmt: skip
+@_set_options("kernelbench-results")
+def kernelbench(data: Path, kernels: Path, **asked: Any) -> int:
+    """Check, profile and optimize kernels for KernelBench's tasks; print success, fast_1 and speedups per level.
+
+    Exit code 1: a kernel is wrong, absent or could not be run. 2: the checkout cannot be used.
+    """
+    from nkibench.kernel_sets import tasks as kernel_sets
+
+    return _run_tasks(lambda: list(kernel_sets.kernelbench(data, kernels)), **asked)
+
+
+def _run_tasks(
+    read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, ablations: bool,
+    ablation: tuple[str, ...], budget: str, target: str | None, host: str | None, as_json: bool, **asked: Any,
+) -> int:  # fmt: skip
+    """Run the set and print its metrics; ``asked`` says who speaks. Exit code 1: a kernel is wrong, absent or could
+    not be run."""
+    from nkibench.ablations import searches
+    from nkibench.metrics import metrics
+
+    settings = settings_for(Path.cwd(), {"host": host})
+    speaker = Speaker(settings, Path.cwd() / "set", **asked)
+    try:
+        chosen = [task for task in read() if tasks in task.name]
+    except ValueError as error:
+        raise wrong_input(str(error)) from None
+    if not chosen:
+        raise wrong_input(f"The set has no task whose name holds {tasks!r}.")
+    limits = budget_of(settings, budget) if optimize or ablations or ablation else None
+    run = _Run(settings, chosen, folder, limits, targets_for(settings, target)["triton"])
+    try:
+        left_out = searches(ablation, ablations)
+        results = _searched(run, speaker, left_out) if limits is not None else asyncio.run(run.results())
+        speaker.keep()
+    except OSError as error:
+        raise CommandFailed(
+            Exit.UNAVAILABLE, f"{error.filename} cannot be written: {error.strerror}."
+        ) from None
+    rows = metrics(results)
+    if as_json:
+        print_json({"note": NOTE, "metrics": rows, "results": results})
+    else:
+        print_metrics(rows)
+        say(NOTE)
+    return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
+
+
+def _searched(run: _Run, speaker: Speaker, left_out: Sequence[Ablation | None]) -> list[SetResult]:
+    results: list[SetResult] = []
+    for ablation in left_out:
+        with speaker.team() as team:
+            results += asyncio.run(run.results(team, ablation))
+    return results
+
+
+@dataclass(frozen=True)
+class _Run:
+    settings: Settings
+    tasks: Sequence[SetTask]
+    folder: Path
+    budget: Budget | None
+    target: str
+
+    async def results(self, team: Team | None = None, ablation: Ablation | None = None) -> list[SetResult]:
+        """One run over the tasks, with a memory of its own."""
+        from accelopt_agent.evaluation.evaluators import ToolLost
+        from accelopt_memory.memory import Memory
+        from nkibench.kernel_sets.run import SetPlan, run_set
+
+        results: list[SetResult] = []
+        host = open_host(self.settings)
+        memory: Memory | None = None
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if self.budget is not None:
+                name = f"memory-{ablation.file_name}.db" if ablation is not None else "memory.db"
+                memory = Memory.open(self.folder / name)
+            plan = SetPlan(
+                self.target,
+                self.folder.resolve(),
+                self.settings.job_limits,
+                self.budget,
+                memory,
+                team,
+                ablation,
+            )
+            async with aclosing(run_set(host, self.tasks, plan)) as told:
+                async for result in told:
+                    results.append(result)
+                    say(_line(result))
+        except ToolLost as error:
+            raise CommandFailed(Exit.UNAVAILABLE, str(error)) from None
+        finally:
+            await host.close()
+            if memory is not None:
+                memory.close()
+        return results
+
+
+def _line(result: SetResult) -> str:
+    time = "" if result.latency.us is None else f", {result.latency.us:.4g} us {result.latency.known.value}"
+    gain = (
+        ""
+        if result.speedup is None or not result.tried
+        else f", {result.speedup:.2f}x in {result.tried} candidates"
+    )
+    detail = f": {result.detail}" if result.detail else ""
+    search = f"{result.search}: " if result.search else ""
+    return f"{search}{result.group} {result.name}: {result.status}{time}{gain}{detail}"

@@ -1,0 +1,111 @@
+"""Explain a suggestion: at once from the counters, then, where a model may be asked, in its words too."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from accelopt_agent.events import ModelCall
+from accelopt_agent.model.client import Ask, ModelFault, ask
+from accelopt_agent.model.explain import explain, summarizer_user
+from accelopt_agent.model.ledger import ledger_line
+from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.versions import Versions, versions_of
+from accelopt_lsp.features.explanation import ModelExplanation, explanation
+from accelopt_memory.errors import MemoryUnavailableError
+from accelopt_memory.memory import Memory
+from accelopt_profiling.plain import from_plain, to_plain
+
+T = TypeVar("T")
+
+#: The kind of event under which a run keeps what the summarizer said.
+EXPLAINED = "explained"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The page as it stands. ``model`` wrote the words at its head, "" where nobody did; ``calls`` are what was paid
+    for them, now or earlier."""
+
+    text: str
+    model: str = ""
+    calls: tuple[ModelCall, ...] = ()
+
+
+async def explanations(
+    suggestion: Suggestion,
+    memory: Memory | None,
+    model: ModelSettings | None,
+    why_not: str,
+    *,
+    asked: Ask = ask,
+    backoff_seconds: float = 1.0,
+) -> AsyncGenerator[Explanation, None]:
+    """The page from the counters and, with a ``model``, once more with its words. ``why_not`` tells why none is asked.
+
+    What a model said about the same question is in the memory and not paid for again.
+    """
+    versions = await _from(memory, lambda m: versions_of(m, suggestion), Versions())
+
+    async def page(said: ModelExplanation | None, remark: str) -> str:
+        return await asyncio.to_thread(explanation, suggestion, versions, said, remark)
+
+    if model is None:
+        reason = why_not or "No model is configured, so this is put together from the counters alone."
+        yield Explanation(await page(None, reason))
+        return
+    key = _key(suggestion, model, versions)
+    if kept := await _from(memory, lambda m: _kept(m, suggestion.run, key), None):
+        text, call = kept
+        remark = f"From the memory; it had taken {ledger_line([call])}"
+        yield Explanation(await page(ModelExplanation(model.model, text), remark), model.model, (call,))
+        return
+    yield Explanation(await page(None, f"The model {model.model} is being asked for its explanation..."))
+    calls: list[ModelCall] = []
+    try:
+        text = await explain(
+            model, suggestion, versions, book=calls.append, asked=asked, backoff_seconds=backoff_seconds
+        )
+    except ModelFault as fault:
+        remark = f"{fault} This is put together from the counters alone. {ledger_line(calls)}"
+        yield Explanation(await page(None, remark.strip()), calls=tuple(calls))
+        return
+    data = to_plain({"suggestion": suggestion.id, "text": text, "call": calls[0]})
+    await _from(memory, lambda m: _keep(m, suggestion.run, data, key), None)
+    yield Explanation(
+        await page(ModelExplanation(model.model, text), ledger_line(calls)), model.model, tuple(calls)
+    )
+
+
+def _key(suggestion: Suggestion, model: ModelSettings, versions: Versions) -> str:
+    question = f"{model.base_url}\0{summarizer_user(suggestion, versions, model.share)}"
+    return f"{EXPLAINED} {suggestion.id} {model.model} {hashlib.sha256(question.encode()).hexdigest()[:16]}"
+
+
+def _kept(memory: Memory, run: str, key: str) -> tuple[str, ModelCall] | None:
+    for event in memory.run_log.events(run):
+        if event.kind == EXPLAINED and event.key == key:
+            try:
+                return str(event.data["text"]), from_plain(ModelCall, event.data["call"])
+            except (KeyError, ValueError):
+                return None
+    return None
+
+
+def _keep(memory: Memory, run: str, data: dict[str, Any], key: str) -> None:
+    if memory.run_log.run(run) is not None:
+        memory.run_log.add_event(run, EXPLAINED, data, key)
+
+
+async def _from(memory: Memory | None, call: Callable[[Memory], T], otherwise: T) -> T:
+    """What the memory answers; ``otherwise`` without one: an explanation needs none."""
+    if memory is None:
+        return otherwise
+    try:
+        return await asyncio.to_thread(call, memory)
+    except MemoryUnavailableError:
+        return otherwise

@@ -1,0 +1,73 @@
+"""From the settings to the models that a search may ask, with the consent that it takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from accelopt_agent.model.settings import ModelSettings
+    from accelopt_agent.model.team import Role, Team
+    from accelopt_lsp.settings.load import Settings
+
+
+def configured_model(settings: Settings) -> ModelSettings | None:
+    """The configured model, as roles without settings of their own ask it; None where none is."""
+    asked = settings.model
+    if not asked.configured:
+        return None
+    from accelopt_agent.model.settings import ModelSettings
+
+    priced = bool(asked.price_in or asked.price_out)
+    return ModelSettings(
+        base_url=asked.base_url,
+        model=asked.model,
+        temperature=asked.temperature,
+        key_variable=asked.api_key_env,
+        price_in=asked.price_in if priced else None,
+        price_out=asked.price_out if priced else None,
+        price_cached=asked.price_cached or None,
+        seconds=asked.seconds,
+        answer_tokens=asked.answer_tokens,
+        share=asked.share,
+    )
+
+
+def configured_team(settings: Settings) -> Team | None:
+    """The configured model in each role, with what the settings say of that role; None where none is configured."""
+    model = configured_model(settings)
+    if model is None:
+        return None
+    from accelopt_agent.model.team import Team
+
+    return Team(
+        planner=_in_role(settings, model, "planner"),
+        coder=_in_role(settings, model, "coder"),
+        debugger=_in_role(settings, model, "debugger"),
+        summarizer=_in_role(settings, model, "summarizer"),
+    )
+
+
+def _in_role(settings: Settings, model: ModelSettings, role: Role) -> ModelSettings:
+    own = getattr(settings.model, role)
+    temperature = model.temperature if own.temperature is None else own.temperature
+    return replace(model, model=own.model or model.model, temperature=temperature)
+
+
+def consent_folder(settings: Settings, file: Path) -> Path:
+    """The folder for which a consent is given: the project's, or that of a file outside of any."""
+    return settings.project_root or file.resolve().parent
+
+
+def resolve_team(settings: Settings, file: Path, *, in_editor: bool = False) -> tuple[Team | None, str]:
+    """The team that may be asked about ``file``, or None and why not ("" where no model is configured)."""
+    team = configured_team(settings)
+    if team is None:
+        return None, ""
+    if team.planner.of_editor and not in_editor:
+        return None, f"The model {team.models} is the editor's own: it is asked from the editor only."
+    from accelopt_agent.model.consent import Consents
+
+    missing = Consents().missing(team.planner, consent_folder(settings, file))
+    return (team, "") if missing is None else (None, missing)

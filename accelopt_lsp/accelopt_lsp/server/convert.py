@@ -1,0 +1,189 @@
+"""To and from ``lsprotocol`` types, by hand, in this one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.workspace import PositionCodec
+
+from accelopt_agent.suggestions.apply import TextEdit
+from accelopt_lsp.features.actions import Action
+from accelopt_lsp.features.hints import Hint
+from accelopt_lsp.features.lens import Lens
+from accelopt_lsp.server.client import Client
+from accelopt_profiling.measurement import Finding, Severity
+
+SOURCE = "accelopt"
+
+#: A command of the client that opens the diff of a suggestion (``{"id", "uri", "title"}``); where the client says
+#: that it has it, choosing a suggestion shows it before anything is applied.
+SHOW_SUGGESTION = "accelopt.showSuggestion"
+
+#: A command of the client that lists the suggestions for a kernel (``{"uri", "kernel"}``) to choose one to look at.
+SHOW_VERSIONS = "accelopt.showVersions"
+
+_SEVERITY: dict[Severity, types.DiagnosticSeverity] = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "information": types.DiagnosticSeverity.Information,
+    "hint": types.DiagnosticSeverity.Hint,
+}
+
+
+def server_command(name: str) -> str:
+    return f"accelopt.server.{name}"
+
+
+class Text:
+    """The lines of a document, to place things in: whole lines and line ends, in the client's units."""
+
+    def __init__(self, lines: Sequence[str], codec: PositionCodec) -> None:
+        self._lines, self._codec = lines, codec
+
+    def line_range(self, line: int) -> types.Range:
+        """The 1-based ``line`` from its first character that is not blank to its end; clamped to the text."""
+        index = self._index(line)
+        body = self._body(index)
+        start = len(body) - len(body.lstrip())
+        units = self._codec.client_num_units
+        return types.Range(types.Position(index, units(body[:start])), types.Position(index, units(body)))
+
+    def line_end(self, line: int) -> types.Position:
+        index = self._index(line)
+        return types.Position(index, self._codec.client_num_units(self._body(index)))
+
+    def position(self, line: int, column: int) -> types.Position:
+        """A 0-based line and column in code points, as the client counts."""
+        body = self._lines[line] if line < len(self._lines) else ""
+        return types.Position(line, self._codec.client_num_units(body[:column]))
+
+    def _index(self, line: int) -> int:
+        return min(max(line - 1, 0), max(len(self._lines) - 1, 0))
+
+    def _body(self, index: int) -> str:
+        return self._lines[index].rstrip("\r\n") if index < len(self._lines) else ""
+
+
+def finding_page(code: str) -> str:
+    """The address of the page about a finding: the pages are installed with the server, so it works offline."""
+    return (Path(__file__).parent / "pages" / f"{code}.md").as_uri()
+
+
+def diagnostics(findings: Iterable[Finding], text: Text, client: Client) -> list[types.Diagnostic]:
+    with_page = client.has("text_document", "publish_diagnostics", "code_description_support")
+    return [
+        types.Diagnostic(
+            range=text.line_range(f.line),
+            message=f.message,
+            severity=_SEVERITY[f.severity],
+            code=f.code,
+            code_description=types.CodeDescription(finding_page(f.code)) if with_page else None,
+            source=SOURCE,
+        )
+        for f in findings
+    ]
+
+
+def code_lenses(lenses: Iterable[Lens], client: Client) -> list[types.CodeLens]:
+    result = []
+    for lens in lenses:
+        at = types.Position(lens.line - 1, 0)
+        result.append(types.CodeLens(types.Range(at, at), lens_command(lens, client)))
+    return result
+
+
+def lens_command(lens: Lens, client: Client) -> types.Command:
+    if lens.command == "choose" and SHOW_VERSIONS in client.commands:
+        return types.Command(lens.title, SHOW_VERSIONS, arguments=[lens.argument])
+    if lens.command != "suggestions":
+        return types.Command(lens.title, server_command(lens.command), arguments=[lens.argument])
+    if SHOW_SUGGESTION in client.commands:
+        return types.Command(lens.title, SHOW_SUGGESTION, arguments=[lens.argument])
+    argument = {name: value for name, value in lens.argument.items() if name != "title"}
+    return types.Command(lens.title, server_command("accept"), arguments=[{**argument, "ask": True}])
+
+
+def inlay_hints(hints: Iterable[Hint], text: Text) -> list[types.InlayHint]:
+    return [
+        types.InlayHint(
+            position=text.line_end(hint.line),
+            label=hint.text,
+            tooltip=hint.tooltip or None,
+            padding_left=True,
+        )
+        for hint in hints
+    ]
+
+
+def hover(content: str | None, client: Client) -> types.Hover | None:
+    if content is None:
+        return None
+    kind = types.MarkupKind.Markdown if client.markdown_hover else types.MarkupKind.PlainText
+    return types.Hover(types.MarkupContent(kind, content))
+
+
+def code_actions(
+    actions: Iterable[Action], client: Client, present: Sequence[types.Diagnostic] = ()
+) -> list[types.CodeAction | types.Command]:
+    """Code actions as this client can take them: resolved later, at once by a command, or only as commands."""
+    result: list[types.CodeAction | types.Command] = []
+    for action in actions:
+        if action.disabled and not client.has("text_document", "code_action", "disabled_support"):
+            continue
+        shown_first = action.resolve is not None and SHOW_SUGGESTION in client.commands
+        lazy = action.resolve is not None and client.resolves_edits and not shown_first
+        command = _action_command(action, shown_first)
+        if not client.code_action_literals:
+            if not action.disabled:
+                result.append(command)
+            continue
+        preferred = action.preferred and client.has("text_document", "code_action", "is_preferred_support")
+        result.append(
+            types.CodeAction(
+                title=action.title,
+                kind=action.kind,
+                diagnostics=[d for d in present if d.source == SOURCE and d.code in action.fixes] or None,
+                is_preferred=True if preferred else None,
+                disabled=types.CodeActionDisabled(action.disabled) if action.disabled else None,
+                command=None if lazy or action.disabled else command,
+                data=action.resolve if lazy else None,
+                tags=[types.CodeActionTag.LlmGenerated]
+                if action.by_model and client.tags_llm_edits
+                else None,
+            )
+        )
+    return result
+
+
+def _action_command(action: Action, shown_first: bool) -> types.Command:
+    if shown_first:
+        shown = {**action.argument, "title": action.name}
+        return types.Command(action.title, SHOW_SUGGESTION, arguments=[shown])
+    argument = action.argument if action.resolve is None else {**action.argument, "apply": True}
+    return types.Command(action.title, server_command(action.command), arguments=[argument])
+
+
+def accept_command(suggestion_id: str, uri: str) -> types.Command:
+    """What follows the edit of a resolved suggestion: the server records that it was accepted."""
+    return types.Command(
+        "Remember it", server_command("accept"), arguments=[{"id": suggestion_id, "uri": uri}]
+    )
+
+
+def workspace_edit(
+    uri: str, version: int | None, edits: Iterable[TextEdit], text: Text, client: Client
+) -> types.WorkspaceEdit:
+    """The edits of one document, bound to its version where the client knows versioned edits."""
+    converted = [
+        types.TextEdit(
+            types.Range(text.position(e.start_line, e.start_col), text.position(e.end_line, e.end_col)),
+            e.new_text,
+        )
+        for e in edits
+    ]
+    if client.has("workspace", "workspace_edit", "document_changes"):
+        document = types.OptionalVersionedTextDocumentIdentifier(uri, version)
+        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(converted))])
+    return types.WorkspaceEdit(changes={uri: converted})

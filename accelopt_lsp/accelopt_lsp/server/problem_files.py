@@ -1,0 +1,65 @@
+"""Write a problem file beside a kernel file, from the kernel's signature, for the person to complete."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.state.jobs import BackgroundJob
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.problems.discovery.template import problem_template
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
+
+
+class ProblemFiles:
+    def __init__(self, server: AccelOptServer) -> None:
+        self._server = server
+
+    def create(self, args: Arguments) -> BackgroundJob:
+        """Write ``<stem>_problem.py`` beside the document and open it. An existing file is never overwritten."""
+        uri = args.document("createProblem")
+        job = BackgroundJob("create-problem", uri, "Creating a problem file", args.kernel)
+        return self._server.jobs.start(job, self._run(uri, args))
+
+    async def _run(self, uri: str, args: Arguments) -> None:
+        file = await self._server.editing.file(uri)
+        kernel = choose_kernel(file, args.kernel, args.line)
+        path = Path(file.path).with_name(f"{Path(file.path).stem}_problem.py")
+        try:
+            await asyncio.to_thread(_write_new, path, file.text, kernel)
+        except FileExistsError:
+            raise UserError(f"{path} exists already; complete it there.") from None
+        except OSError as error:
+            raise UserError(f"{path} cannot be written: {error.strerror}.") from None
+        if self._server.client.has("window", "show_document", "support"):
+            await self._server.show_file(path, take_focus=True)
+        self._server.say(f"{path.name} was written; complete it and save {Path(file.path).name}.")
+
+
+def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
+    """The kernel of that name, or at the 1-based ``line``, or the first one that host code launches.
+
+    Raises:
+        UserError: there is none.
+    """
+    kernels = file.found.kernels
+    for kernel in kernels:
+        if kernel.name == name or (name is None and line and kernel.first_line <= line <= kernel.end_line):
+            return kernel
+    launched = [k for k in kernels if not k.device_function] or list(kernels)
+    if name is not None or not launched:
+        raise UserError(f"{file.path} has no kernel{f' {name}' if name else ''}.")
+    return launched[0]
+
+
+def _write_new(path: Path, kernel_file: str, kernel: Kernel) -> None:
+    """Write a problem for a kernel of the text ``kernel_file``. Raises FileExistsError, OSError."""
+    text = problem_template(kernel_file, kernel)
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,94 @@
+"""Long work in the server: every profile and every search is a task in one registry, with an id that cancels it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+from uuid import uuid4
+
+log = logging.getLogger(__name__)
+
+JobKind = Literal["profile", "optimize", "accept", "reject", "create-problem", "explain", "show-runs"]
+
+
+@dataclass(frozen=True)
+class BackgroundJob:
+    """One piece of long work: what it does, to which document, and its title for people. A ``paused`` search begins
+    nothing new."""
+
+    kind: JobKind
+    uri: str
+    title: str
+    kernel: str | None = None
+    paused: bool = False
+    id: str = field(default_factory=lambda: uuid4().hex[:12])
+
+
+@dataclass
+class JobRegistry:
+    """The running tasks by job id. Strong references: the event loop alone would let a task be collected.
+
+    ``changed`` is called after a job starts or ends, ``failed`` with a job and what it raised.
+    """
+
+    changed: Callable[[], None] = lambda: None
+    failed: Callable[[BackgroundJob, Exception], None] = lambda job, error: None
+    _running: dict[str, tuple[BackgroundJob, asyncio.Task[None]]] = field(default_factory=dict)
+
+    def start(self, job: BackgroundJob, work: Coroutine[Any, Any, None]) -> BackgroundJob:
+        """Run ``work`` as ``job`` on the running event loop; what it raises goes to ``failed``."""
+        task = asyncio.get_running_loop().create_task(self._guarded(job, work), name=f"{job.kind} {job.uri}")
+        self._running[job.id] = (job, task)
+        task.add_done_callback(lambda _: self._ended(job, work))
+        self.changed()
+        return job
+
+    def cancel(self, job_id: str) -> bool:
+        """Cancel one job; False when it is not running (any more)."""
+        running = self._running.get(job_id)
+        return running is not None and running[1].cancel()
+
+    def mark(self, job_id: str, paused: bool) -> bool:
+        """Note that a job rests, or goes on; False when it is not running (any more)."""
+        if job_id not in self._running:
+            return False
+        job, task = self._running[job_id]
+        self._running[job_id] = (replace(job, paused=paused), task)
+        self.changed()
+        return True
+
+    def cancel_for(self, uri: str, kind: JobKind | None = None) -> list[asyncio.Task[None]]:
+        """Cancel the jobs of a document, all or of one kind; returns their tasks, which may still be cleaning up."""
+        tasks = [task for job, task in self._running.values() if job.uri == uri and kind in (None, job.kind)]
+        for task in tasks:
+            task.cancel()
+        return tasks
+
+    def running(self, uri: str | None = None, kind: JobKind | None = None) -> Iterator[BackgroundJob]:
+        """The jobs that run, oldest first."""
+        for job, task in list(self._running.values()):
+            if not task.done() and uri in (None, job.uri) and kind in (None, job.kind):
+                yield job
+
+    async def close(self, seconds: float = 2.0) -> None:
+        """Cancel everything and wait, at most ``seconds``, until it has cleaned up."""
+        tasks = [task for _, task in self._running.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+
+    async def _guarded(self, job: BackgroundJob, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:
+            log.exception("%s of %s failed", job.kind, job.uri)
+            self.failed(job, error)
+
+    def _ended(self, job: BackgroundJob, work: Coroutine[Any, Any, None]) -> None:
+        work.close()  # a task that is cancelled before its first step never awaits it
+        self._running.pop(job.id, None)
+        self.changed()

@@ -1,0 +1,234 @@
+"""What is known about the open files. Every answer to the editor comes from here, so every answer is immediate.
+
+States are immutable; the board replaces them. Lines in a state are lines of the text as it is *now*: edits move them
+(``moves.py``), and what an edit has touched is marked as old until the next save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_lsp.state.line_map import LineMap, move_findings, move_kernel, move_measurement
+from accelopt_profiling.kernels import Discovery, Kernel
+from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
+from accelopt_profiling.quantity import Known
+
+
+@dataclass(frozen=True)
+class KernelState:
+    """One kernel of a file: where it is, what is known about it and for which text.
+
+    ``shown`` is the newest result; ``before`` is what was shown for the version before it. ``interrupted`` is the last
+    search if it did not come to its end. ``touched`` tells that an edit went through the kernel and its text has not
+    been read again yet.
+    """
+
+    kernel: Kernel
+    shown: KernelMeasurement | None = None
+    before: KernelMeasurement | None = None
+    suggestions: tuple[Suggestion, ...] = ()
+    interrupted: Interrupted | None = None
+    touched: bool = False
+    rest_changed: bool = False
+
+    @property
+    def old(self) -> bool:
+        """Whether ``shown`` belongs to another text than the current one."""
+        if self.shown is None:
+            return False
+        return self.touched or self.rest_changed or self.shown.content_hash != self.kernel.content_hash
+
+    @property
+    def offers(self) -> tuple[Suggestion, ...]:
+        """The suggestions made for exactly this text, best first."""
+        if self.touched:
+            return ()
+        return tuple(s for s in self.suggestions if s.base_hash == self.kernel.content_hash)
+
+    @property
+    def resumable(self) -> Interrupted | None:
+        """The search of exactly this text that can go on."""
+        known = self.interrupted
+        same = known is not None and not self.touched and known.kernel_hash == self.kernel.content_hash
+        return known if same else None
+
+
+@dataclass(frozen=True)
+class FileState:
+    """One open file. ``findings`` are those of its text, ``run_findings`` those of its last profile.
+
+    ``read`` tells that the kernels were looked for at least once; ``profiled_text`` is the hash of the text that the
+    last profile started from, ``measured_rest`` the hash of everything in it that is no kernel.
+    """
+
+    uri: str
+    path: str
+    kernels: tuple[KernelState, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    run_findings: tuple[Finding, ...] = ()
+    rest_hash: str = ""
+    measured_rest: str | None = None
+    profiled_text: str | None = None
+    read: bool = False
+    trusted: bool = True
+
+    @property
+    def old(self) -> bool:
+        """Whether ``run_findings`` belong to another text than the current one."""
+        rest_changed = self.measured_rest is not None and self.rest_hash != self.measured_rest
+        return rest_changed or any(k.touched or k.old for k in self.kernels)
+
+    def kernel_at(self, line: int) -> KernelState | None:
+        """The innermost kernel whose text covers the 1-based ``line``."""
+        inside = [k for k in self.kernels if k.kernel.first_line <= line <= k.kernel.end_line]
+        return max(inside, key=lambda k: k.kernel.first_line, default=None)
+
+    def kernel(self, name: str) -> KernelState | None:
+        return next((k for k in self.kernels if k.kernel.name == name), None)
+
+    def edit(self, moved: LineMap) -> FileState:
+        """After an edit: lines have moved and the kernels the edit went through are marked."""
+        return replace(
+            self,
+            kernels=tuple(_edit_kernel(k, moved) for k in self.kernels),
+            findings=tuple(move_findings(self.findings, moved)),
+            run_findings=tuple(move_findings(self.run_findings, moved)),
+        )
+
+    def with_text(self, found: Discovery) -> FileState:
+        """After the text was read again. While it does not parse, the kernels known before stay, marked as touched."""
+        if any(f.code == "syntax-error" for f in found.findings):
+            kernels = tuple(replace(k, touched=True) for k in self.kernels)
+            return replace(self, kernels=kernels, findings=found.findings, read=True)
+        rest_changed = self.measured_rest is not None and found.rest_hash != self.measured_rest
+        kernels = tuple(self._read_kernel(kernel, rest_changed) for kernel in found.kernels)
+        return replace(self, kernels=kernels, findings=found.findings, rest_hash=found.rest_hash, read=True)
+
+    def with_profile_started(self, text_hash: str) -> FileState:
+        return replace(self, profiled_text=text_hash)
+
+    def with_results(self, results: FileMeasurement, text: Discovery) -> FileState:
+        """After results for the text that ``text`` describes arrived, partial or complete."""
+        fresh = {m.name: m for m in results.kernels if results.complete or _says_something(m)}
+        base = {k.name: k for k in text.kernels}
+        kernels = []
+        for state in self.kernels:
+            result, at = fresh.get(state.kernel.name), base.get(state.kernel.name)
+            if result is None or at is None:
+                kernels.append(state)
+                continue
+            result = replace(result, content_hash=result.content_hash or at.content_hash)
+            moved = LineMap.shift(state.kernel.line - at.line)
+            kernels.append(_show(state, move_measurement(result, moved), self.rest_hash != text.rest_hash))
+        return replace(
+            self,
+            kernels=tuple(kernels),
+            run_findings=tuple(f for f in results.findings if f not in text.findings),
+            measured_rest=text.rest_hash,
+        )
+
+    def with_interrupted(self, runs: Sequence[Interrupted]) -> FileState:
+        """With the searches that can go on, as the memory knows them now."""
+        by_hash = {run.kernel_hash: run for run in runs}
+        kernels = (replace(k, interrupted=by_hash.get(k.kernel.content_hash)) for k in self.kernels)
+        return replace(self, kernels=tuple(kernels))
+
+    def with_suggestions(self, kernel: str, suggestions: tuple[Suggestion, ...]) -> FileState:
+        kernels = (
+            replace(k, suggestions=suggestions) if k.kernel.name == kernel else k for k in self.kernels
+        )
+        return replace(self, kernels=tuple(kernels))
+
+    def _read_kernel(self, kernel: Kernel, rest_changed: bool) -> KernelState:
+        known = self.kernel(kernel.name)
+        if known is None:
+            return KernelState(kernel)
+        moved = LineMap.shift(kernel.line - known.kernel.line)
+        return replace(
+            known,
+            kernel=kernel,
+            shown=move_measurement(known.shown, moved) if known.shown else None,
+            touched=False,
+            rest_changed=rest_changed,
+        )
+
+
+def _edit_kernel(state: KernelState, moved: LineMap) -> KernelState:
+    touched = state.touched or moved.touches(state.kernel.first_line, state.kernel.end_line)
+    return replace(
+        state,
+        kernel=move_kernel(state.kernel, moved),
+        shown=move_measurement(state.shown, moved) if state.shown else None,
+        touched=touched,
+    )
+
+
+def _says_something(result: KernelMeasurement) -> bool:
+    return result.latency.known is not Known.NOT_MEASURED or bool(result.findings)
+
+
+def _show(state: KernelState, result: KernelMeasurement, rest_changed: bool) -> KernelState:
+    shown = state.shown
+    new_version = shown is not None and (shown.content_hash != result.content_hash or state.rest_changed)
+    before = shown if new_version else state.before
+    return replace(state, shown=result, before=before, rest_changed=rest_changed)
+
+
+@dataclass
+class StateStore:
+    """The states of all open files by URI. Only the event loop writes; ``changed`` hears of every replaced state."""
+
+    changed: Callable[[FileState | None, FileState], None] = lambda old, new: None
+    _files: dict[str, FileState] = field(default_factory=dict)
+
+    def get(self, uri: str) -> FileState | None:
+        return self._files.get(uri)
+
+    def put(self, state: FileState) -> FileState:
+        old, self._files[state.uri] = self._files.get(state.uri), state
+        if state != old:
+            self.changed(old, state)
+        return state
+
+    def update(self, uri: str, change: Callable[[FileState], FileState]) -> FileState | None:
+        """Replace the state of an open file by ``change(state)``; None when it is not open (any more)."""
+        state = self._files.get(uri)
+        return None if state is None else self.put(change(state))
+
+    def suggest(self, uri: str, kernel: str, suggestions: tuple[Suggestion, ...]) -> None:
+        """Offer exactly these suggestions, best first, for a kernel of an open file."""
+        self.update(uri, lambda state: state.with_suggestions(kernel, suggestions))
+
+    def show(self, uri: str, results: FileMeasurement, text: Discovery) -> None:
+        """``FileState.with_results`` for an open file."""
+        self.update(uri, lambda state: state.with_results(results, text))
+
+    def edit(self, uri: str, moved: LineMap) -> FileState | None:
+        """``FileState.edit`` for an open file. ``changed`` hears of it only when something became old by it: the
+        editor itself moves what it shows."""
+        state = self._files.get(uri)
+        if state is None:
+            return None
+        edited = state.edit(moved)
+        if [k.old for k in edited.kernels] != [k.old for k in state.kernels]:
+            return self.put(edited)
+        self._files[uri] = edited
+        return edited
+
+    def drop(self, uri: str) -> None:
+        self._files.pop(uri, None)
+
+    def files(self) -> Iterator[FileState]:
+        return iter(tuple(self._files.values()))
+
+    def suggestion(self, suggestion_id: str) -> tuple[FileState, KernelState, Suggestion] | None:
+        """The offered or outdated suggestion of that id, with the kernel and file it is for."""
+        for state in self._files.values():
+            for kernel in state.kernels:
+                for suggestion in kernel.suggestions:
+                    if suggestion.id == suggestion_id:
+                        return state, kernel, suggestion
+        return None

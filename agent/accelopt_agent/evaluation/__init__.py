@@ -1,0 +1,1 @@
+"""Finds the cost of a version and the gate's verdict on it, through protocols and on a host."""

@@ -1,0 +1,174 @@
+"""The search's tools on a host: costs from the profiler, verdicts from the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from accelopt_agent.evaluation.evaluators import CostUnknown, ToolLost
+from accelopt_agent.request import OptimizeRequest
+from accelopt_profiling.gate.gate import GateRequest, check
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.hosts.host import Host, HostUnreachable, JobFailed
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
+from accelopt_profiling.profiler import ProfileRequest, profile
+from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.timing.asking import time_on
+from accelopt_profiling.timing.comparing import Comparison
+
+#: Findings that are the candidate's own fault and will be the same next time.
+_LASTING = frozenset(
+    {"syntax-error", "kernel-raised", "kernel-crashed", "kernel-exited", "wrong-result", "out-of-bounds",
+     "uninitialised-read", "capacity", "never-launched"}
+)  # fmt: skip
+
+
+class ProfiledCost:
+    """Profiles the original to the end, and candidates as far as it takes to know a latency that can be compared.
+
+    That is the first stage at which the original's latency was what it was at the end: later stages check and
+    explain, they do not change the number. An original that is ``proved`` is profiled to its first latency, and its
+    candidates are too.
+    """
+
+    def __init__(self, host: Host, request: OptimizeRequest) -> None:
+        self._host, self._request = host, request
+        self._specs: dict[str, list[dict[str, Any]]] = {}
+        self._stages: dict[str, list[tuple[str, Latency]]] = {}
+
+    async def baseline(self) -> FileMeasurement:
+        names = None if self._request.kernel is None else [self._request.kernel]
+        last: FileMeasurement | None = None
+        try:
+            async with aclosing(
+                profile(self._host, await self._profile_request(self._request.text, names))
+            ) as found:
+                async for last in found:
+                    for kernel in last.kernels:
+                        self._stages.setdefault(kernel.name, []).append((kernel.stage, kernel.latency))
+                    if self._request.proved and all(k.latency.us is not None for k in last.kernels):
+                        return last
+        except HostUnreachable as error:
+            raise ToolLost(str(error)) from error
+        if last is None:
+            name = self._request.path.name
+            raise ToolLost(f"{self._host.name} said nothing about {name}; look at its log.")
+        return replace(last, kernels=[await self._comparable(kernel) for kernel in last.kernels])
+
+    async def _comparable(self, measured: KernelMeasurement) -> KernelMeasurement:
+        """The original with its latency and counters found out in the way in which a candidate's are: shapes that
+        are known and fewer samples may move them a little, and a candidate must not gain or lose by that."""
+        if measured.latency.us is None:
+            return measured
+        try:
+            again = await self.cost(self._request.text, measured.name)
+        except CostUnknown:
+            return measured
+        return replace(measured, latency=again.latency, quantities=again.quantities)
+
+    async def cost(self, text: str, kernel: str) -> KernelMeasurement:
+        stages = self._settled(kernel)
+        last: FileMeasurement | None = None
+        try:
+            async with aclosing(profile(self._host, await self._profile_request(text, [kernel]))) as found:
+                async for last in found:
+                    measured = _named(last, kernel)
+                    if measured and measured.latency.us is not None and measured.stage in stages:
+                        return measured
+        except HostUnreachable as error:
+            raise ToolLost(str(error)) from error
+        measured = _named(last, kernel) if last else None
+        if last is not None and measured is not None and measured.latency.us is not None:
+            return measured
+        worst = _worst(last, measured)
+        if worst is None:
+            raise CostUnknown("not-measured", "Its time could not be found out.", lasting=False)
+        raise CostUnknown(worst.code, worst.message, lasting=worst.code in _LASTING)
+
+    def _settled(self, kernel: str) -> set[str]:
+        """The stages at which the original's latency was already what it was at the end."""
+        seen = self._stages.get(kernel, [])
+        return {stage for stage, latency in seen if latency == seen[-1][1]} if seen else set()
+
+    async def _profile_request(self, text: str, kernels: list[str] | None) -> ProfileRequest:
+        return await asyncio.to_thread(profile_request, self._request, text, kernels, self._specs)
+
+
+class HostGate:
+    """The gate on a host, with the original file's problem."""
+
+    def __init__(self, host: Host, request: OptimizeRequest) -> None:
+        self._host, self._request = host, request
+
+    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+        try:
+            return await check(self._host, await asyncio.to_thread(self._gate_request, text, kernel))
+        except HostUnreachable as error:
+            raise ToolLost(str(error)) from error
+
+    async def compare(self, text: str, kernel: str) -> Comparison | None:
+        """Candidate and original in turns of random order, in one session of a process that has run nothing else; None
+        where no device times them."""
+        try:
+            if not (await self._host.facts()).devices:
+                return None
+            asked = await asyncio.to_thread(self._gate_request, text, kernel)
+            if asked.dialect != "triton" or asked.problem.kind == "selfrun":
+                return None
+            discovered = await asyncio.to_thread(find_kernels, text)
+            found = [k for k in discovered.kernels if k.name == kernel]
+            before = asked.original.files[asked.original.kernel]
+            session = await time_on(
+                self._host, asked.candidate, found, asked.problem, before, limits=asked.limits
+            )
+        except HostUnreachable as error:
+            raise ToolLost(str(error)) from error
+        except JobFailed as failed:
+            raise CostUnknown(failed.error.code, failed.error.message, lasting=False) from failed
+        except ValueError as error:
+            raise CostUnknown(
+                "bad-answer", f"The host's answer cannot be read: {error}.", lasting=False
+            ) from error
+        if session.checked is not None and session.checked.wrong:
+            raise CostUnknown("wrong-result", f"On the device: {session.checked.wrong}", lasting=True)
+        return session.comparison
+
+    def _gate_request(self, text: str, kernel: str) -> GateRequest:
+        request = self._request
+        file = request.kernel_file()
+        ref, found = file.problem.ref, file.kernel(kernel)
+        if ref is None or found is None:
+            raise CostUnknown("no-problem", f"There is no problem to check {kernel} against.", lasting=False)
+        candidate, original = (
+            file.source(ship_imports=self._host.remote, text=t) for t in (text, request.text)
+        )
+        return GateRequest(candidate, original, ref, kernel, found.dialect, request.target, request.limits)
+
+
+def profile_request(
+    request: OptimizeRequest, text: str, kernels: list[str] | None, specs: dict[str, list[dict[str, Any]]]
+) -> ProfileRequest:
+    """The profile of ``text`` in the place of the request's file; ``specs`` remembers input shapes."""
+    targets: dict[Dialect, str] = {"triton": request.target, "nki": request.target}
+    return ProfileRequest(
+        request.kernel_file(text),
+        targets,
+        kernels,
+        request.limits,
+        detail=False,
+        background=True,
+        input_specs=specs,
+    )
+
+
+def _named(measurement: FileMeasurement, kernel: str) -> KernelMeasurement | None:
+    return next((k for k in measurement.kernels if k.name == kernel), None)
+
+
+def _worst(measurement: FileMeasurement | None, kernel: KernelMeasurement | None) -> Finding | None:
+    findings = [*(kernel.findings if kernel else []), *(measurement.findings if measurement else [])]
+    errors = [f for f in findings if f.severity == "error"]
+    return errors[0] if errors else None

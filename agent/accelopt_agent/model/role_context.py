@@ -1,0 +1,101 @@
+"""What each role sees of the search: the planner what became of this version and the best ones, the coder how
+others did the like, the debugger what it was made from and how its siblings fared. A few lines each."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from accelopt_agent.model.settings import Share
+from accelopt_agent.search.node import Node
+from accelopt_agent.syntax.lines import split_lines
+from accelopt_profiling.kernels import find_kernels
+
+#: How many versions, and how many lines of a change, are told of.
+VERSIONS_TOLD, LINES_TOLD = 5, 14
+
+#: How alike (0..1) two plans are that mean a similar change.
+ALIKE = 0.4
+
+
+def planner_window(node: Node) -> str:
+    """The children of ``node`` and the leaderboard of the whole search, as Markdown lists."""
+    children = [_line(child, node) for child in _newest(node.children)]
+    ranked = sorted((n for n in node.root.walk() if n.parent is not None and n.sound), key=lambda n: n.us)
+    best = [_line(n, node.root) for n in ranked[:VERSIONS_TOLD] if n is not node and n not in node.children]
+    parts = [_list("Tried on this version", children), _list("Fastest versions, from the original", best)]
+    return "".join(part for part in parts if part) or "Nothing was tried yet.\n"
+
+
+def coder_window(node: Node, plan: str, share: Share = "file") -> str:
+    """What was tried on ``node`` in vain, and how a cousin did the like, as much of that as ``share`` says."""
+    failed = [_line(child, node) for child in _newest(node.children) if not child.sound]
+    siblings = [s for s in (node.parent.children if node.parent else []) if s is not node]
+    cousins = [c for s in siblings for c in s.children if c.sound and c.parent is not None]
+    alike = max(cousins, key=lambda c: _likeness(plan, c), default=None)
+    said = _list("Failed on this version", failed)
+    if alike is not None and alike.parent is not None and _likeness(plan, alike) >= ALIKE:
+        said += f"A similar change elsewhere, which worked:\n\n{shown_change(alike, share)}\n\n"
+    return said
+
+
+def debugger_window(node: Node) -> str:
+    """How the siblings of the failed ``node`` fared."""
+    siblings = [s for s in (node.parent.children if node.parent else []) if s is not node]
+    return _list("Other versions of the same", [_line(s, node.parent) for s in _newest(siblings)])
+
+
+def shown_change(node: Node, share: Share) -> str:
+    """What was changed last, all of it or inside the kernel alone."""
+    before = node.parent.text if node.parent else node.text
+    if share == "kernel":
+        return change(kernel_alone(before, node.kernel.name), kernel_alone(node.text, node.kernel.name))
+    return change(before, node.text)
+
+
+def kernel_alone(text: str, name: str) -> str:
+    """The lines of the kernel in ``text``; "" where it is not there."""
+    kernel = next((k for k in find_kernels(text).kernels if k.name == name), None)
+    if kernel is None:
+        return ""
+    return "\n".join(split_lines(text).texts[kernel.first_line - 1 : kernel.end_line])
+
+
+def change(before: str, after: str) -> str:
+    """The changed lines of a rewrite, with one line around them, at most ``LINES_TOLD``, as a fenced diff."""
+    from accelopt_agent.model.prompt_templates import fenced
+
+    old, new = split_lines(before).texts, split_lines(after).texts
+    lines = [
+        line for line in difflib.unified_diff(old, new, lineterm="", n=1)
+        if not line.startswith(("---", "+++", "@@"))
+    ]  # fmt: skip
+    cut = [*lines[:LINES_TOLD], "..."] if len(lines) > LINES_TOLD else lines
+    return fenced("\n".join(cut), "diff")
+
+
+def _newest(nodes: Sequence[Node]) -> list[Node]:
+    return list(reversed(nodes))[:VERSIONS_TOLD]
+
+
+def _line(node: Node, base: Node | None) -> str:
+    summary = node.step[1] if node.step else "the original"
+    if node.failure is not None:
+        return f"- {summary}: failed, {_short(node.failure.message)}"
+    ratio = f", {base.us / node.us:.2f}x" if base is not None and node.us and base.us != float("inf") else ""
+    return f"- {summary}: {node.us:.4g} us{ratio}{', proved right' if node.proof == 'accepted' else ''}"
+
+
+def _list(head: str, lines: Sequence[str]) -> str:
+    return f"{head}:\n" + "\n".join(lines) + "\n\n" if lines else ""
+
+
+def _likeness(plan: str, node: Node) -> float:
+    said = node.step[1] if node.step else ""
+    words, others = set(plan.lower().split()), set(said.lower().split())
+    return len(words & others) / max(1, min(len(words), len(others)))
+
+
+def _short(text: str, length: int = 160) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 3] + "..."

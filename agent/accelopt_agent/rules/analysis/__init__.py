@@ -1,0 +1,1 @@
+"""Reads a kernel for the rules: its parsed file, imported names, data flow, constants and loops."""

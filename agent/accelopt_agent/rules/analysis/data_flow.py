@@ -1,0 +1,334 @@
+"""Which statement of a kernel writes and reads what: enough data flow to know that a rewrite keeps the
+meaning.
+
+The analysis is by name and errs towards "may be written": views share their tensor's storage, and where tiles can be
+written through an argument, an argument of a function that is not known counts as read and written.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.imported_names import Names
+from accelopt_agent.rules.analysis.parsed_source import Source
+from accelopt_agent.rules.analysis.statement import Statement, root_name
+
+
+class Flow:
+    """The statements of one function, and the names each reads and writes."""
+
+    def __init__(
+        self,
+        source: Source,
+        function: cst.FunctionDef,
+        names: Names,
+        writing: frozenset[str] = frozenset(),
+        known: Collection[str] | None = None,
+    ) -> None:
+        """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res"); ``known`` the packages
+        whose functions write through nothing else. With None no function writes what it is given (Triton: tensors
+        are values).
+        """
+        self.source = source
+        self.function = function
+        self._writing, self._known, self._resolved = writing, known, names
+        self.statements: list[Statement] = []
+        self._by_node: dict[cst.CSTNode, Statement] = {}
+        self._views: dict[str, set[str]] = defaultdict(set)
+        self.parameters = {p.name.value for p in self.source.walk(function.params, cst.Param)}
+        self._imported = names.imported()
+        self.names = [n for n in self.source.walk(function.body, cst.Name) if self._is_variable(n)]
+        self._collect(function.body, ())
+        for statement in self.statements:
+            self._add_view(statement)
+
+    def _collect(self, block: cst.CSTNode, loops: tuple[cst.For, ...]) -> None:
+        for node in getattr(block, "body", ()):
+            if not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                continue
+            statement = Statement(node, block, loops)
+            for name in self.source.walk(node, cst.Name):
+                if not self._is_variable(name):
+                    continue
+                reads, writes = self._role(name)
+                if reads:
+                    statement.reads.add(name.value)
+                if writes:
+                    statement.writes.add(name.value)
+                if writes and (reads or isinstance(self.source.parent(name), cst.Subscript)):
+                    statement.stores.add(name.value)
+            self.statements.append(statement)
+            self._by_node[node] = statement
+            inner = (*loops, node) if isinstance(node, cst.For) else loops
+            for below in self.source.children(node):
+                if isinstance(below, cst.IndentedBlock):
+                    self._collect(below, inner)
+                elif isinstance(below, (cst.Else, cst.If, cst.Finally, cst.ExceptHandler)):
+                    self._collect_branches(below, inner)
+
+    def _collect_branches(self, node: cst.CSTNode, loops: tuple[cst.For, ...]) -> None:
+        for below in self.source.children(node):
+            if isinstance(below, cst.IndentedBlock):
+                self._collect(below, loops)
+            elif isinstance(below, (cst.Else, cst.If, cst.Finally, cst.ExceptHandler)):
+                self._collect_branches(below, loops)
+
+    def _is_variable(self, name: cst.Name) -> bool:
+        if name.value in self._imported:
+            return False
+        parent = self.source.parent(name)
+        if isinstance(parent, cst.Attribute):
+            return parent.value is name
+        if isinstance(parent, cst.Arg):
+            return parent.keyword is not name
+        return not isinstance(parent, (cst.ImportAlias, cst.AsName, cst.FunctionDef, cst.Param))
+
+    def _role(self, name: cst.Name) -> tuple[bool, bool]:
+        """Whether this occurrence of a name reads, and whether it writes."""
+        node: cst.CSTNode = name
+        parent = self.source.parent(node)
+        while isinstance(parent, cst.Subscript) and parent.value is node:
+            node, parent = parent, self.source.parent(parent)
+        if isinstance(parent, cst.AssignTarget):
+            return False, True
+        if isinstance(parent, cst.AugAssign) and parent.target is node:
+            return True, True
+        if isinstance(parent, cst.AnnAssign) and parent.target is node:
+            return False, True
+        if isinstance(parent, (cst.For, cst.CompFor)) and parent.target is node:
+            return False, True
+        if isinstance(parent, (cst.Element, cst.StarredElement)) and self._in_target(parent):
+            return False, True
+        if any(isinstance(p, (cst.Lambda, cst.FunctionDef)) for p in self._around(name)):
+            return True, True
+        if isinstance(parent, cst.Arg) and parent.value is node:
+            return True, self._call_writes(parent)
+        return True, False
+
+    def _around(self, name: cst.Name) -> Iterator[cst.CSTNode]:
+        for node in self.source.parents(name):
+            if node is self.function:
+                return
+            yield node
+
+    def _in_target(self, node: cst.CSTNode) -> bool:
+        """Whether a tuple element stands left of an assignment or is a loop's target."""
+        below: cst.CSTNode = node
+        for above in self.source.parents(node):
+            if isinstance(above, (cst.AssignTarget, cst.For)):
+                return isinstance(above, cst.AssignTarget) or above.target is below
+            if not isinstance(above, (cst.Tuple, cst.List, cst.Element, cst.StarredElement)):
+                return False
+            below = above
+        return False
+
+    def _call_writes(self, arg: cst.Arg) -> bool:
+        call = self.source.parent(arg)
+        if not isinstance(call, cst.Call):
+            return False
+        if arg.keyword is not None and arg.keyword.value in self._writing:
+            return True
+        called = self.source.code(call.func).rpartition(".")[2]
+        if called in STORES:
+            return arg.keyword is None and call.args[0] is arg
+        return self._known is not None and self._resolved.foreign(call.func, self._known)
+
+    def _add_view(self, statement: Statement) -> None:
+        """``a = b[...]``, ``a = b`` and ``a = b.method(...)``: from here on ``a`` may be a view of ``b``."""
+        value = statement.value
+        while isinstance(value, (cst.Subscript, cst.Attribute, cst.Call)):
+            if isinstance(value, cst.Attribute) and value.attr.value in ("shape", "dtype"):
+                return
+            value = value.func if isinstance(value, cst.Call) else value.value
+        if not isinstance(value, cst.Name) or not self._is_variable(value):
+            return
+        if isinstance(statement.target, cst.Name):
+            self._views[value.value].add(statement.target.value)
+            self._views[statement.target.value].add(value.value)
+
+    def statement_of(self, node: cst.CSTNode) -> Statement | None:
+        """The innermost statement that holds ``node``."""
+        if node in self._by_node:
+            return self._by_node[node]
+        return next((self._by_node[p] for p in self.source.parents(node) if p in self._by_node), None)
+
+    def simple(self) -> Iterator[Statement]:
+        """The statements that are not compound, in source order."""
+        return (s for s in self.statements if s.simple)
+
+    def sharing(self, names: Iterable[str]) -> set[str]:
+        """``names`` and all names that may share storage with one of them."""
+        found: set[str] = set()
+        todo = list(names)
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo.extend(self._views.get(name, ()))
+        return found
+
+    def occurrences(self, name: str) -> list[cst.Name]:
+        return [n for n in self.names if n.value == name]
+
+    def variables(self, node: cst.CSTNode) -> set[str]:
+        """The variables that occur in ``node``."""
+        return {n.value for n in self.source.walk(node, cst.Name) if self._is_variable(n)}
+
+    def between(self, first: Statement, second: Statement) -> list[Statement]:
+        """The statements of the block after ``first`` and before ``second``; both must be in one block."""
+        block = [s for s in self.statements if s.block is first.block]
+        return block[block.index(first) + 1 : block.index(second)]
+
+    def before(self, statement: Statement) -> list[Statement]:
+        """The statements of the same block before ``statement``."""
+        block = [s for s in self.statements if s.block is statement.block]
+        return block[: block.index(statement)]
+
+    def unchanged(self, first: Statement, second: Statement, names: Iterable[str]) -> bool:
+        """Whether nothing between the two statements may write one of ``names`` or what shares storage with
+        it.
+        """
+        names = set(names)
+        watched = self.sharing(names)
+        return not any(names & s.writes or watched & s.stores for s in self.between(first, second))
+
+    def varying(self, loop: cst.For) -> set[str]:
+        """Names whose value or contents may differ between iterations of ``loop``: what it writes, and views of it."""
+        statement = self._by_node[loop]
+        return statement.writes | self.sharing(statement.stores)
+
+    def definition(self, node: cst.BaseExpression) -> Statement | None:
+        """The one statement that gives ``node``, a variable or a part of a tensor, the value it has where it stands.
+
+        It writes exactly ``node``, in the same block or around it, and nothing else in its block writes the variable.
+        """
+        name = root_name(node)
+        if name is None:
+            return None
+        allocation = self.allocation(name) if isinstance(node, cst.Subscript) else None
+        writers = [s for s in self.simple() if name in s.writes and s is not allocation]
+        found = [s for s in writers if s.target is not None and self._follows(s, node)]
+        if not found or (isinstance(node, cst.Subscript) and len(writers) != 1):
+            return None
+        nearest = found[-1]
+        assert nearest.target is not None
+        rivals = [s for s in writers if s is not nearest and self._encloses(nearest.block, s.node)]
+        loops = [s for s in self.statements if not s.simple and s.binds(name)]
+        return nearest if not rivals and not loops and self.source.same(nearest.target, node) else None
+
+    def readers(self, definition: Statement) -> list[cst.BaseExpression] | None:
+        """The expressions that read exactly the value that ``definition`` writes, in its block or below,
+        after it.
+
+        None when anything else happens to the variable: another write, a read of another part of it, a read
+        through an attribute, or a read elsewhere, before, or in another iteration.
+        """
+        target, name = definition.target, definition.target_name
+        if target is None or name is None or self.sharing([name]) != {name}:
+            return None
+        key = self.source.key(target)
+        found: list[cst.BaseExpression] = []
+        for occurrence in self.occurrences(name):
+            whole: cst.BaseExpression = occurrence
+            parent = self.source.parent(whole)
+            while isinstance(parent, cst.Subscript) and parent.value is whole:
+                whole, parent = parent, self.source.parent(parent)
+            if whole is target or (isinstance(target, cst.Subscript) and self._is_allocation(occurrence)):
+                continue
+            statement = self.statement_of(occurrence)
+            binds = statement is not None and statement.target is occurrence
+            if self._belongs_elsewhere(definition, occurrence, binds):
+                continue
+            reads, writes = self._role(occurrence)
+            if writes or not reads or isinstance(parent, cst.Attribute) or self.source.key(whole) != key:
+                return None
+            if not self._follows(definition, occurrence):
+                return None
+            found.append(whole)
+        return found
+
+    def uses_after(self, definition: Statement) -> list[cst.Name] | None:
+        """Every use of the variable that ``definition`` writes, if all only read it, after it, in its block
+        or below.
+
+        Unlike ``readers``, parts and views of it may be read too, as long as nothing writes through them.
+        """
+        name = definition.target_name
+        if name is None:
+            return None
+        allocation = self.allocation(name) if isinstance(definition.target, cst.Subscript) else None
+        uses: list[cst.Name] = []
+        for shared in self.sharing([name]):
+            for occurrence in self.occurrences(shared):
+                reads, writes = self._role(occurrence)
+                statement = self.statement_of(occurrence)
+                if statement is None:
+                    return None
+                if statement in (definition, allocation) and writes and not reads:
+                    continue
+                binds = isinstance(statement.target, cst.Name) and statement.target is occurrence
+                if shared != name:
+                    if writes and not binds:
+                        return None
+                    continue
+                if self._belongs_elsewhere(definition, occurrence, binds):
+                    continue
+                if writes or not self._follows(definition, occurrence):
+                    return None
+                uses.append(occurrence)
+        return uses
+
+    def _belongs_elsewhere(self, definition: Statement, occurrence: cst.Name, binds: bool) -> bool:
+        """Whether ``occurrence`` has to do with another binding of the name, in a block apart from ``definition``'s."""
+        if not isinstance(definition.target, cst.Name):
+            return False
+        statement = self.statement_of(occurrence)
+        assert statement is not None
+        others = [s for s in self.simple() if s.binds(occurrence.value) and s is not definition]
+        for other in others:
+            nested = self._encloses(other.block, definition.node) or self._encloses(
+                definition.block, other.node
+            )
+            mine = statement is other if binds else self._follows(other, occurrence)
+            if mine and not nested:
+                return True
+        return False
+
+    def _encloses(self, block: cst.CSTNode, node: cst.CSTNode) -> bool:
+        return any(above is block for above in self.source.parents(node))
+
+    def only_reader(self, definition: Statement) -> tuple[cst.BaseExpression, Statement] | None:
+        """The one expression that reads what ``definition`` writes, and its statement, if in the same block."""
+        readers = self.readers(definition)
+        if readers is None or len(readers) != 1:
+            return None
+        statement = self.statement_of(readers[0])
+        if statement is None or statement.block is not definition.block:
+            return None
+        return readers[0], statement
+
+    def allocation(self, name: str) -> Statement | None:
+        """The statement that binds ``name`` to a fresh tensor, if that is the only one that binds it."""
+        binding = [s for s in self.statements if isinstance(s.target, cst.Name) and s.target.value == name]
+        if len(binding) == 1 and isinstance(binding[0].value, cst.Call):
+            called = self.source.code(binding[0].value.func).rpartition(".")[2]
+            return binding[0] if called in ALLOCATIONS else None
+        return None
+
+    def _is_allocation(self, occurrence: cst.Name) -> bool:
+        allocation = self.allocation(occurrence.value)
+        return allocation is not None and allocation.target is occurrence
+
+    def _follows(self, definition: Statement, node: cst.CSTNode) -> bool:
+        if self.source.start(node) <= self.source.end(definition.node):
+            return False
+        return definition.block is self.function.body or definition.block in self.source.parents(node)
+
+
+#: Functions whose first argument is written: stores to memory.
+STORES = frozenset({"store", "atomic_rmw", "dma_copy"})
+#: Functions that make a fresh tensor.
+ALLOCATIONS = frozenset({"ndarray", "zeros", "ones", "full", "empty", "zeros_like", "empty_like"})

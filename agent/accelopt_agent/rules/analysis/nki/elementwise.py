@@ -1,0 +1,191 @@
+"""Element-wise NKI instructions in one form: steps against a scalar or column, activations, pairs of tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.constants import number
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel
+from accelopt_agent.rules.analysis.nki.operand_kind import kind
+
+#: Operations that VectorE applies between a tile and a number or column.
+SCALAR_OPS = frozenset({"add", "subtract", "multiply", "maximum", "minimum", "divide"})
+
+#: Functions that ScalarE computes of ``data * scale + bias``.
+ACTIVATIONS = frozenset({"exp", "sqrt", "rsqrt", "square", "log", "tanh", "sigmoid", "silu", "gelu", "copy"})
+
+
+@dataclass(frozen=True)
+class Step:
+    """``data op operand``, or ``operand op data`` when ``reverse``; ``operand`` is a number or a column."""
+
+    op: str
+    operand: cst.BaseExpression
+    reverse: bool = False
+
+
+@dataclass(frozen=True)
+class ScalarSteps:
+    """An instruction that applies one or two steps to ``data`` (what ``nisa.tensor_scalar`` does)."""
+
+    instruction: Instruction
+    data: cst.BaseExpression
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An instruction that computes ``op(data * scale + bias)``; None stands for scale 1 and bias 0."""
+
+    instruction: Instruction
+    op: str
+    data: cst.BaseExpression
+    scale: cst.BaseExpression | None
+    bias: cst.BaseExpression | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An instruction that computes ``left op right`` of two tiles (what ``nisa.tensor_tensor`` does)."""
+
+    instruction: Instruction
+    op: str
+    left: cst.BaseExpression
+    right: cst.BaseExpression
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """An instruction that reduces ``data`` along its free dimension with ``op`` ("add", "max", "min")."""
+
+    instruction: Instruction
+    op: str
+    data: cst.BaseExpression
+
+
+def operation(kernel: NkiKernel, node: cst.BaseExpression | None) -> str | None:
+    """The short name of an operation token: "multiply" for ``nl.multiply`` and for ``np.multiply``."""
+    if node is None:
+        return None
+    path = kernel.names.path(node)
+    module, _, name = (path or "").rpartition(".")
+    return name if module in (NL, "numpy") else None
+
+
+def scalar_steps(kernel: NkiKernel, instruction: Instruction | None) -> ScalarSteps | None:
+    if instruction is None:
+        return None
+    if instruction.path == f"{NISA}.tensor_scalar":
+        steps = _tensor_scalar_steps(kernel, instruction)
+        data = instruction.get("data")
+        return ScalarSteps(instruction, data, steps) if steps and data is not None else None
+    op = _binary(instruction)
+    if op is None:
+        return None
+    x, y = instruction.get("x"), instruction.get("y")
+    if x is None or y is None:
+        return None
+    kinds = kind(kernel, x), kind(kernel, y)
+    if kinds[0] in ("tile", "column") and (kinds[1] == "number" or kinds == ("tile", "column")):
+        return ScalarSteps(instruction, x, (Step(op, y),))
+    if kinds[1] in ("tile", "column") and (kinds[0] == "number" or kinds == ("column", "tile")):
+        return ScalarSteps(instruction, y, (Step(op, x, reverse=True),))
+    return None
+
+
+def _tensor_scalar_steps(kernel: NkiKernel, instruction: Instruction) -> tuple[Step, ...]:
+    steps = []
+    for n in ("0", "1"):
+        op, operand = operation(kernel, instruction.get(f"op{n}")), instruction.get(f"operand{n}")
+        if n == "1" and kernel.is_none(instruction.get("op1")):
+            break
+        reverse = instruction.get(f"reverse{n}")
+        if op not in SCALAR_OPS or operand is None:
+            return ()
+        if reverse is not None and kernel.code(reverse) not in ("True", "False"):
+            return ()
+        steps.append(Step(op, operand, kernel.code(reverse) == "True"))
+    return tuple(steps)
+
+
+def _binary(instruction: Instruction) -> str | None:
+    module, _, name = instruction.path.rpartition(".")
+    return name if module == NL and name in SCALAR_OPS else None
+
+
+def activation(kernel: NkiKernel, instruction: Instruction | None) -> Activation | None:
+    if instruction is None:
+        return None
+    if instruction.path == f"{NISA}.activation":
+        op, data = operation(kernel, instruction.get("op")), instruction.get("data")
+        if (
+            op is None
+            or data is None
+            or set(instruction.args) - {"op", "data", "scale", "bias", "mask", "dtype"}
+        ):
+            return None
+        scale, bias = instruction.get("scale"), instruction.get("bias")
+        if scale is None or number(kernel.flow, scale) == 1:
+            scale = None
+        if bias is None or kernel.is_none(bias) or is_zero(kernel, bias):
+            bias = None
+        return Activation(instruction, op, data, scale, bias)
+    module, _, name = instruction.path.rpartition(".")
+    if module == NL and name in ACTIVATIONS - {"copy"}:
+        return Activation(instruction, name, instruction["x"], None, None)
+    return None
+
+
+def square(kernel: NkiKernel, instruction: Instruction | None) -> Activation | None:
+    """A product of a tile with itself, as the activation that computes the same."""
+    both = pair(kernel, instruction)
+    if both is None or both.op != "multiply" or not kernel.source.same(both.left, both.right):
+        return None
+    return Activation(both.instruction, "square", both.left, None, None)
+
+
+def pair(kernel: NkiKernel, instruction: Instruction | None) -> Pair | None:
+    if instruction is None:
+        return None
+    if instruction.path == f"{NISA}.tensor_tensor":
+        op = operation(kernel, instruction.get("op"))
+        left, right = instruction.get("data1"), instruction.get("data2")
+    else:
+        op, left, right = _binary(instruction), instruction.get("x"), instruction.get("y")
+    if op is None or left is None or right is None:
+        return None
+    both = kind(kernel, left) == "tile" and kind(kernel, right) == "tile"
+    return Pair(instruction, op, left, right) if both else None
+
+
+def reduction(kernel: NkiKernel, instruction: Instruction) -> Reduction | None:
+    """A sum, maximum or minimum over the whole free dimension of a two-dimensional tile."""
+    module, _, name = instruction.path.rpartition(".")
+    if instruction.path == f"{NISA}.tensor_reduce":
+        op, data = operation(kernel, instruction.get("op")), instruction.get("data")
+        if kernel.code(instruction.get("negate")) not in (None, "False"):
+            return None
+    elif module == NL and name in ("sum", "max", "min"):
+        op, data = {"sum": "add"}.get(name, name), instruction.get("x")
+    else:
+        return None
+    axis = (kernel.code(instruction.get("axis")) or "").strip("[]() ,")
+    if op is None or data is None or axis not in ("1", "-1"):
+        return None
+    return Reduction(instruction, {"maximum": "max", "minimum": "min"}.get(op, op), data)
+
+
+def is_zero(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
+    """Whether a tile holds zeros only: it is set once, by a memset of 0."""
+    found = kernel.definition(node)
+    if found is not None and found.path == f"{NISA}.memset":
+        return number(kernel.flow, found.get("value")) == 0
+    return found is not None and found.path == f"{NL}.zeros"
+
+
+def keeps_precision(kernel: NkiKernel, inner: Instruction, outer: Instruction) -> bool:
+    """Whether leaving out the rounding of ``inner``'s result to its type changes nothing that was asked for."""
+    dtype = kernel.code(inner.get("dtype"))
+    return dtype is None or dtype.rpartition(".")[2] == "float32" or dtype == kernel.code(outer.get("dtype"))

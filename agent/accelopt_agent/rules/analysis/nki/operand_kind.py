@@ -1,0 +1,131 @@
+"""What an operand of an NKI instruction is: a number, a column of one value per partition, or a tile."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.constants import number
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel
+from accelopt_agent.rules.analysis.statement import Statement, root_name
+
+Kind = Literal["number", "column", "tile"]
+
+#: Functions that rearrange a tile.
+_TILE_MAKERS = frozenset({f"{NL}.broadcast_to", f"{NL}.transpose", f"{NISA}.nc_transpose"})
+
+_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo)
+
+
+def kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Kind | None:
+    """The kind of ``node`` as an operand, or None when the syntax does not tell."""
+    if number(kernel.flow, node) is not None:
+        return "number"
+    if depth > 12:
+        return None
+    if isinstance(node, cst.Subscript):
+        return _kind_of_part(kernel, node)
+    if isinstance(node, cst.Name):
+        return _kind_of_variable(kernel, node.value, depth)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ARITHMETIC):
+        return _wider(kind(kernel, node.left, depth + 1), kind(kernel, node.right, depth + 1))
+    if isinstance(node, cst.UnaryOperation):
+        return kind(kernel, node.expression, depth + 1)
+    if isinstance(node, cst.Attribute) and node.attr.value == "shape":
+        return "number"
+    if isinstance(node, cst.Call):
+        if kernel.names.path(node.func) in _TILE_MAKERS:
+            return "tile"
+        instruction = kernel.instruction(node)
+        return _kind_of_result(kernel, instruction, depth) if instruction else None
+    return None
+
+
+def _wider(one: Kind | None, other: Kind | None) -> Kind | None:
+    if one is None or other is None:
+        return "tile" if "tile" in (one, other) else None
+    order: list[Kind] = ["number", "column", "tile"]
+    return max(one, other, key=order.index)
+
+
+def _kind_of_variable(kernel: NkiKernel, name: str, depth: int) -> Kind | None:
+    if name in kernel.arguments:
+        # Tensors in HBM cannot be operands: an argument that is one must be a number.
+        return "number" if name not in kernel.indexed_arguments else None
+    kinds = set()
+    for statement in kernel.flow.statements:
+        if name in statement.writes and statement.binds(name):
+            kinds.add(_kind_of_binding(kernel, statement, depth))
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _kind_of_binding(kernel: NkiKernel, statement: Statement, depth: int) -> Kind | None:
+    if isinstance(statement.node, cst.For):
+        return "number"
+    value = statement.value
+    if value is None:
+        return None
+    if isinstance(statement.target, cst.Tuple):
+        return "number" if isinstance(value, cst.Attribute) and value.attr.value == "shape" else None
+    return kind(kernel, value, depth + 1)
+
+
+def _kind_of_part(kernel: NkiKernel, node: cst.Subscript) -> Kind | None:
+    """A part of a tensor: a column if its last index picks one element, a tile otherwise."""
+    if isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape":
+        return "number"
+    name = root_name(node)
+    if name is None or name in kernel.index_variables:
+        return None
+    last = node.slice[-1].slice
+    if isinstance(last, cst.Index):
+        if isinstance(last.value, cst.Ellipsis):
+            return kind(kernel, node.value)
+        value = number(kernel.flow, last.value)
+        return "column" if value is not None or _picks_one(kernel, last.value) else "tile"
+    if not isinstance(last, cst.Slice):
+        return None
+    low = 0 if last.lower is None else number(kernel.flow, last.lower)
+    high = number(kernel.flow, last.upper)
+    return "column" if low is not None and high is not None and high - low == 1 else "tile"
+
+
+def _picks_one(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
+    """An index made of loop variables, numbers and ``arange(1)`` only: it picks one element."""
+    names = kernel.flow.variables(node)
+    single = {n for n in names & kernel.index_variables if _is_single(kernel, n)}
+    calls = any(True for _ in kernel.source.walk(node, cst.Call))
+    return bool(names) and not calls and names <= kernel.loop_variables | single
+
+
+def _is_single(kernel: NkiKernel, name: str) -> bool:
+    """Whether a position is ``arange(1)[None, :]``."""
+    bound = [s for s in kernel.flow.simple() if s.binds(name)]
+    value = bound[0].value if len(bound) == 1 else None
+    call = value.value if isinstance(value, cst.Subscript) else None
+    return (
+        isinstance(call, cst.Call)
+        and kernel.names.path(call.func) == f"{NL}.arange"
+        and len(call.args) == 1
+        and number(kernel.flow, call.args[0].value) == 1
+    )
+
+
+def _kind_of_result(kernel: NkiKernel, instruction: Instruction, depth: int) -> Kind | None:
+    path, module = instruction.path, instruction.path.rpartition(".")[0]
+    function = path.rpartition(".")[2]
+    if path in (f"{NL}.load", f"{NL}.copy", f"{NISA}.tensor_copy"):
+        return kind(kernel, instruction["src"], depth + 1)
+    if function in ("ndarray", "zeros", "ones", "memset", "full"):
+        shape = instruction.get("shape")
+        last = shape.elements[-1].value if isinstance(shape, cst.Tuple) and shape.elements else None
+        return "column" if number(kernel.flow, last) == 1 else "tile"
+    if function == "tensor_reduce" or (module == NL and function in ("sum", "max", "min", "mean")):
+        return "column"
+    if function in ("matmul", "nc_matmul"):
+        return "tile"
+    data = next((a for n in ("data", "data0", "data1", "x") if (a := instruction.get(n)) is not None), None)
+    other = instruction.get("data2") or instruction.get("y")
+    one = kind(kernel, data, depth + 1) if data is not None else None
+    return one if other is None else _wider(one, kind(kernel, other, depth + 1))

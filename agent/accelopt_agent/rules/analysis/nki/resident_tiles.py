@@ -1,0 +1,83 @@
+"""Tiles kept in SBUF, one for each iteration of some loops: how they are made, filled and read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.constants import number_of_text
+from accelopt_agent.rules.analysis.loops import loop_variable
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
+from accelopt_agent.rules.analysis.nki.tile_shapes import Tile
+
+#: What may be kept, of the 24 MiB that SBUF has on the smallest NeuronCore (AWS Neuron: NKI architecture guides).
+RESIDENT_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The tensor ``name`` with a tile for each iteration of ``loops``, and the words to write about it."""
+
+    name: str
+    tile: Tile
+    loops: tuple[cst.For, ...]
+    counts: tuple[str, ...]
+    words: dict[str, str]
+
+    def place(self, kernel: NkiKernel) -> str:
+        """The tile of the current iteration."""
+        rows = f"{self.words['arange']}({self.tile.rows})[:, None]"
+        columns = f"{self.words['arange']}({self.tile.columns})[None, :]"
+        return f"{self.name}[{', '.join([*self.indices(kernel), rows, columns])}]"
+
+    def indices(self, kernel: NkiKernel) -> list[str]:
+        return [kernel.source.code(loop.target) for loop in self.loops]
+
+    def made(self) -> str:
+        """The statement that makes the tensor."""
+        sizes = [*self.counts, f"{self.words['par_dim']}({self.tile.rows})", self.tile.columns]
+        options = f"dtype={self.tile.dtype}, buffer={self.words['sbuf']}"
+        return f"{self.name} = {self.words['ndarray']}(({', '.join(sizes)}), {options})"
+
+    def filled(self, kernel: NkiKernel, statements: Sequence[str]) -> str:
+        """The tensor made, and ``statements`` run for each of its tiles: whole lines of code."""
+        return "\n".join([self.made(), *in_loops(kernel, self.loops, statements)])
+
+
+def in_loops(kernel: NkiKernel, loops: Sequence[cst.For], statements: Sequence[str]) -> list[str]:
+    """The lines that run ``statements`` in loops with the headers of ``loops``, outermost first."""
+    lines, indent = [], ""
+    for loop in loops:
+        lines.append(f"{indent}for {kernel.source.code(loop.target)} in {kernel.source.code(loop.iter)}:")
+        indent += "    "
+    return [*lines, *(indent + line for statement in statements for line in statement.splitlines())]
+
+
+def keep(kernel: NkiKernel, name: str, tile: Tile | None, loops: Sequence[cst.For]) -> Kept | None:
+    """A tensor of that name to keep ``tile`` in; None where it cannot be written or would be too large. Sizes that are
+    not constant count as 1: the emulator finds out whether they fit."""
+    words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "arange", "sbuf")}
+    found = {w: spelled for w, spelled in words.items() if spelled is not None}
+    counts = [_count(kernel, loop) for loop in loops]
+    known = [count for count in counts if count is not None]
+    if tile is None or tile.dtype is None or len(found) != len(words) or len(known) != len(counts):
+        return None
+    if kernel.flow.occurrences(name) or any(loop_variable(loop) is None for loop in loops):
+        return None
+    if too_large(kernel, [*known, tile.rows, tile.columns]):
+        return None
+    return Kept(name, tile, tuple(loops), tuple(known), found)
+
+
+def too_large(kernel: NkiKernel, sizes: Sequence[str]) -> bool:
+    """Whether a float32 tensor of these sizes exceeds what may be kept; sizes that are not constant count as 1."""
+    return prod(number_of_text(kernel.flow, size) or 1 for size in sizes) * 4 > RESIDENT_BYTES
+
+
+def _count(kernel: NkiKernel, loop: cst.For) -> str | None:
+    if isinstance(loop.iter, cst.Call) and len(loop.iter.args) == 1:
+        return kernel.source.code(loop.iter.args[0].value)
+    return None

@@ -1,0 +1,230 @@
+"""The shape and the type of a tile, as the kernel's own expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.constants import number
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel
+from accelopt_agent.rules.analysis.nki.operand_kind import kind
+from accelopt_agent.rules.analysis.rule_context import Subject
+from accelopt_agent.rules.analysis.statement import Statement
+
+#: Bounds how far a value is followed back.
+_DEPTH = 60
+
+_SAME_AS_INPUT = frozenset({"load", "copy", "tensor_copy", "activation", "activation_reduce", "tensor_scalar"}) | {
+    "reciprocal", "exp", "sqrt", "rsqrt", "square", "negative", "log", "tanh", "sigmoid", "silu", "gelu",
+}  # fmt: skip
+_PAIRS = frozenset(
+    {"add", "subtract", "multiply", "divide", "maximum", "minimum", "tensor_tensor", "scalar_tensor_tensor"}
+    | {"tensor_tensor_scan"}
+)
+_REDUCTIONS = frozenset({"sum", "max", "min", "mean", "tensor_reduce"})
+
+
+@dataclass(frozen=True)
+class Tile:
+    """``rows`` (partitions) and ``columns`` as code; ``dtype`` as code, None where the syntax does not tell it."""
+
+    rows: str
+    columns: str
+    dtype: str | None
+
+
+def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Tile | None:
+    """The tile that ``node`` is, None where its shape is not two sizes that the syntax tells."""
+    known: dict[cst.BaseExpression, Tile | None] = kernel.subject.analysis(_known)
+    if depth > _DEPTH:
+        return None
+    if node not in known:
+        known[node] = None  # a value made from itself has no shape that is known
+        known[node] = _tile(kernel, node, depth)
+    return known[node]
+
+
+def _known(subject: Subject) -> dict[cst.BaseExpression, Tile | None]:
+    """The tiles found so far in one kernel."""
+    return {}
+
+
+def _tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int) -> Tile | None:
+    if isinstance(node, cst.Subscript):
+        return _part(kernel, node, depth)
+    if isinstance(node, cst.Name):
+        return _variable(kernel, node.value, depth)
+    if isinstance(node, (cst.Call, cst.BinaryOperation)):
+        return _result(kernel, node, depth)
+    return None
+
+
+def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> Tile | None:
+    """A part of a tensor, chosen by indices made of ``nl.arange``, each size being the one that its aranges have, or by
+    two slices."""
+    root = _root(node)
+    dtype = _dtype_of(kernel, root, depth) if root else None
+    if all(isinstance(element.slice, cst.Slice) for element in node.slice):
+        extents = [_extent(kernel, element.slice) for element in node.slice]
+        known = [extent for extent in extents if extent is not None]
+        return Tile(known[0], known[1], dtype) if len(known) == len(extents) == 2 else None
+    sizes: dict[str, str] = {}
+    for element in node.slice:
+        if not isinstance(element.slice, cst.Index):
+            return None
+        for axis, size in _aranges(kernel, element.slice.value):
+            if sizes.setdefault(axis, size) != size:
+                return None
+    if set(sizes) != {"rows", "columns"}:
+        return None
+    return Tile(sizes["rows"], sizes["columns"], dtype)
+
+
+def _extent(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:
+    """How many elements a slice takes, whatever the loop variables are."""
+    if not isinstance(index, cst.Slice) or index.upper is None or index.step is not None:
+        return None
+    found: set[float | int | None] = set()
+    for value in (0, 1):
+        known = dict.fromkeys(kernel.loop_variables, value)
+        low = 0 if index.lower is None else number(kernel.flow, index.lower, known)
+        high = number(kernel.flow, index.upper, known)
+        found.add(None if low is None or high is None else high - low)
+    extent = found.pop()
+    return str(extent) if not found and isinstance(extent, int) and extent > 0 else None
+
+
+def _root(node: cst.BaseExpression) -> str | None:
+    """The tensor that a part is of, through ``reshape``."""
+    while isinstance(node, (cst.Subscript, cst.Call)):
+        if isinstance(node, cst.Subscript):
+            node = node.value
+        elif isinstance(node.func, cst.Attribute) and node.func.attr.value == "reshape":
+            node = node.func.value
+        else:
+            return None
+    return node.value if isinstance(node, cst.Name) else None
+
+
+def _aranges(kernel: NkiKernel, index: cst.BaseExpression) -> list[tuple[str, str]]:
+    """("rows" or "columns", size) of each arange in an index, those behind variables included."""
+    found: list[tuple[str, str]] = []
+    for name in kernel.source.walk(index, cst.Name):
+        if name.value in kernel.index_variables:
+            bound = [s for s in kernel.flow.simple() if s.binds(name.value)]
+            if len(bound) != 1 or bound[0].value is None:
+                return [("unknown", name.value)]
+            found += _aranges(kernel, bound[0].value)
+    for node in kernel.source.walk(index, cst.Subscript):
+        call = node.value
+        if isinstance(call, cst.Call) and kernel.names.path(call.func) == f"{NL}.arange":
+            axis = _axis(kernel.source.code(node)[len(kernel.source.code(call)) :])
+            found.append((axis, kernel.source.code(call.args[0].value) if len(call.args) == 1 else "?"))
+    return found
+
+
+def _axis(brackets: str) -> str:
+    return {"[:,None]": "rows", "[None,:]": "columns"}.get(brackets.replace(" ", ""), "unknown")
+
+
+def _variable(kernel: NkiKernel, name: str, depth: int) -> Tile | None:
+    bound = [s for s in kernel.flow.statements if s.binds(name)]
+    found = {_bound(kernel, s, depth) for s in bound}
+    return found.pop() if len(found) == 1 else None
+
+
+def _bound(kernel: NkiKernel, statement: Statement, depth: int) -> Tile | None:
+    if statement.value is None or not isinstance(statement.target, cst.Name):
+        return None
+    return tile(kernel, statement.value, depth + 1)
+
+
+def _result(kernel: NkiKernel, node: cst.Call | cst.BinaryOperation, depth: int) -> Tile | None:
+    path = kernel.names.path(node.func) if isinstance(node, cst.Call) else None
+    name = path.rpartition(".")[2] if path and path.startswith((NL, NISA)) else ""
+    if isinstance(node, cst.Call) and name in ("transpose", "broadcast_to"):
+        return _reshaped(kernel, node, name, depth)
+    instruction = kernel.instruction(node)
+    if instruction is None:
+        return None
+    found = _of_instruction(kernel, instruction, depth)
+    stated = kernel.code(instruction.get("dtype"))
+    return Tile(found.rows, found.columns, stated) if found and stated else found
+
+
+def _reshaped(kernel: NkiKernel, node: cst.Call, name: str, depth: int) -> Tile | None:
+    data = tile(kernel, node.args[0].value, depth + 1) if node.args and node.args[0].keyword is None else None
+    if data is None:
+        return None
+    if name == "transpose":
+        return Tile(data.columns, data.rows, data.dtype)
+    shape = next((a.value for a in node.args[1:] if a.keyword is None or a.keyword.value == "shape"), None)
+    sizes = _sizes(kernel, shape)
+    return Tile(sizes[0], sizes[1], data.dtype) if len(sizes) == 2 else None
+
+
+def _sizes(kernel: NkiKernel, shape: cst.BaseExpression | None) -> list[str]:
+    elements = [e.value for e in shape.elements] if isinstance(shape, cst.Tuple) else []
+    inner = [
+        e.args[0].value
+        if isinstance(e, cst.Call) and kernel.names.path(e.func) == f"{NL}.par_dim" and e.args
+        else e
+        for e in elements
+    ]
+    return [kernel.source.code(e) for e in inner]
+
+
+def _of_instruction(kernel: NkiKernel, instruction: Instruction, depth: int) -> Tile | None:
+    name = instruction.path.rpartition(".")[2]
+    if name in ("ndarray", "zeros", "ones", "full"):
+        sizes = _sizes(kernel, instruction.get("shape"))
+        return Tile(sizes[0], sizes[1], kernel.code(instruction.get("dtype"))) if len(sizes) == 2 else None
+    if name == "matmul":
+        return _product(kernel, instruction, depth)
+    inputs = [
+        instruction.get(key) for key in ("src", "x", "data", "data0", "data1", "y", "data2", "operand1")
+    ]
+    tiles = [tile(kernel, i, depth + 1) for i in inputs if i is not None and kind(kernel, i) != "number"]
+    known = [t for t in tiles if t is not None]
+    if not known or len(known) != len(tiles):
+        return None
+    if name in _SAME_AS_INPUT:
+        return known[0]
+    if name in _REDUCTIONS:
+        return Tile(known[0].rows, "1", known[0].dtype)
+    return _together(kernel, known) if name in _PAIRS else None
+
+
+def _product(kernel: NkiKernel, instruction: Instruction, depth: int) -> Tile | None:
+    """TensorE sums in float32 (PSUM)."""
+    x, y = (tile(kernel, instruction[n], depth + 1) for n in ("x", "y"))
+    if x is None or y is None:
+        return None
+    turned = kernel.code(instruction.get("transpose_x")) == "True"
+    float32 = kernel.names.spelled(f"{NL}.float32")
+    return Tile(x.columns if turned else x.rows, y.columns, float32)
+
+
+def _together(kernel: NkiKernel, tiles: list[Tile]) -> Tile | None:
+    rows = {t.rows for t in tiles} - {"1"} or {"1"}
+    columns = {t.columns for t in tiles} - {"1"} or {"1"}
+    if len(rows) != 1 or len(columns) != 1:
+        return None
+    dtypes = {t.dtype for t in tiles}
+    widest = (
+        None if None in dtypes else kernel.names.spelled(f"{NL}.float32")
+    )  # no operand has more precision
+    return Tile(rows.pop(), columns.pop(), dtypes.pop() if len(dtypes) == 1 else widest)
+
+
+def _dtype_of(kernel: NkiKernel, name: str, depth: int) -> str | None:
+    if name in kernel.arguments:
+        return f"{name}.dtype"
+    for statement in kernel.flow.simple():
+        if statement.binds(name) and isinstance(statement.value, cst.Call):
+            made = kernel.instruction(statement.value)
+            if made is not None and made.get("dtype") is not None:
+                return kernel.code(made["dtype"])
+    found = _variable(kernel, name, depth + 1)
+    return found.dtype if found else None

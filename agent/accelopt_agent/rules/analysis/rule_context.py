@@ -1,0 +1,90 @@
+"""What a rule looks at: one kernel in its file, with what is known about its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.imported_names import Names
+from accelopt_agent.rules.analysis.parsed_source import Source
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import KernelMeasurement
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One way a rule would change a kernel. ``launch_edits`` lie outside of it, at its launch (Triton).
+
+    ``moves`` are the counters that should change and how, where that is not what the catalogue says of the rule.
+    """
+
+    edits: tuple[Edit, ...]
+    summary: str
+    launch_edits: tuple[Edit, ...] = ()
+    moves: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """``function`` is the kernel's definition in ``source``; ``names`` resolves what is visible inside it."""
+
+    source: Source
+    kernel: Kernel
+    function: cst.FunctionDef
+    measurement: KernelMeasurement | None = None
+    target: str = ""
+    analyses: dict[Any, Any] = field(default_factory=dict)
+
+    def analysis(self, kind: Callable[[Subject], T]) -> T:
+        """``kind(self)``, made once and shared by all rules."""
+        if kind not in self.analyses:
+            self.analyses[kind] = kind(self)
+        made: T = self.analyses[kind]
+        return made
+
+    @cached_property
+    def names(self) -> Names:
+        names = Names()
+        names.bind_all(self.source.module)
+        around = [n for n in self.source.parents(self.function) if isinstance(n, cst.FunctionDef)]
+        for function in [*reversed(around), self.function]:
+            for parameter in self.source.walk(function.params, cst.Param):
+                names.hide(parameter.name.value)
+            names.bind_all(function.body)
+        return names
+
+    @property
+    def start(self) -> int:
+        """The offset of the kernel's first line: that of its first decorator."""
+        decorators = self.function.decorators
+        return self.source.line_start(self.source.start(decorators[0] if decorators else self.function))
+
+    @property
+    def end(self) -> int:
+        return self.source.line_end(self.source.end(self.function))
+
+
+class KernelNotFound(LookupError):
+    """The kernel is not in the text it was said to be in: the file changed."""
+
+
+def open_subject(
+    source: Source, kernel: Kernel, measurement: KernelMeasurement | None = None, target: str = ""
+) -> Subject:
+    """Find ``kernel`` in ``source``.
+
+    Raises:
+        KernelNotFound: no function of that name stands at the kernel's line.
+    """
+    name = kernel.name.rpartition(".")[2].partition("#")[0]
+    for function in source.walk(source.module, cst.FunctionDef):
+        if function.name.value == name and source.line(function) == kernel.line:
+            return Subject(source, kernel, function, measurement, target)
+    raise KernelNotFound(f"no kernel {kernel.name} at line {kernel.line}")

@@ -1,0 +1,153 @@
+"""A Triton kernel as rules see it: its constexpr arguments, its launches in the same file, its autotune configs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.data_flow import Flow
+from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.rule_context import Subject
+
+TL = "triton.language"
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """``kernel[grid](...)``: ``arguments`` by parameter name, ``grid`` as written between the brackets."""
+
+    call: cst.Call
+    grid: cst.BaseExpression
+    arguments: dict[str, cst.BaseExpression]
+    function: cst.FunctionDef | None
+
+    def keyword(self, name: str) -> cst.Arg | None:
+        return next((a for a in self.call.args if a.keyword is not None and a.keyword.value == name), None)
+
+
+class TritonKernel:
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.source = subject.source
+        self.names = subject.names
+        self.function = subject.function
+        self.flow = Flow(subject.source, subject.function, subject.names)
+
+    @cached_property
+    def parameters(self) -> list[str]:
+        params = self.function.params
+        return [p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)]
+
+    @cached_property
+    def constexprs(self) -> set[str]:
+        found = set()
+        for param in self.source.walk(self.function.params, cst.Param):
+            annotation = param.annotation.annotation if param.annotation else None
+            if annotation is not None and self.names.path(annotation) == f"{TL}.constexpr":
+                found.add(param.name.value)
+        return found
+
+    def is_call(self, node: cst.CSTNode | None, *functions: str) -> bool:
+        """Whether ``node`` calls one of ``functions`` of ``triton.language``."""
+        return isinstance(node, cst.Call) and self.names.path(node.func) in {f"{TL}.{f}" for f in functions}
+
+    def calls(self, *functions: str) -> list[cst.Call]:
+        """The calls in the kernel of ``functions`` of ``triton.language``, in source order."""
+        return [c for c in self.source.walk(self.function.body, cst.Call) if self.is_call(c, *functions)]
+
+    def spell(self, function: str) -> str | None:
+        return self.names.spelled(f"{TL}.{function}")
+
+    @cached_property
+    def launches(self) -> list[Launch]:
+        """The launches in the file of a kernel that stands at the top level, outside of other kernels."""
+        if "." in self.subject.kernel.name or "#" in self.subject.kernel.name:
+            return []
+        found = []
+        for call in self.source.walk(self.source.module, cst.Call):
+            target = call.func
+            if not isinstance(target, cst.Subscript) or len(target.slice) != 1:
+                continue
+            index = target.slice[0].slice
+            is_ours = isinstance(target.value, cst.Name) and target.value.value == self.function.name.value
+            if is_ours and isinstance(index, cst.Index) and (launch := self._launch(call, index.value)):
+                found.append(launch)
+        return found
+
+    def _launch(self, call: cst.Call, grid: cst.BaseExpression) -> Launch | None:
+        arguments = {}
+        for position, arg in enumerate(call.args):
+            if arg.star:
+                return None
+            if arg.keyword is not None:
+                arguments[arg.keyword.value] = arg.value
+            elif position < len(self.parameters):
+                arguments[self.parameters[position]] = arg.value
+        function = next((p for p in self.source.parents(call) if isinstance(p, cst.FunctionDef)), None)
+        return Launch(call, grid, arguments, function)
+
+    def decorator(self, path: str) -> cst.Call | None:
+        """The decorator of the kernel that calls ``path`` ("triton.autotune")."""
+        for decorator in self.function.decorators:
+            call = decorator.decorator
+            if isinstance(call, cst.Call) and self.names.path(call.func) == path:
+                return call
+        return None
+
+    @cached_property
+    def configs(self) -> list[cst.Call]:
+        """The ``triton.Config(...)`` entries written out in lists of the kernel's autotune decorator: beside one of a
+        comprehension no other can stand."""
+        autotune = self.decorator("triton.autotune")
+        if autotune is None:
+            return []
+        listed = (e.value for e in self.source.walk(autotune, cst.Element) if isinstance(e.value, cst.Call))
+        return [call for call in listed if self.names.path(call.func) == "triton.Config"]
+
+    @property
+    def is_autotuned(self) -> bool:
+        return self.decorator("triton.autotune") is not None
+
+    def assigned(self, launch: Launch, name: str) -> cst.Assign | None:
+        """The one assignment of ``name`` in the function that launches."""
+        if launch.function is None:
+            return None
+        found = []
+        for assign in self.source.walk(launch.function.body, cst.Assign):
+            for target in assign.targets:
+                if any(n.value == name for n in self.source.walk(target.target, cst.Name)):
+                    found.append(assign)
+        others = [
+            a
+            for a in self.source.walk(launch.function.body, cst.AugAssign)
+            if self.source.code(a.target) == name
+        ]
+        simple = len(found) == 1 and isinstance(found[0].targets[0].target, cst.Name) and not others
+        return found[0] if simple and len(found[0].targets) == 1 else None
+
+    def grid_expression(self, launch: Launch) -> cst.BaseExpression:
+        """The grid itself, where the launch names a variable that is assigned once before."""
+        if isinstance(launch.grid, cst.Name) and (assign := self.assigned(launch, launch.grid.value)):
+            return assign.value
+        return launch.grid
+
+    def keyword_edits(self, call: cst.Call, name: str, value: str) -> list[Edit]:
+        """Set a keyword argument of a call that has arguments: change it, or add it after the last one."""
+        present = next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
+        if present is not None:
+            return [self.source.replace(present.value, value)]
+        last = call.args[-1]
+        return self.source.added(self.source.start(last), self.source.end(last), [f"{name}={value}"])
+
+
+def open_triton(subject: Subject) -> TritonKernel | None:
+    """The kernel, or None when the file does not import ``triton.language`` in a way that names resolve."""
+    kernel = subject.analysis(TritonKernel)
+    return kernel if kernel.names.spelled(f"{TL}.load") else None
+
+
+def integer(node: cst.BaseExpression | None) -> int | None:
+    """The value of an integer literal."""
+    return int(node.value, 0) if isinstance(node, cst.Integer) else None

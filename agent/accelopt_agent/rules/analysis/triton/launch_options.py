@@ -1,0 +1,68 @@
+"""Trying other values of a launch option such as ``num_warps``, at the launch or as autotune configs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.parsed_source import canonical
+from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.triton.kernel import Launch, TritonKernel, integer, open_triton
+
+
+def neighbours(
+    subject: Subject, option: str, default: int, near: Callable[[int], list[int]]
+) -> Iterator[Rewrite]:
+    """Rewrites that set ``option`` to each value ``near`` the present one (``default`` where none is written)."""
+    kernel = open_triton(subject)
+    if kernel is None:
+        return
+    if kernel.is_autotuned:
+        yield from _more_configs(kernel, option, default, near)
+        return
+    if not kernel.launches or len({_present(launch, option, default) for launch in kernel.launches}) != 1:
+        return
+    present = _present(kernel.launches[0], option, default)
+    for value in near(present) if present is not None else ():
+        if all(launch.call.args for launch in kernel.launches):
+            edits = [e for la in kernel.launches for e in kernel.keyword_edits(la.call, option, str(value))]
+            yield Rewrite((), f"Launch with {option}={value} instead of {present}.", tuple(edits))
+
+
+def _present(launch: Launch, option: str, default: int) -> int | None:
+    keyword = launch.keyword(option)
+    return default if keyword is None else integer(keyword.value)
+
+
+def _more_configs(
+    kernel: TritonKernel, option: str, default: int, near: Callable[[int], list[int]]
+) -> Iterator[Rewrite]:
+    """Add a copy of each config with another value; the autotuner keeps the better one."""
+    source = kernel.source
+    written = {source.key(config) for config in kernel.configs}
+    for config in kernel.configs:
+        keyword = next((a for a in config.args if a.keyword is not None and a.keyword.value == option), None)
+        present = default if keyword is None else integer(keyword.value)
+        for value in near(present) if present is not None else ():
+            start, code = source.start(config), source.code(config).encode()
+            if keyword is not None:
+                at, end = source.start(keyword.value) - start, source.end(keyword.value) - start
+                text = (code[:at] + str(value).encode() + code[end:]).decode()
+            else:
+                at = source.end(config.args[-1]) - start
+                text = (code[:at] + f", {option}={value}".encode() + code[at:]).decode()
+            if canonical(text) not in written:
+                edits = source.added(start, source.end(config), [text])
+                sizes = _sizes(kernel, config)
+                what = f"{sizes} with {option}={value}" if sizes else f"{option}={value}"
+                yield Rewrite(tuple(edits), f"Let the autotuner try {what} as well.")
+
+
+def _sizes(kernel: TritonKernel, config: cst.Call) -> str:
+    """What a config sets of the kernel's own arguments, as ``name=value``."""
+    given = config.args[0].value if config.args else None
+    entries = given.elements if isinstance(given, cst.Dict) else ()
+    pairs = [(e.key, e.value) for e in entries if isinstance(e, cst.DictElement)]
+    code = kernel.source.code
+    return ", ".join(f"{code(key).strip(chr(39) + chr(34))}={code(value)}" for key, value in pairs)

@@ -1,0 +1,1 @@
+"""Searches faster versions of one kernel: strategies, scheduling, validation, records, resumable runs."""

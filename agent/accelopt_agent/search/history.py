@@ -1,0 +1,120 @@
+"""Runs as they are looked back at: what each tried, in order, what came of it, and which can go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from accelopt_agent.events import ModelCall
+from accelopt_agent.search.resume import ANSWERED, BASELINE, JUDGED, SAID, TRIED, chain, interrupted_run
+from accelopt_agent.search.unfinished import Interrupted
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import Run, RunEvent
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.plain import from_plain
+
+#: The kinds of events that tell of a pause.
+PAUSED, WENT_ON = "paused", "went on"
+
+
+@dataclass(frozen=True)
+class PastStep:
+    """One step of a run: when (UTC, ISO format), what was done, what came of it; ``latency`` is that of the version
+    that was tried. ``suggestion`` is the id of the one that was found."""
+
+    number: int
+    at: str
+    what: str
+    outcome: str = ""
+    origin: str = ""
+    latency: Latency | None = None
+    suggestion: str = ""
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """A run and its steps. ``tried`` counts the candidates whose cost it found out or remembered."""
+
+    run: Run
+    steps: tuple[PastStep, ...]
+    calls: tuple[ModelCall, ...] = ()
+
+    @property
+    def tried(self) -> int:
+        return sum(step.what.startswith("tried") for step in self.steps)
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        return tuple(step.suggestion for step in self.steps if step.suggestion)
+
+
+def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> Interrupted | None:
+    """The run for this kernel, target and host that can go on, if it had found out anything.
+
+    Raises:
+        MemoryUnavailableError
+    """
+    last = interrupted_run(memory, kernel_hash, target, host)
+    if last is None:
+        return None
+    keys = {e.key for run in chain(memory, last) for e in memory.run_log.events(run.id) if e.kind == TRIED}
+    if not keys:
+        return None
+    said = last.options.get("instructions")
+    return Interrupted(last.id, last.kernel, kernel_hash, len(keys), said if isinstance(said, str) else "")
+
+
+def past_runs(memory: Memory, file: str | None = None, most: int = 20) -> list[PastRun]:
+    """The newest runs of a file (of every file: None), newest first.
+
+    Raises:
+        MemoryUnavailableError
+    """
+    runs = [run for run in memory.run_log.runs() if file in (None, run.file)][:most]
+    return [past_run(memory, run) for run in runs]
+
+
+def past_run(memory: Memory, run: Run) -> PastRun:
+    """The run with its steps. Raises MemoryUnavailableError."""
+    steps = tuple(step for event in memory.run_log.events(run.id) if (step := _step(event)) is not None)
+    return PastRun(run, steps, _calls(run.result.get("calls")))
+
+
+def _step(event: RunEvent) -> PastStep | None:
+    """The event for a person; None for one of another version that cannot be read."""
+    data, number, at = event.data, event.number, event.created
+    try:
+        if event.kind == BASELINE:
+            return PastStep(number, at, f"took {data['kernel']} as it was", latency=_latency(data))
+        if event.kind == TRIED:
+            detail = f": {data['detail']}" if data.get("outcome") == "failed" and data.get("detail") else ""
+            what = f"tried {data['summary']}"
+            return PastStep(
+                number, at, what, f"{data['outcome']}{detail}", str(data["origin"]), _latency(data)
+            )
+        if event.kind == JUDGED:
+            verdict = data["verdict"]
+            why = "; ".join(str(reason["message"]) for reason in verdict["reasons"])
+            outcome = "proved right" if verdict["accepted"] else f"refused by the gate: {why}"
+            return PastStep(number, at, f"checked {data['summary']}", outcome)
+        if event.kind == ANSWERED:
+            count = len(data["candidates"])
+            return PastStep(number, at, "asked the model", f"{count} rewrite{'' if count == 1 else 's'}")
+        if event.kind == SAID:
+            return PastStep(number, at, f"heard the {data['turn']['role']}")
+        if event.kind == "suggestion":
+            return PastStep(number, at, "offered it", suggestion=str(data["id"]))
+        return PastStep(number, at, event.kind, str(data.get("why", "")))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _latency(data: dict[str, Any]) -> Latency:
+    return from_plain(Latency, data["latency"])
+
+
+def _calls(kept: Any) -> tuple[ModelCall, ...]:
+    try:
+        return tuple(from_plain(ModelCall, call) for call in kept or ())
+    except (TypeError, ValueError):
+        return ()

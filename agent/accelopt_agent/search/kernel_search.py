@@ -1,0 +1,335 @@
+"""The search for one kernel: the strategy chooses, proposers propose, the cost model sorts, the gate decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from typing import Any
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.evaluation.evaluators import CostModel, CostUnknown, Gate
+from accelopt_agent.events import (
+    CandidateJudged,
+    CandidateTried,
+    Event,
+    ProgressText,
+    SuggestionFound,
+)
+from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.search.budget import BudgetSpent, Meter
+from accelopt_agent.search.candidate_validator import Judgement, Prover
+from accelopt_agent.search.history import PAUSED, WENT_ON
+from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.search.pause import Pause
+from accelopt_agent.search.proposer import Proposer, ProposerFailed
+from accelopt_agent.search.recorder import Recorder
+from accelopt_agent.search.resume import ANSWERED, JUDGED, JUDGED_KEY, SAID, TRIED, Remembered, answer_key
+from accelopt_agent.search.scheduler import Lanes, Places
+from accelopt_agent.search.strategies.strategy import (
+    PAID,
+    Answered,
+    Ask,
+    Judge,
+    Judged,
+    Room,
+    Step,
+    Strategy,
+    Tried,
+    Try,
+)
+from accelopt_agent.search.texts import Texts
+from accelopt_agent.search.transcript import Said, Talks, Turn
+from accelopt_agent.search.trial import Trial
+from accelopt_agent.search.trial_result import outcome_of, suggestion_of, version_of
+from accelopt_memory.records import Rejection, Trap
+from accelopt_profiling.measurement import KernelMeasurement
+
+#: More candidates than this are taken in by a thread: each takes a few milliseconds.
+FEW = 4
+
+
+class KernelSearch:
+    """Searches faster versions of the kernel at ``root``. ``host`` is where costs and verdicts come from."""
+
+    def __init__(
+        self,
+        request: OptimizeRequest,
+        root: Node,
+        strategy: Strategy,
+        proposers: Sequence[Proposer],
+        *,
+        cost: CostModel,
+        gate: Gate,
+        recorder: Recorder,
+        meter: Meter,
+        run: str,
+        host: str,
+        remembered: Remembered | None = None,
+        texts: Texts | None = None,
+        pause: Pause | None = None,
+    ) -> None:
+        self.request, self.root, self.strategy, self.run_id, self.host = request, root, strategy, run, host
+        self._proposers = {p.name: p for p in proposers}
+        self._cost, self._recorder, self._meter = cost, recorder, meter
+        self._remembered, self._pause = remembered or Remembered(), pause or Pause()
+        self._prover = Prover(gate, recorder, meter, self._remembered.verdicts)
+        self._texts = texts or Texts(root.text, root.kernel.name)
+        self._seen = {self._texts.fingerprints(root.text)[0]}
+        self._not_again: set[str] = set()
+        self._failed_steps: set[tuple[str, str]] = set()
+        self._lanes = Lanes(Places(request.calls, max(1, request.parallel)))
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Work until the strategy has nothing more to do, the budget is spent or the goal is reached. Calls, costs
+        and proofs run at the same time; what they come to is taken in one after another. While it is paused nothing
+        begins, and no time is used once nothing runs.
+
+        Raises:
+            BudgetSpent: the message says of what.
+            ToolLost: the host is gone.
+        """
+        await self._load_refusals()
+        try:
+            while True:
+                if not self._pause.on:
+                    for event in self._begin():
+                        yield event
+                if not len(self._lanes):
+                    if not self._pause.on:
+                        break
+                    async for event in self._rest():
+                        yield event
+                    continue
+                resumed = self._pause.over() if self._pause.on else None
+                ended = await self._lanes.ended(self._meter.seconds_left, resumed)
+                if not ended and self._meter.seconds_left == 0.0:
+                    raise BudgetSpent(self._meter.spent() or "the time is used up")
+                for step, task in ended:
+                    for event in await self._take(step, task):
+                        yield event
+                if trouble := self._recorder.new_trouble():
+                    yield ProgressText(trouble)
+            if reached := self._goal_reached():
+                yield ProgressText(reached)
+            elif spent := self._meter.spent():
+                raise BudgetSpent(spent)
+        finally:
+            await self._lanes.end()
+
+    async def _rest(self) -> AsyncGenerator[Event, None]:
+        await self._recorder.event(PAUSED, {})
+        yield ProgressText(f"{self.root.kernel.name}: paused")
+        with self._meter.resting():
+            await self._pause.over()
+        await self._recorder.event(WENT_ON, {})
+        yield ProgressText(f"{self.root.kernel.name}: going on")
+
+    def _begin(self) -> Iterator[Event]:
+        """Begin all that has room and is worth doing. What is tried already is still judged when only the candidates
+        are spent."""
+        if self._meter.seconds_left == 0.0:
+            raise BudgetSpent(self._meter.spent() or "the time is used up")
+        while True:
+            room = self._lanes.room
+            left = self._meter.candidates_left - self._lanes.count(Try)
+            if left <= 0 or self._goal_reached():
+                room = Room(False, False, room.judges)
+            step = self.strategy.choose(room)
+            if step is None:
+                return
+            yield from self._start(step)
+
+    def _start(self, step: Step) -> Iterator[Event]:
+        if isinstance(step, Ask):
+            count = step.node.asked.get(step.proposer, 0)
+            self._lanes.begin(step, lambda: self._ask(step, count))
+        elif isinstance(step, Try):
+            self._lanes.begin(step, lambda: self._cost_of(step.trial))
+        else:
+            candidate = step.node.candidate
+            if candidate is not None and not self._prover.knows(step.node):
+                yield ProgressText(f"{step.node.kernel.name}: proving that it is right: {candidate.summary}")
+            self._lanes.begin(step, lambda: self._prover.judge(step.node))
+
+    async def _take(self, step: Step, task: asyncio.Task[Any]) -> list[Event]:
+        """Take in what a step came to: first into the memory and the strategy, then told."""
+        if isinstance(step, Ask):
+            return await self._answered(step, task)
+        return await (self._tried(step, task) if isinstance(step, Try) else self._judged(step, task))
+
+    def _goal_reached(self) -> str | None:
+        """Why the search may stop early, as one line."""
+        goal, best = self.request.budget.percent_of_peak, self.strategy.best()
+        percent = best.measurement.percent_of_peak
+        if goal is None or percent is None or percent < goal:
+            return None
+        return f"{best.kernel.name} runs at {percent:.0f} % of peak, which is enough (goal {goal:g} %)."
+
+    async def _load_refusals(self) -> None:
+        kernel_hash, target = self.root.kernel.content_hash, self.request.target
+        no_traps: list[Trap] = []
+        no_rejections: list[Rejection] = []
+        traps = await self._recorder.ask(lambda m: m.traps(kernel_hash), no_traps)
+        rejected = await self._recorder.ask(lambda m: m.rejected(kernel_hash), no_rejections)
+        self._not_again = {t.candidate_id for t in traps if t.target == target} | {
+            r.candidate_id for r in rejected
+        }
+
+    # Calls
+
+    async def _ask(self, step: Ask, count: int) -> list[Trial]:
+        """The rewrites an answer holds that are not known yet. Raises ProposerFailed."""
+        node, proposer = step.node, self._proposers[step.proposer]
+        key = answer_key(node.fingerprint, proposer.name, count)
+        candidates = self._remembered.answers.get(key)
+        if candidates is None:
+            if isinstance(proposer, Talks):
+                said = Said(self._remembered.said.get(key, ()), lambda turn: self._said(key, turn))
+                candidates = await proposer.talked_over(node, said)
+            else:
+                candidates = await proposer.propose(node)
+            if proposer.name in PAID:
+                await self._recorder.event(ANSWERED, {"candidates": candidates}, key=key)
+        if len(candidates) > FEW:
+            trials = await asyncio.to_thread(self._trials, candidates, node)
+        else:
+            trials = self._trials(candidates, node)
+        self._meter.skipped += len(candidates) - len(trials)
+        return trials
+
+    async def _said(self, key: str, turn: Turn) -> None:
+        await self._recorder.event(SAID, {"answer": key, "turn": turn})
+
+    async def _answered(self, step: Ask, task: asyncio.Task[list[Trial]]) -> list[Event]:
+        try:
+            trials = task.result()
+        except ProposerFailed as error:
+            await self._recorder.event("proposer failed", {"proposer": step.proposer, "why": str(error)})
+            self.strategy.observe(Answered(step, (), silent=error.final))
+            return [ProgressText(str(error))]
+        self.strategy.observe(Answered(step, trials))
+        count = f"{len(trials)} rewrite{'' if len(trials) == 1 else 's'}"
+        return [ProgressText(f"{step.node.kernel.name}: {count} from {step.proposer}")] if trials else []
+
+    def _trials(self, candidates: Sequence[Candidate], node: Node) -> list[Trial]:
+        return [trial for c in candidates if (trial := self._trial(c, node)) is not None]
+
+    def _trial(self, candidate: Candidate, node: Node) -> Trial | None:
+        """The candidate to be tried, told as what became of the original; None when it is known already."""
+        if (candidate.origin, candidate.summary) in self._failed_steps:
+            return None
+        try:
+            fingerprint, rewrite = self._texts.fingerprints(candidate.text)
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+        if fingerprint in self._seen or rewrite in self._not_again:
+            return None
+        self._seen.add(fingerprint)
+        return Trial(candidate, node, rewrite)
+
+    # Costs
+
+    async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnknown, bool]:
+        """What is known of the trial's cost, and whether it was paid for before."""
+        known = self._remembered.costs.get(trial.fingerprint)
+        if known is not None:
+            return known, True
+        try:
+            return await self._cost.cost(trial.candidate.text, self.root.kernel.name), False
+        except CostUnknown as error:
+            return error, False
+
+    async def _tried(
+        self, step: Try, task: asyncio.Task[tuple[KernelMeasurement | CostUnknown, bool]]
+    ) -> list[Event]:
+        trial, (found, paid_before) = step.trial, task.result()
+        self._meter.remembered += paid_before
+        self._meter.candidates += not paid_before
+        node = version_of(trial, found, self.root, self._texts, self.request.target)
+        if trial.step in self._failed_steps and node.failure is None:  # refused while this one was tried
+            node.proof, node.failure = "refused", Failure("refused", "The same step was refused elsewhere.")
+        outcome = outcome_of(node, self.request.target)
+        detail = str(found) if isinstance(found, CostUnknown) else trial.moves(found)
+        if isinstance(found, CostUnknown) and found.lasting:
+            self._failed_steps.add(trial.step)
+            await self._trap(trial, found.code, detail)
+        elif outcome == "slower":
+            await self._trap(trial, "slower", f"{node.us:.4g} us instead of {self.root.us:.4g} us")
+        composed = trial.composed
+        number = self._meter.candidates + self._meter.remembered
+        data = {
+            "origin": composed.origin, "steps": composed.steps, "summary": trial.candidate.summary,
+            "outcome": outcome, "latency": node.measurement.latency, "detail": detail, "number": number,
+        }  # fmt: skip
+        if not isinstance(found, CostUnknown):
+            data["measurement"] = found
+        await self._recorder.event(TRIED, data, key=trial.fingerprint)
+        trial.parent.children.append(node)
+        self.strategy.observe(Tried(trial, node))
+        return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
+
+    async def _trap(self, trial: Trial, code: str, why: str) -> None:
+        kernel = self.root.kernel
+        self._not_again.add(trial.fingerprint)
+        await self._recorder.trap(
+            kernel.content_hash,
+            trial.fingerprint,
+            self.request.target,
+            trial.candidate,
+            kernel.dialect,
+            code,
+            why,
+        )
+
+    # Proofs
+
+    async def _judged(self, step: Judge, task: asyncio.Task[Judgement]) -> list[Event]:
+        node = step.node
+        candidate = node.candidate
+        assert candidate is not None
+        try:
+            judgement = task.result()
+        except CostUnknown as error:
+            node.proof = "refused"
+            self.strategy.observe(Judged(node))
+            await self._recorder.event("gate failed", {"candidate": candidate.id, "why": str(error)})
+            return [ProgressText(f"The gate gave no verdict on a candidate, which is left out: {error}")]
+        verdict, untimed = judgement.verdict, judgement.untimed
+        node.proof = "accepted" if verdict.accepted else "refused"
+        node.comparison = judgement.comparison
+        data = {"steps": candidate.steps, "summary": candidate.summary, "verdict": verdict}
+        await self._recorder.event(JUDGED, data, key=f"{JUDGED_KEY}{node.fingerprint}")
+        told: list[Event] = [CandidateJudged(candidate, verdict)]
+        if not verdict.accepted:
+            code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
+            await self._refuse(node, candidate, Failure(code, why))
+        elif untimed is not None and untimed.lasting:
+            await self._refuse(node, candidate, Failure(untimed.code, str(untimed)))
+        if why := judgement.not_offered:
+            node.clearly_faster = False
+            data = {"candidate": candidate.id, "comparison": judgement.comparison, "why": why}
+            await self._recorder.event("side by side", data)
+            told.append(ProgressText(why))
+        self.strategy.observe(Judged(node))
+        if node.proof == "accepted" and node.clearly_faster:
+            suggestion = await asyncio.to_thread(
+                suggestion_of, self.request, node, verdict, self.run_id, self.host
+            )
+            await self._recorder.suggestion(suggestion)
+            await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
+            told.append(SuggestionFound(suggestion))
+        return told
+
+    async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
+        """The version is wrong, and so is the one step that made it from a right one: neither is tried again."""
+        node.proof, node.failure = "refused", failure
+        await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
+        if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
+            self._refuse_step(node.step, failure)
+
+    def _refuse_step(self, step: tuple[str, str], failure: Failure) -> None:
+        """A step that made a right version wrong is not taken again, and where it was taken, nothing is proved."""
+        self._failed_steps.add(step)
+        for node in self.root.walk():
+            if node.proof is None and node.step == step:
+                node.proof, node.failure = "refused", failure

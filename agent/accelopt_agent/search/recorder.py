@@ -1,0 +1,104 @@
+"""Writes a run to the memory as it happens. A memory that fails is told of once, and the run goes on without it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_memory.errors import MemoryUnavailableError
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import RunStatus, Trap
+from accelopt_profiling.plain import to_plain
+from accelopt_profiling.receipt import Receipt
+
+T = TypeVar("T")
+
+
+class Recorder:
+    """``memory`` None records nothing. ``trouble`` is why the memory was given up, None while it works."""
+
+    def __init__(self, memory: Memory | None) -> None:
+        self._memory = memory
+        self._run: str | None = None
+        self.trouble: str | None = None
+        self._trouble_told = False
+
+    def new_trouble(self) -> str | None:
+        """``trouble``, the first time it is asked for."""
+        if self.trouble is None or self._trouble_told:
+            return None
+        self._trouble_told = True
+        return f"{self.trouble} The search goes on; nothing of it is remembered."
+
+    async def ask(self, call: Callable[[Memory], T], otherwise: T) -> T:
+        """What the memory answers; ``otherwise`` where there is none or it cannot be read."""
+        return otherwise if self._memory is None else await self._call(call, self._memory, otherwise)
+
+    async def _tell(self, call: Callable[[Memory], T], otherwise: T) -> T:
+        """Write, until writing has failed once."""
+        if self._memory is None or self.trouble is not None:
+            return otherwise
+        return await self._call(call, self._memory, otherwise)
+
+    async def _call(self, call: Callable[[Memory], T], memory: Memory, otherwise: T) -> T:
+        try:
+            return await asyncio.to_thread(call, memory)  # the database may make it wait
+        except MemoryUnavailableError as error:
+            self.trouble = str(error)
+            return otherwise
+
+    async def start(
+        self, file: str, kernel: str, kernel_hash: str, target: str, host: str, options: dict[str, Any]
+    ) -> str:
+        """Begin a run and return its id, which is there without a memory too."""
+        self._run = await self._tell(
+            lambda m: m.run_log.start(file, kernel, kernel_hash, target, host, options), None
+        )
+        return self._run or secrets.token_hex(6)
+
+    async def event(self, kind: str, data: dict[str, Any], key: str | None = None) -> None:
+        run = self._run
+        if run is not None:
+            plain = to_plain(data)
+            await self._tell(lambda m: m.run_log.add_event(run, kind, plain, key), 0)
+
+    async def finish(self, status: RunStatus, result: dict[str, Any]) -> None:
+        run = self._run
+        if run is not None:
+            plain = to_plain(result)
+            await self._tell(lambda m: m.run_log.finish(run, status, plain), None)
+
+    async def receipt(self, receipt: Receipt) -> None:
+        await self._tell(lambda m: m.add_receipt(receipt), "")
+
+    async def suggestion(self, suggestion: Suggestion) -> None:
+        plain = to_plain(suggestion)
+        await self._tell(lambda m: m.save_suggestion(plain), "")
+
+    async def trap(
+        self,
+        kernel_hash: str,
+        rewrite: str,
+        target: str,
+        candidate: Candidate,
+        dialect: str,
+        code: str,
+        why: str,
+    ) -> None:
+        """Remember a rewrite (its fingerprint) that must not be tried again on this kernel and target."""
+        trap = Trap(
+            kernel_hash,
+            rewrite,
+            target,
+            candidate.origin,
+            code,
+            why,
+            candidate.kernel,
+            dialect,
+            candidate.steps,
+        )
+        await self._tell(lambda m: m.add_trap(trap), "")

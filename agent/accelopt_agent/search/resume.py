@@ -1,0 +1,90 @@
+"""What an interrupted run found out already, so that it is not found out again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.search.recorder import Recorder
+from accelopt_agent.search.transcript import Turn
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import Run, RunEvent
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.plain import from_plain
+
+#: The kinds of events that hold what was paid for, and the start of the second one's keys. ``SAID`` is one turn of an
+#: answer that takes several calls.
+TRIED, JUDGED, ANSWERED, SAID = "candidate tried", "candidate judged", "answered", "said"
+JUDGED_KEY = "judged "
+
+#: The kind of event that holds what was known of the original.
+BASELINE = "baseline"
+
+#: The option of a run that names the interrupted run it goes on with.
+RESUMES = "resumes"
+
+
+def answer_key(fingerprint: str, proposer: str, count: int) -> str:
+    """The key of the ``count``-th answer of ``proposer`` about the rewrite ``fingerprint``."""
+    return f"answer {proposer} {count} {fingerprint}"
+
+
+@dataclass
+class Remembered:
+    """Costs and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``), what was answered
+    to paid questions by ``answer_key``, and the turns of answers, whole ones or not. ``run`` is the interrupted run
+    that they are of."""
+
+    costs: dict[str, KernelMeasurement] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    answers: dict[str, list[Candidate]] = field(default_factory=dict)
+    said: dict[str, list[Turn]] = field(default_factory=dict)
+    run: str | None = None
+
+
+async def remembered(recorder: Recorder, kernel_hash: str, target: str, host: str) -> Remembered:
+    """What the last run for this kernel, target and host found out, if it did not come to its end, with what the
+    interrupted runs found out that it went on with."""
+    nothing: tuple[str | None, list[RunEvent]] = (None, [])
+    run, events = await recorder.ask(lambda m: _paid_for(m, kernel_hash, target, host), nothing)
+    found = Remembered(run=run)
+    for event in events:
+        try:
+            if event.kind == TRIED and event.key and event.data.get("measurement"):
+                found.costs[event.key] = from_plain(KernelMeasurement, event.data["measurement"])
+            elif event.kind == JUDGED and event.key:
+                verdict = from_plain(Verdict, event.data["verdict"])
+                found.verdicts[event.key.removeprefix(JUDGED_KEY)] = verdict
+            elif event.kind == ANSWERED and event.key:
+                found.answers[event.key] = [from_plain(Candidate, c) for c in event.data["candidates"]]
+            elif event.kind == SAID:
+                turn = from_plain(Turn, event.data["turn"])
+                found.said.setdefault(str(event.data["answer"]), []).append(turn)
+        except (KeyError, TypeError, ValueError):
+            continue  # written by another version: found out again
+    return found
+
+
+def interrupted_run(memory: Memory, kernel_hash: str, target: str, host: str) -> Run | None:
+    """The last run for this kernel, target and host, if it did not come to its end. Raises MemoryUnavailableError."""
+    same = [r for r in memory.run_log.runs(kernel_hash) if (r.target, r.host) == (target, host)]
+    return same[0] if same and same[0].status in ("running", "cancelled") else None
+
+
+def chain(memory: Memory, run: Run) -> list[Run]:
+    """The runs that ``run`` goes on with, oldest first, and itself last. Raises MemoryUnavailableError."""
+    found: list[Run] = []
+    at: Run | None = run
+    while at is not None and at.id not in {r.id for r in found}:
+        found.insert(0, at)
+        before = at.options.get(RESUMES)
+        at = memory.run_log.run(before) if isinstance(before, str) else None
+    return found
+
+
+def _paid_for(memory: Memory, kernel_hash: str, target: str, host: str) -> tuple[str | None, list[RunEvent]]:
+    last = interrupted_run(memory, kernel_hash, target, host)
+    if last is None:
+        return None, []
+    return last.id, [event for run in chain(memory, last) for event in memory.run_log.events(run.id)]

@@ -1,0 +1,35 @@
+"""Search strategies by name. ``hybrid`` is the default; the others are other people's, or baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.strategies.beam import Beam
+from accelopt_agent.search.strategies.hybrid import Hybrid
+from accelopt_agent.search.strategies.reflexion import Reflexion
+from accelopt_agent.search.strategies.sampling import Sampling
+from accelopt_agent.search.strategies.strategy import Strategy
+from accelopt_agent.search.strategies.tree import Tree
+
+STRATEGIES: Mapping[str, Callable[..., Strategy]] = {
+    "hybrid": Hybrid,
+    "beam": Beam,
+    "tree": Tree,
+    "sampling": Sampling,
+    "reflexion": Reflexion,
+}
+
+
+def strategy_named(
+    name: str, root: Node, sources: Sequence[str], *, target: str, depth: int, seed: int = 0, **options: Any
+) -> Strategy:
+    """The strategy ``name`` for the search from ``root``; ``options`` are its own settings, such as beam's
+    ``width``. ``seed`` is what the strategies that draw lots draw from.
+
+    Raises:
+        KeyError: there is no strategy of that name.
+    """
+    return STRATEGIES[name](root, sources, target=target, depth=depth, random=Random(seed), **options)

@@ -1,0 +1,67 @@
+"""AccelOpt's beam search, repaired: the incumbents compete for the beam, and nothing takes two of its places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.strategies.frontier import Frontier
+from accelopt_agent.search.strategies.strategy import ONCE, PAID, Ask
+
+
+class Beam(Frontier):
+    """Every round asks about each of the ``width`` fastest versions ``breadth`` times, tries what comes back, and
+    goes on with the fastest of all versions so far, for ``rounds`` rounds. The defaults are AccelOpt's for NKI
+    (B, N, T; its K is the number of samples the proposer takes per plan). Proposers that always answer the same are
+    asked once about each version."""
+
+    def __init__(
+        self,
+        root: Node,
+        sources: Sequence[str],
+        *,
+        target: str,
+        depth: int = 16,
+        random: Random | None = None,
+        width: int = 6,
+        breadth: int = 12,
+        rounds: int = 16,
+    ) -> None:
+        super().__init__(root, sources, target=target, depth=depth, random=random)
+        self.width, self.breadth, self.rounds = width, breadth, rounds
+        self._round = 0
+        self._queue: list[Ask] = []
+
+    def next_ask(self) -> Ask | None:
+        if not self._queue and self._round_is_over() and self.wants_proof() is None:
+            self._begin_round()
+        while self._queue:
+            ask = self._queue.pop(0)
+            if self.usable(ask.proposer):
+                return ask
+        return None
+
+    def wants_proof(self) -> Node | None:
+        if not self._round_is_over():
+            return None
+        return next((n for n in self._fastest() if not n.may_be_built_upon), None)
+
+    def _round_is_over(self) -> bool:
+        return not (self._queue or self.begun or self.ideas)
+
+    def _fastest(self) -> list[Node]:
+        return sorted((n for n in self.nodes if n.sound), key=lambda n: (n.us, n.depth))[: self.width]
+
+    def _begin_round(self) -> None:
+        if self._round == self.rounds:
+            return
+        self._round += 1
+        for node in self._fastest():
+            if node.depth >= self.depth:
+                continue
+            for name in self.sources:
+                if name in PAID:
+                    self._queue += [Ask(node, name) for _ in range(self.breadth)]
+                elif name not in node.asked and (name not in ONCE or node is self.root):
+                    self._queue.append(Ask(node, name))

@@ -1,0 +1,124 @@
+"""What all strategies share: nodes, rewrites not tried yet, what has begun, and which node to prove when."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from random import Random
+
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.strategies.strategy import PAID, Answered, Ask, Judge, Room, Seen, Step, Tried, Try
+from accelopt_agent.search.trial import Trial
+from accelopt_agent.speedup import clearly_faster
+
+#: So many answers of a paid proposer in a row without anything new, and it is asked no more.
+MOST_FRUITLESS = 24
+
+
+class Frontier(ABC):
+    """A node goes through the gate when it is clearly faster than the best proved one, so that a suggestion
+    appears early; what is left then goes through it at the end if it is faster at all than the best proved one.
+    With ``prove_last`` all of it waits for the end, when one proof is often enough: nobody waits for suggestions.
+    """
+
+    def __init__(
+        self,
+        root: Node,
+        sources: Sequence[str],
+        *,
+        target: str,
+        depth: int = 6,
+        random: Random | None = None,
+        prove_last: bool = False,
+    ) -> None:
+        self.root, self.sources, self.target, self.depth = root, tuple(sources), target, depth
+        self.prove_last = prove_last
+        self.random = random or Random(0)
+        self.nodes = [root]
+        self.ideas: list[Trial] = []
+        self.begun: list[Step] = []
+        self.silent: set[str] = set()
+        self._fruitless: dict[str, int] = {}
+
+    @abstractmethod
+    def next_ask(self) -> Ask | None:
+        """Whom to ask about which node; None for nobody now."""
+
+    def next_idea(self) -> Trial | None:
+        """The rewrite to try next, one of ``ideas``; None for none of them."""
+        return self.ideas[0] if self.ideas else None
+
+    def choose(self, room: Room) -> Step | None:
+        step: Step | None = None
+        if room.judges and not self.prove_last and (node := self._due_for_proof()) is not None:
+            step = Judge(node)
+        elif room.tries and (trial := self.next_idea()) is not None:
+            self.ideas.remove(trial)
+            step = Try(trial)
+        elif room.judges and (wanted := self.wants_proof()) is not None:
+            step = Judge(wanted)
+        elif room.asks and (ask := self.next_ask()) is not None:
+            ask.node.asked[ask.proposer] = ask.node.asked.get(ask.proposer, 0) + 1
+            step = ask
+        elif room.judges and (wanted := self.wants_proof()) is not None:  # the question needs it
+            step = Judge(wanted)
+        elif not self.begun and (last := self._last_proof()) is not None:
+            step = Judge(last)
+        if step is not None:
+            self.begun.append(step)
+        return step
+
+    def observe(self, seen: Seen) -> None:
+        self.begun = [step for step in self.begun if not _is_of(step, seen)]
+        if isinstance(seen, Answered):
+            self.ideas += seen.trials
+            name = seen.ask.proposer
+            self._fruitless[name] = 0 if seen.trials else self._fruitless.get(name, 0) + 1
+            tired = name in PAID and self._fruitless[name] >= MOST_FRUITLESS
+            if seen.silent or tired:
+                self.silent.add(name)
+        elif isinstance(seen, Tried):
+            self.nodes.append(seen.node)
+        elif seen.node.proof == "refused":
+            self.ideas = [i for i in self.ideas if i.step != seen.node.step]
+
+    def best(self) -> Node:
+        proved = [n for n in self.nodes if n.proof == "accepted"]
+        return min([self.root, *proved], key=lambda n: n.us)
+
+    def wants_proof(self) -> Node | None:
+        """A node that must be proved before it can be built upon, if the strategy wants to."""
+        return None
+
+    def usable(self, name: str) -> bool:
+        return name in self.sources and name not in self.silent
+
+    def has_begun(self, kind: type[Step]) -> bool:
+        return any(isinstance(step, kind) for step in self.begun)
+
+    def _due_for_proof(self) -> Node | None:
+        best = self.best()
+        for node in self._waiting():
+            if clearly_faster(best.measurement.latency, node.measurement.latency, self.target):
+                return node
+        return None
+
+    def _last_proof(self) -> Node | None:
+        waiting = self._waiting()
+        return waiting[0] if waiting and waiting[0].faster_than(self.best()) else None
+
+    def _waiting(self) -> list[Node]:
+        at_the_gate = [step.node for step in self.begun if isinstance(step, Judge)]
+        waiting = [
+            n for n in self.nodes
+            if n.proof is None and n.clearly_faster and n.sound and n not in at_the_gate
+        ]  # fmt: skip
+        return sorted(waiting, key=lambda n: n.us)
+
+
+def _is_of(step: Step, seen: Seen) -> bool:
+    if isinstance(seen, Answered):
+        return step is seen.ask
+    if isinstance(seen, Tried):
+        return isinstance(step, Try) and step.trial is seen.trial
+    return isinstance(step, Judge) and step.node is seen.node

@@ -1,0 +1,191 @@
+"""The default strategy: memory and rules first, one at a time and deep, then the model where they stall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.strategies.experience import Experience
+from accelopt_agent.search.strategies.frontier import Frontier
+from accelopt_agent.search.strategies.strategy import ONCE, PAID, Answered, Ask, Judge, Seen, Step, Tried, Try
+from accelopt_agent.search.trial import Trial
+
+#: How much slower a version counts for each time that a paid proposer was asked about it: others get their turn.
+ASKED_BEFORE = 0.05
+
+#: A gain by less than this share of the time does not count as one where tries are counted that brought none.
+WORTHWHILE = 0.005
+
+
+class Hybrid(Frontier):
+    """A rewrite is tried while what is to be expected of it beats the fastest version: what its step did to
+    other versions of this kernel (``Experience``), times the time of the version it would change. So a step that
+    gained is built upon at once, and what is left of older versions is forgotten.
+
+    A paid proposer is asked when nothing else promises anything, about the fastest version that it was not asked
+    about too often (rewrites that changed no time share what they were made from in this), or about the repair of its
+    own last failure. What a model made faster than what it was shown may have its turn too, when the gate has accepted
+    it: where the fastest version leads nowhere, the way on begins at a slower one. It is asked again while the expected
+    gain of a call, as a share of the time, is above ``least_gain``: else the call does not pay. That expectation starts
+    at ``first_gain`` and moves halfway to what each call brought.
+
+    What promises nothing is tried too, the least unpromising first, before anybody is paid: until ``patience`` tries
+    of rules in a row have brought no faster version, and once more after each paid answer. It waits until nothing else
+    runs, so that no proof and no suggestion comes later for it.
+    """
+
+    def __init__(
+        self,
+        root: Node,
+        sources: Sequence[str],
+        *,
+        target: str,
+        depth: int = 6,
+        random: Random | None = None,
+        first_gain: float = 0.06,
+        least_gain: float = 0.02,
+        repairs: int = 1,
+        patience: int = 12,
+        prove_last: bool = False,
+    ) -> None:
+        super().__init__(root, sources, target=target, depth=depth, random=random, prove_last=prove_last)
+        self.least_gain, self.repairs, self.patience = least_gain, repairs, patience
+        self._fruitless_tries = 0
+        self.experience = Experience()
+        self._expected = dict.fromkeys(PAID, first_gain)
+        self._us_at_ask: dict[str, float] = {}
+        self._to_prove: Node | None = None
+
+    def observe(self, seen: Seen) -> None:
+        if isinstance(seen, Tried):
+            gained = seen.node.may_be_built_upon and seen.node.us < self.fastest.us * (1 - WORTHWHILE)
+            self._fruitless_tries = 0 if gained else self._fruitless_tries + _by_rule(seen.trial)
+        super().observe(seen)
+        if isinstance(seen, Answered):
+            self.experience.proposed(seen.trials)
+            if seen.ask.proposer in PAID:
+                self._fruitless_tries = min(self._fruitless_tries, max(0, self.patience - 1))
+        elif isinstance(seen, Tried):
+            self.experience.tried(seen.trial, seen.node)
+
+    @property
+    def fastest(self) -> Node:
+        """The fastest version that may be built upon."""
+        return min((n for n in self.nodes if n.may_be_built_upon), key=lambda n: n.us, default=self.root)
+
+    def next_idea(self) -> Trial | None:
+        fastest = self.fastest
+        written = [i for i in self.ideas if not _by_rule(i)]
+        if written:
+            return written[0]
+        open_ideas = [i for i in self.ideas if i.parent.may_be_built_upon]
+        promises = [(i.parent.us * self.experience.ratio(i), k) for k, i in enumerate(open_ideas)]
+        promise, k = min(promises, default=(float("inf"), -1))
+        return open_ideas[k] if promise < fastest.us or (open_ideas and self._patient()) else None
+
+    def _patient(self) -> bool:
+        """Whether to try what promises nothing: all that promises something has come to an end."""
+        asked = all(self._unasked(name) is None for name in self.sources if name not in PAID)
+        return self._fruitless_tries < self.patience and asked and not self.begun
+
+    def next_ask(self) -> Ask | None:
+        for name in self.sources:
+            if not self.usable(name):
+                continue
+            if name in PAID:
+                if self.begun:  # what has begun may change what is worth asking
+                    return None
+                if (node := self._worth_paying_for(name)) is not None:
+                    return Ask(node, name)
+            elif (node := self._unasked(name)) is not None:
+                return Ask(node, name)
+            elif name in ONCE and any(_is_about(step, name) for step in self.begun):
+                return None  # a remembered change is worth waiting for
+        return None
+
+    def _unasked(self, name: str) -> Node | None:
+        if name in ONCE:
+            return None if name in self.root.asked else self.root
+        fastest = self.fastest
+        nodes = [
+            n for n in self.nodes
+            if name not in n.asked and n.may_be_built_upon and n.gained and n.depth < self.depth
+            and n.us * self.experience.best_hope < fastest.us
+        ]  # fmt: skip
+        return min(nodes, key=lambda n: (n.us, n.depth), default=None)
+
+    def _worth_paying_for(self, name: str) -> Node | None:
+        fastest = self.fastest
+        if name in self._us_at_ask:
+            gain = 1 - fastest.us / self._us_at_ask[name]
+            self._expected[name] = (self._expected[name] + gain) / 2
+            del self._us_at_ask[name]
+        if self._expected[name] <= self.least_gain or fastest.depth >= self.depth:
+            return None
+        node = self._to_repair(name) or self._to_build_upon(name)
+        if node.sound and not node.may_be_built_upon:
+            self._to_prove = node
+            return None
+        self._us_at_ask[name] = fastest.us
+        return node
+
+    def _to_repair(self, name: str) -> Node | None:
+        for child in reversed(self.fastest.children):
+            if child.failure is not None and not _made_by_rule(child):
+                return child if child.asked.get(name, 0) < self.repairs else None
+        return None
+
+    def _to_build_upon(self, name: str) -> Node:
+        nodes = [
+            n for n in self.nodes if n.sound and n.depth < self.depth and (n.may_be_built_upon or n.gained)
+        ]
+        asked: dict[Node, int] = {}
+        for node in self.nodes:
+            asked[_alike(node)] = asked.get(_alike(node), 0) + node.asked.get(name, 0)
+        return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * asked[_alike(n)]))
+
+    def wants_proof(self) -> Node | None:
+        """A model's version that is faster than what may be built upon, though not clearly, or that is next to be
+        asked about."""
+        at_the_gate = [step.node for step in self.begun if isinstance(step, Judge)]
+        fastest, asked_for = self.fastest, self._to_prove
+        if self.has_begun(Ask) or self.has_begun(Try):
+            return None
+        if (
+            asked_for is not None
+            and asked_for.proof is None
+            and asked_for.sound
+            and asked_for not in at_the_gate
+        ):
+            return asked_for
+        nodes = [
+            n for n in self.nodes
+            if n.proof is None and n.sound and not n.may_be_built_upon and n.faster_than(fastest)
+            and n not in at_the_gate
+        ]  # fmt: skip
+        return min(nodes, key=lambda n: n.us, default=None)
+
+
+def _alike(node: Node) -> Node:
+    """The first version on the way here after which no rewrite changed the time: they take turns as one."""
+    while node.parent is not None and not node.faster_than(node.parent) and not node.parent.faster_than(node):
+        node = node.parent
+    return node
+
+
+def _is_about(step: Step, name: str) -> bool:
+    """``step`` asks ``name``, or finds out what its answer is worth."""
+    if isinstance(step, Ask):
+        return step.proposer == name
+    if isinstance(step, Try):
+        return step.trial.candidate.origin.startswith(f"{name}:")
+    return step.node.step is not None and step.node.step[0].startswith(f"{name}:")
+
+
+def _by_rule(trial: Trial) -> bool:
+    return trial.candidate.origin.startswith("rule:")
+
+
+def _made_by_rule(node: Node) -> bool:
+    return node.step is not None and node.step[0].startswith("rule:")

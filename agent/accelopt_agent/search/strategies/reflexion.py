@@ -1,0 +1,43 @@
+"""One chain: what came of the last answer is told, and the next one starts from it. A baseline."""
+
+from __future__ import annotations
+
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.strategies.frontier import Frontier
+from accelopt_agent.search.strategies.strategy import PAID, Ask
+
+
+class Reflexion(Frontier):
+    """Asks about the last version, to repair it when it failed. After a version that was refused or slower, or
+    ``repairs`` failed repairs, the chain goes on from the fastest one."""
+
+    repairs = 3
+
+    def next_ask(self) -> Ask | None:
+        if self.ideas or self.begun:
+            return None
+        node = self._last()
+        if node.sound and not node.may_be_built_upon:
+            return None
+        for name in self.sources:
+            if self.usable(name) and (name in PAID or (node.sound and name not in node.asked)):
+                return Ask(node, name)
+        return None
+
+    def wants_proof(self) -> Node | None:
+        node = self._last()
+        return node if not self.begun and node.sound and not node.may_be_built_upon else None
+
+    def _last(self) -> Node:
+        last, failures = self.nodes[-1], 0
+        node: Node | None = last
+        while node is not None and node.failure is not None:
+            node, failures = node.parent, failures + 1
+        fruitless = max(last.asked.values(), default=0)
+        goes_on = failures <= self.repairs and fruitless <= self.repairs and last.depth < self.depth
+        if last.failure is not None and goes_on:
+            return last
+        sound = [n for n in self.nodes if n.sound and n.depth < self.depth]
+        if last in sound and last.gained:
+            return last
+        return min(sound, key=lambda n: n.us)

@@ -1,0 +1,66 @@
+"""A candidate about to be tried: what a proposer said of one node, told as what became of the original."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.search.node import Node
+from accelopt_agent.syntax.lines import split_lines
+from accelopt_profiling.measurement import KernelMeasurement
+
+
+@dataclass(frozen=True)
+class Trial:
+    """``candidate`` rewrites ``parent``; ``fingerprint`` names the rewrite of the original (``fingerprint.py``)."""
+
+    candidate: Candidate
+    parent: Node
+    fingerprint: str
+
+    @property
+    def step(self) -> tuple[str, str]:
+        return self.candidate.origin, self.candidate.summary
+
+    @property
+    def repairs(self) -> bool:
+        """It was written to repair a version that had failed; a rule repairs nothing."""
+        return self.parent.failure is not None and not self.candidate.origin.startswith("rule:")
+
+    @property
+    def composed(self) -> Candidate:
+        """The candidate with the steps of its parent before its own.
+
+        Its origin is the least trusted on the way: what a model wrote any part of is never labelled as a rule's.
+        """
+        before = self.parent.candidate
+        own = self.candidate.steps or (self.candidate.origin,)
+        if before is None:
+            return replace(self.candidate, steps=own)
+        origins = (before.origin, self.candidate.origin)
+        origin = next(
+            (o for kind in ("model:", "memory:") for o in origins if o.startswith(kind)), origins[1]
+        )
+        summary = f"{before.summary.rstrip('.')}; then: {self.candidate.summary}"
+        return replace(self.candidate, origin=origin, summary=summary, steps=before.steps + own)
+
+    def moves(self, found: KernelMeasurement) -> str:
+        """How the counters moved that the candidate expects to move, as one line; empty when it expects nothing."""
+        parts = []
+        for name, way in self.candidate.expects.items():
+            before, after = self.parent.measurement.quantities.get(name), found.quantities.get(name)
+            if before is None or after is None or before.value is None or after.value is None:
+                continue
+            kept = after.value < before.value if way == "down" else after.value > before.value
+            said = "" if kept else f", expected {way}"
+            parts.append(f"{name} {before.value:.6g} to {after.value:.6g}{said}")
+        return "; ".join(parts)
+
+
+def unified_diff(old: str, new: str, path: str) -> str:
+    """The unified diff between two texts, with LF line ends and no mark for a missing final newline."""
+    before, after = split_lines(old).texts, split_lines(new).texts
+    name = path.replace("\\", "/").rpartition("/")[2] or "kernel.py"
+    lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="")
+    return "".join(line + "\n" for line in lines)

@@ -1,0 +1,98 @@
+"""What a trial becomes: a version with what was found out about it, and a suggestion when it is proved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.events import Outcome
+from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.search.texts import Texts
+from accelopt_agent.search.trial import Trial, unified_diff
+from accelopt_agent.speedup import clearly_faster, speedup
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_memory.records import content_id
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known
+
+
+def version_of(
+    trial: Trial, found: KernelMeasurement | CostUnknown, root: Node, texts: Texts, target: str
+) -> Node:
+    """The node that ``trial`` becomes in the search from ``root``; one that failed where nothing or a wrong result was
+    ``found``."""
+    candidate, failure = trial.composed, None
+    if isinstance(found, CostUnknown):
+        failure = Failure(found.code, str(found))
+        measurement = replace(
+            trial.parent.measurement,
+            latency=Latency(),
+            correctness=Correctness("failed", str(found)),
+            percent_of_peak=None,
+        )
+    else:
+        measurement = found
+        if found.correctness.status == "failed":
+            failure = Failure("wrong-result", found.correctness.detail or "its result is wrong")
+    node = Node(
+        candidate.text,
+        texts.kernel(candidate.text) or root.kernel,
+        measurement,
+        candidate,
+        trial.parent,
+        trial.step,
+        trial.fingerprint,
+        failure=failure,
+        repair=trial.repairs,
+    )
+    node.proof = "refused" if failure is not None else None
+    node.clearly_faster = clearly_faster(root.measurement.latency, measurement.latency, target)
+    return node
+
+
+def outcome_of(node: Node, target: str) -> Outcome:
+    """How a version compares with the original."""
+    if node.failure is not None:
+        return "failed"
+    if node.clearly_faster:
+        return "faster"
+    there, back = node.root.measurement.latency, node.measurement.latency
+    return "slower" if clearly_faster(back, there, target) else "unclear"
+
+
+def suggestion_of(request: OptimizeRequest, node: Node, verdict: Verdict, run: str, host: str) -> Suggestion:
+    """What is offered of ``node``, a version clearly faster than the original that the gate has accepted. Where both
+    were timed in one session, that session has the last word on the speedup.
+    """
+    base, target, candidate = node.root, request.target, node.candidate
+    slow, fast = base.measurement.latency, node.measurement.latency
+    ratio = speedup(slow, fast, target)
+    if (side := node.comparison) is not None:
+        ratio = Speedup(side.ratio, side.low, side.high, Known.MEASURED)
+    assert ratio is not None  # clearly faster
+    assert candidate is not None  # not the original
+    return Suggestion(
+        id=content_id("suggestion", str(request.path), base.kernel.content_hash, target, node.fingerprint)[
+            :12
+        ],
+        run=run,
+        file=str(request.path),
+        kernel=base.kernel.name,
+        dialect=base.kernel.dialect,
+        base_hash=base.kernel.content_hash,
+        base_text=base.text,
+        text=node.text,
+        diff=unified_diff(base.text, node.text, str(request.path)),
+        origin=candidate.origin,
+        summary=candidate.summary,
+        speedup=ratio,
+        slow=slow,
+        fast=fast,
+        gate=verdict,
+        target=target,
+        host=host,
+        steps=candidate.steps,
+        bound=base.measurement.bound,
+    )

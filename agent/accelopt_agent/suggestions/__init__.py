@@ -1,0 +1,1 @@
+"""Suggestions: the data, applying one to today's text, and recording a person's decision."""

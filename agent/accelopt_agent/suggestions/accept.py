@@ -1,0 +1,85 @@
+"""Records in the memory that a person accepted or rejected a suggestion."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
+from accelopt_memory.features import kernel_features
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import Pair, Rejection
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.plain import to_plain
+
+
+def accept(memory: Memory, suggestion: Suggestion) -> str:
+    """Store the suggestion as a slow-fast pair, mark it as accepted, and return the pair's id, in one transaction:
+    a kill leaves both or neither. Accepting twice keeps one pair.
+
+    Raises:
+        MemoryUnavailableError: nothing was stored.
+        ValueError: one of the suggestion's texts does not hold its kernel.
+    """
+    pair = pair_of(suggestion)
+    with memory.transaction():
+        pair_id = memory.add_pair(pair)
+        memory.save_suggestion(_plain(suggestion), "accepted")
+    return pair_id
+
+
+def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
+    """Store that this rewrite of this kernel is not wanted, so that it is not offered again, and mark the suggestion
+    as rejected, in one transaction.
+
+    Raises:
+        MemoryUnavailableError: nothing was stored.
+    """
+    rejection = Rejection(
+        kernel_hash=suggestion.base_hash,
+        candidate_id=rewrite_fingerprint(suggestion.base_text, suggestion.text, suggestion.kernel),
+        origin=suggestion.origin,
+        reason=reason,
+        kernel=suggestion.kernel,
+        suggestion=suggestion.id,
+    )
+    with memory.transaction():
+        rejection_id = memory.add_rejection(rejection)
+        memory.save_suggestion(_plain(suggestion), "rejected")
+    return rejection_id
+
+
+def pair_of(suggestion: Suggestion) -> Pair:
+    """The slow-fast pair of an accepted suggestion.
+
+    Raises:
+        ValueError: one of its texts does not hold its kernel.
+    """
+    fast = {k.name: k.content_hash for k in find_kernels(suggestion.text).kernels}
+    if suggestion.kernel not in fast:
+        raise ValueError(f"the suggestion {suggestion.id} does not hold the kernel {suggestion.kernel}")
+    return Pair(
+        kernel=suggestion.kernel,
+        dialect=cast(Dialect, suggestion.dialect),
+        target=suggestion.target,
+        slow_text=suggestion.base_text,
+        fast_text=suggestion.text,
+        slow_hash=suggestion.base_hash,
+        fast_hash=fast[suggestion.kernel],
+        origin=suggestion.origin,
+        summary=suggestion.summary,
+        features=kernel_features(suggestion.base_text, suggestion.kernel, suggestion.bound),
+        slow=suggestion.slow,
+        fast=suggestion.fast,
+        steps=suggestion.steps or (suggestion.origin,),
+        host=suggestion.host,
+        file=suggestion.file,
+        bound=suggestion.bound,
+        receipts=(suggestion.gate.receipt,) if suggestion.gate.receipt else (),
+    )
+
+
+def _plain(suggestion: Suggestion) -> dict[str, object]:
+    plain: dict[str, object] = to_plain(suggestion)
+    return plain

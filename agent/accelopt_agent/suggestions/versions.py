@@ -1,0 +1,65 @@
+"""What a run found out about both versions of a suggestion: the original and the rewrite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accelopt_agent.search.resume import BASELINE, TRIED
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
+from accelopt_memory.memory import Memory
+from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.quantity import Quantity
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The measurements that the search compared; None where the memory does not hold one (any more)."""
+
+    slow: KernelMeasurement | None = None
+    fast: KernelMeasurement | None = None
+
+    def moved(self) -> list[tuple[str, Quantity, Quantity]]:
+        """The counters that differ, each with both values; the one that changed most, relatively, first."""
+        pairs = [(name, a, b) for name, a, b in self._both() if a.value != b.value]
+        return sorted(pairs, key=lambda pair: -_relative(pair[1], pair[2]))
+
+    def unmoved(self) -> list[str]:
+        """The names of the counters that are the same in both and not zero."""
+        return [name for name, a, b in self._both() if a.value == b.value and a.value]
+
+    def _both(self) -> list[tuple[str, Quantity, Quantity]]:
+        if self.slow is None or self.fast is None:
+            return []
+        slow, fast = self.slow.quantities, self.fast.quantities
+        known = ((name, slow[name], fast[name]) for name in slow if name in fast)
+        return [(n, a, b) for n, a, b in known if a.value is not None and b.value is not None]
+
+
+def versions_of(memory: Memory, suggestion: Suggestion) -> Versions:
+    """What the suggestion's run wrote down about both versions.
+
+    Raises:
+        MemoryUnavailableError
+    """
+    try:
+        rewrite = rewrite_fingerprint(suggestion.base_text, suggestion.text, suggestion.kernel)
+    except (SyntaxError, ValueError, RecursionError):
+        rewrite = ""
+    slow: KernelMeasurement | None = None
+    fast: KernelMeasurement | None = None
+    for event in memory.run_log.events(suggestion.run):
+        try:
+            if event.kind == BASELINE and event.data["kernel"] == suggestion.kernel:
+                slow = from_plain(KernelMeasurement, event.data["measurement"])
+            elif event.kind == TRIED and event.key == rewrite:
+                fast = from_plain(KernelMeasurement, event.data["measurement"])
+        except (KeyError, TypeError, ValueError):
+            continue  # written by another version
+    return Versions(slow, fast)
+
+
+def _relative(before: Quantity, after: Quantity) -> float:
+    a, b = before.value or 0.0, after.value or 0.0
+    return abs(b - a) / max(abs(a), abs(b))

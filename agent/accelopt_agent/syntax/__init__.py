@@ -1,0 +1,1 @@
+"""Source text by syntax: lines, functions and statements, and fingerprints of rewrites."""

@@ -1,0 +1,1 @@
+"""Proposes rewrites from memory: repeats accepted pairs on other kernels."""

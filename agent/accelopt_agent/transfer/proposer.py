@@ -1,0 +1,117 @@
+"""Proposals from memory: what was accepted for a kernel that looked like this one is tried on this one."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.transfer.edit_transfer import transfer
+from accelopt_memory.errors import MemoryUnavailableError
+from accelopt_memory.features import kernel_features
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import Match, Pair
+from accelopt_profiling.kernels import Kernel, find_kernels
+from accelopt_profiling.measurement import KernelMeasurement
+
+#: How many pairs are tried on one kernel, and how alike (0..1) their slow sides must be to it.
+PAIRS_TRIED = 4
+LEAST_ALIKE = 0.3
+
+
+class MemoryProposer:
+    """Accepted pairs whose slow side looks like the kernel, most alike first.
+
+    A pair that rules made is repeated with those rules, all in one candidate; besides, the edit itself is carried
+    over by syntax (``transfer``), which also works for pairs that a model or a person wrote.
+    """
+
+    name = "memory"
+
+    def __init__(self, memory: Memory, *, pairs: int = PAIRS_TRIED, least: float = LEAST_ALIKE) -> None:
+        self._memory, self._pairs, self._least = memory, pairs, least
+
+    async def propose(self, node: Node) -> list[Candidate]:
+        return await asyncio.to_thread(self._propose, node)
+
+    def _propose(self, node: Node) -> list[Candidate]:
+        try:
+            features = kernel_features(node.text, node.kernel.name, node.measurement.bound)
+            matches = self._memory.similar(features, self._pairs, self._least)
+        except MemoryUnavailableError as error:
+            raise ProposerFailed(str(error), final=True) from error
+        except (ValueError, RecursionError) as error:
+            raise ProposerFailed(
+                f"The memory cannot tell what {node.kernel.name} looks like: {error}"
+            ) from error
+        found: dict[str, Candidate] = {}
+        for match in matches:
+            for candidate in (repeated(match, node), transferred(match, node)):
+                if candidate is not None and candidate.text != node.text:
+                    found.setdefault(candidate.text, candidate)
+        return list(found.values())
+
+
+def repeated(match: Match, node: Node) -> Candidate | None:
+    """The rules that made the pair, applied in their order to this kernel; those that do not apply are left out.
+
+    None when the pair was not made by rules, or none of them applies.
+    """
+    pair = match.pair
+    if not pair.steps or not all(step.startswith("rule:") for step in pair.steps):
+        return None
+    said = pair.summary.split("; then: ")
+    hints = said if len(said) == len(pair.steps) else [pair.summary] * len(pair.steps)
+    text, measurement, kernel = node.text, node.measurement, node.kernel
+    expects: dict[str, str] = {}
+    done: list[tuple[str, str]] = []
+    known: KernelMeasurement | None = measurement
+    for step, hint in zip(pair.steps, hints, strict=True):
+        choice = _apply(step.removeprefix("rule:"), text, kernel, known, hint)
+        if choice is not None:
+            text, known = choice.text, None
+            kernel = next(k for k in find_kernels(text).kernels if k.name == kernel.name)
+            expects |= choice.expects
+            done.append((step, choice.summary))
+    if not done:
+        return None
+    summary = f"{'; then: '.join(s.rstrip('.') for _, s in done)} (as in an accepted change of {pair.kernel})"
+    return Candidate(
+        kernel.name, text, f"memory:{pair.id}", summary, expects, tuple(step for step, _ in done)
+    )
+
+
+def _apply(
+    rule: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None, hint: str
+) -> Candidate | None:
+    """What the rule makes of the kernel; of several, the one that reads most like what the pair's rewrite did."""
+    from accelopt_agent.rules import catalogue
+
+    try:
+        choices = catalogue.apply(rule, text, kernel, measurement)
+    except (KeyError, LookupError, catalogue.RuleError):
+        return None  # a rule of another version of the catalogue, or one that does not fit here
+    if not choices:
+        return None
+    alike = [difflib.SequenceMatcher(None, c.summary, hint).ratio() for c in choices]
+    return choices[alike.index(max(alike))]
+
+
+def transferred(match: Match, node: Node) -> Candidate | None:
+    """The pair's edit carried over by syntax; None where it fits nowhere."""
+    pair = match.pair
+    text = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
+    if text is None or not _still_there(text, node.kernel):
+        return None
+    origin = f"memory:{pair.id}"
+    return Candidate(node.kernel.name, text, origin, _carried(pair), {}, (origin,))
+
+
+def _carried(pair: Pair) -> str:
+    return f"{pair.summary.rstrip('.')} (carried over from an accepted change of {pair.kernel})"
+
+
+def _still_there(text: str, kernel: Kernel) -> bool:
+    return any(k.name == kernel.name for k in find_kernels(text).kernels)

@@ -1,0 +1,10 @@
+"""Names the folders of the checkout that the benchmarks read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+#: Attacks on the gate with their negative controls, and the kernels and tricks for a GPU.
+GATE_CORPUS, DEVICE_CORPUS = ROOT / "benchmarks" / "gate_corpus", ROOT / "benchmarks" / "device_corpus"

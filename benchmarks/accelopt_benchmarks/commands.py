@@ -1,0 +1,415 @@
+"""The commands of ``accelopt bench`` that measure the project itself; they need a checkout."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelopt_benchmarks.checkout import EXAMPLES, GATE_CORPUS
+from accelopt_benchmarks.device import PARTS as DEVICE_PARTS
+from accelopt_lsp.cli.failures import Exit, wrong_input
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.stderr import printable, say
+
+if TYPE_CHECKING:
+    from accelopt_benchmarks.gate.corpus import CorpusCase
+    from accelopt_benchmarks.gate.detection import Judged
+    from accelopt_benchmarks.result import Row
+    from accelopt_benchmarks.search.intervals import Interval
+    from accelopt_benchmarks.search.study import Found, Plan
+    from accelopt_benchmarks.search.tokens import Tokens
+
+HOST_PARTS = ("overhead", "killed", "gate")
+
+examples_option = click.option(
+    "--examples", type=click.Path(path_type=Path), default=EXAMPLES, help="The folder of the example kernels."
+)
+
+
+def _check_examples(folder: Path) -> None:
+    if not (folder / "nki_silu.py").exists():
+        raise wrong_input(f"{folder} has no nki_silu.py; give the project's examples with --examples.")
+
+
+def _print_rows(rows: Sequence[Row]) -> None:
+    from rich.table import Table
+
+    table = Table("what", "goal", "found", "", "how", box=None, pad_edge=False)
+    for row in rows:
+        met = {True: "met", False: "missed", None: ""}[row.met]
+        value = "not measured" if row.value is None else f"{row.value:.3g} {row.unit}"
+        table.add_row(printable(row.what), row.goal, value, met, printable(row.detail))
+    out().print(table)
+
+
+@click.command(name="self")
+@examples_option
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    help="A checkout with published measurements (Liger-Kernel, AccelOpt); can be given again.",
+)
+@json_option
+def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
+    """Measure what AccelOpt promises, on this machine. Exit code 1: a goal is missed."""
+    _check_examples(examples)
+    rows = asyncio.run(_measure_self(examples, data))
+    missed = any(row.met is False for row in rows)
+    if as_json:
+        print_json({"met": not missed, "rows": rows})
+    else:
+        _print_rows(rows)
+    return Exit.NO if missed else Exit.DONE
+
+
+async def _measure_self(examples: Path, data: Sequence[Path]) -> list[Row]:
+    from accelopt_benchmarks.foreign import files, triton_bench
+    from accelopt_benchmarks.nki import time_model
+    from accelopt_benchmarks.server import responsiveness
+
+    measures: dict[str, Callable[[], Awaitable[list[Row]]]] = {
+        "first numbers": partial(responsiveness.first_numbers, examples),
+        "answers": partial(responsiveness.answers, examples),
+        "files of others": partial(files.files_of_others, examples),
+        "files of TritonBench": partial(triton_bench.triton_bench, data),
+        "published times of Liger-Kernel": partial(files.liger_times, data),
+        "published times of NKI kernels": partial(time_model.time_model, data),
+    }
+    rows: list[Row] = []
+    for name, measure in measures.items():
+        say(f"measuring {name} ...")
+        rows += await measure()
+    return rows
+
+
+@click.command()
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The corpus: DIALECT/CASE with case.json, attack.py and honest.py, and problems/.",
+)
+@click.option("--only", multiple=True, metavar="TEXT", help="Only cases whose name holds TEXT.")
+@click.option(
+    "--run-alone", is_flag=True, help="Let only the run refuse: what reading the text finds is told."
+)
+@json_option
+def gate(corpus: Path | None, only: tuple[str, ...], run_alone: bool, as_json: bool) -> int:
+    """Detection and false alarms of the gate. Exit code 1: a trick was accepted or an honest kernel refused."""
+    from accelopt_benchmarks.gate.corpus import read_corpus
+    from accelopt_benchmarks.gate.detection import rows as table
+
+    folder = corpus or GATE_CORPUS
+    try:
+        cases = [c for c in read_corpus(folder) if not only or any(text in c.name for text in only)]
+    except ValueError as error:
+        raise wrong_input(f"{error}.") from None
+    judged = asyncio.run(_judge_corpus(cases, not run_alone))
+    rows = table(judged, reading=not run_alone)
+    if as_json:
+        print_json({"met": all(r.met for r in rows), "rows": rows, "cases": judged})
+    else:
+        _print_verdicts(judged, rows)
+    return Exit.DONE if all(j.right for j in judged) else Exit.NO
+
+
+async def _judge_corpus(cases: list[CorpusCase], reading: bool) -> list[Judged]:
+    from accelopt_benchmarks.gate.detection import judge_corpus
+    from accelopt_profiling.hosts.local import LocalHost
+
+    host = LocalHost()
+    judged: list[Judged] = []
+    try:
+        with err().status("checking the corpus ...") as status:
+            async with aclosing(judge_corpus(host, cases, reading=reading)) as told:
+                async for one in told:
+                    judged.append(one)
+                    status.update(f"{len(judged)} of {2 * len(cases)}: {printable(one.case)}")
+    finally:
+        await host.close()
+    return judged
+
+
+def _print_verdicts(judged: list[Judged], rows: list[Row]) -> None:
+    from rich.table import Table
+
+    cases = Table("case", "file", "verdict", "", "reasons", "s", box=None, pad_edge=False)
+    for one in judged:
+        verdict = "accepted" if one.accepted else "refused"
+        cases.add_row(
+            one.case,
+            one.file,
+            verdict,
+            "" if one.right else "WRONG",
+            ", ".join(one.codes),
+            f"{one.seconds:.2f}",
+        )
+    out().print(cases)
+    out().print()
+    _print_rows(rows)
+
+
+@click.command()
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    type=click.Choice(HOST_PARTS),
+    help="Only this part; can be given again.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=30,
+    help="Candidates per way of running them, and checks.",
+)
+@click.option(
+    "--candidates", type=click.IntRange(2, 10000), default=200, help="Candidates while workers are killed."
+)
+@examples_option
+@json_option
+def hosts(parts: tuple[str, ...], rounds: int, candidates: int, examples: Path, as_json: bool) -> int:
+    """What hosts add to a candidate, whether candidates survive killed workers, and how long the gate takes.
+
+    Takes three minutes on a quiet machine, most of it the killed workers. Exit code 1: a goal is missed.
+    """
+    asked = parts or HOST_PARTS
+    if "gate" in asked:
+        _check_examples(examples)
+    rows = asyncio.run(_measure_hosts(asked, rounds, candidates, examples))
+    met = all(row.met for row in rows)
+    if as_json:
+        print_json({"met": met, "rows": rows})
+    else:
+        _print_rows(rows)
+    return Exit.DONE if met else Exit.NO
+
+
+async def _measure_hosts(parts: tuple[str, ...], rounds: int, candidates: int, examples: Path) -> list[Row]:
+    from accelopt_benchmarks.gate.check_time import gate_time
+    from accelopt_benchmarks.hosts.overhead import killed_workers, overhead
+
+    rows: list[Row] = []
+    if "overhead" in parts:
+        say("measuring the overhead per candidate ...")
+        rows += await overhead(rounds)
+    if "killed" in parts:
+        say("killing workers ...")
+        rows += await killed_workers(candidates)
+    if "gate" in parts:
+        say("checking kernels ...")
+        rows += await gate_time(examples, min(rounds, 10))
+    return rows
+
+
+@click.command()
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    type=click.Choice(DEVICE_PARTS),
+    help="Only this part; can be given again.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("device-results"), show_default=True,
+    help="Where each part's results go, as PART.json, and the page of all of them, as device.md.",
+)  # fmt: skip
+@click.option(
+    "--seconds",
+    type=click.FloatRange(10, 36000),
+    default=540.0,
+    show_default=True,
+    help="For all parts together.",
+)
+@click.option(
+    "--kernelbench", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A checkout of KernelBench, whose evaluator is run beside ours.",
+)  # fmt: skip
+@click.option(
+    "--page", "only_page", is_flag=True, help="Measure nothing: write the page of what lies below --out."
+)
+@json_option
+def device(
+    parts: tuple[str, ...],
+    out: Path,
+    seconds: float,
+    kernelbench: Path | None,
+    only_page: bool,
+    as_json: bool,
+) -> int:
+    """Measure on this machine's GPU. Exit code 1: a goal is missed, or something was not measured."""
+    from accelopt_benchmarks.device.measuring import measure, read_found
+    from accelopt_benchmarks.device.page import page
+
+    try:
+        if not only_page:
+            asyncio.run(measure(list(parts or DEVICE_PARTS), out, seconds, kernelbench, say))
+        found = read_found(out)
+        if not found:
+            raise wrong_input(f"{out} holds no results of parts.")
+        text = page(found)
+        (out / "device.md").write_text(text, encoding="utf-8")
+    except ValueError as error:
+        raise wrong_input(f"{error}.") from None
+    except OSError as error:
+        raise wrong_input(f"{error.filename or out} cannot be written: {error.strerror or error}.") from None
+    met = all(
+        one.rows and all(row.met is not False and row.value is not None for row in one.rows) for one in found
+    )
+    if as_json:
+        print_json({"met": met, "parts": found})
+    else:
+        click.echo(text)
+    return Exit.DONE if met else Exit.NO
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option(
+    "--seeds", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs per strategy."
+)
+@click.option(
+    "--candidates",
+    type=click.IntRange(1, 10_000),
+    default=300,
+    show_default=True,
+    help="Ends a run at the latest; one that did not come near the best then counts as so many.",
+)
+@click.option(
+    "--texts", type=click.IntRange(0, 10_000), default=60, show_default=True,
+    help="Rule compositions per kernel whose costs are found out, fastest first: the world that is searched.",
+)  # fmt: skip
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep costs and outcomes here: goes on after an end.",
+)
+@click.option(
+    "--data", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A checkout of AccelOpt: count tokens on its kernels, with its prompts beside ours.",
+)  # fmt: skip
+@click.option("--no-study", is_flag=True, help="Count tokens only.")
+@json_option
+def search(
+    names: tuple[str, ...],
+    seeds: int,
+    candidates: int,
+    texts: int,
+    cache: Path | None,
+    data: Path | None,
+    no_study: bool,
+    as_json: bool,
+) -> int:
+    """Compare the search strategies with a simulated proposer on the tasks and examples NAMES, or on all.
+
+    Costs are real (found out once per text), the proposer is not a model: it draws from the rule catalogue and
+    breaks half of its edits. Exit code 1: a goal is missed.
+    """
+    from accelopt_benchmarks.search.kernels import subjects
+    from accelopt_benchmarks.search.study import Plan
+    from accelopt_benchmarks.search.summary import rows
+
+    with tempfile.TemporaryDirectory(prefix="accelopt-study-") as folder:
+        plan = Plan(cache or Path(folder) / "cache", seeds, texts, candidates)
+        try:
+            chosen = subjects(Path(folder), EXAMPLES, names)
+        except ValueError as error:
+            raise wrong_input(str(error)) from error
+        found, tokens = asyncio.run(_measure_study(chosen, plan, data, no_study))
+    table = [*rows(found, candidates), *_token_rows(tokens)]
+    if as_json:
+        print_json(_search_object(found, tokens, table, candidates))
+    else:
+        _print_search(found, tokens, table, candidates)
+    return Exit.NO if any(row.met is False for row in table) else Exit.DONE
+
+
+async def _measure_study(
+    chosen: list[Any], plan: Plan, data: Path | None, no_study: bool
+) -> tuple[list[Found], list[Tokens]]:
+    from accelopt_benchmarks.search import study as study
+
+    found = [] if no_study else await study.study(chosen, plan, say)
+    return found, await study.token_counts(chosen, plan, data, say) if data is not None else []
+
+
+def _token_rows(tokens: list[Tokens]) -> list[Row]:
+    from accelopt_benchmarks.search import tokens as counting
+
+    return counting.rows(tokens)
+
+
+def _search_object(found: list[Found], tokens: list[Tokens], rows: list[Row], limit: int) -> dict[str, Any]:
+    from accelopt_benchmarks.search.summary import per_subject, summaries
+
+    opened = any(f.open for f in found)
+    return {
+        "met": not any(row.met is False for row in rows),
+        "rows": rows,
+        "strategies": summaries(found, limit) if opened else [],
+        "candidates": {f.subject: per_subject(f, limit) for f in found if f.open},
+        "subjects": found,
+        "tokens": tokens,
+    }
+
+
+def _print_search(found: list[Found], tokens: list[Tokens], rows: list[Row], limit: int) -> None:
+    from rich.table import Table
+
+    console = out()
+    if any(f.open for f in found):
+        _print_study(found, limit)
+    closed = [f.subject for f in found if not f.open]
+    if closed:
+        console.print(f"Nothing to find, and so left out: {', '.join(closed)}.")
+    if tokens:
+        table = Table("kernel", "ours", "AccelOpt's layout", "share", box=None, pad_edge=False)
+        for t in tokens:
+            table.add_row(printable(t.kernel), str(sum(t.ours)), str(sum(t.theirs)), f"{t.share:.2f}")
+        console.print(table)
+    for row in rows:
+        met = "met" if row.met else "missed"
+        console.print(f"{printable(row.what)}: {row.value:.3g} ({row.goal}: {met}); {printable(row.detail)}")
+
+
+def _print_study(found: list[Found], limit: int) -> None:
+    """One table over all kernels, one of the candidates per kernel."""
+    from rich.table import Table
+
+    from accelopt_benchmarks.search.summary import per_subject, summaries
+
+    whole = summaries(found, limit)
+    columns = ("strategy", "candidates", "simulated tokens", "calls", "came there", "of beam's", "of tree's")
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, no_wrap=True)
+    for s in whole:
+        table.add_row(
+            s.contender, _with(s.candidates), _with(s.tokens), _with(s.calls), f"{100 * s.reached:.0f} %",
+            _with(s.of_beam), _with(s.of_tree),
+        )  # fmt: skip
+    out().print(table, crop=False, overflow="ignore", soft_wrap=True)
+    for f in filter(lambda f: f.open, found):
+        counts = "; ".join(f"{name} {_there(*of, f.outcomes)}" for name, of in per_subject(f, limit).items())
+        line = (
+            f"{f.subject}: {f.base_us:.4g} to {f.least_us:.4g} us, {f.costs} versions. Candidates: {counts}"
+        )
+        out().print(printable(line), soft_wrap=True)
+
+
+def _there(candidates: float, reached: int, outcomes: tuple[Any, ...]) -> str:
+    """The mean candidates of a run, with how many of the runs came there where not all did."""
+    seeds = len({o.seed for o in outcomes})
+    return f"{candidates:.0f}" if reached == seeds else f"{candidates:.0f} ({reached}/{seeds})"
+
+
+def _with(interval: Interval) -> str:
+    return f"{interval.mean:.3g} ({interval.low:.3g}-{interval.high:.3g})"

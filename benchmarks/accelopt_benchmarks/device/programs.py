@@ -1,0 +1,66 @@
+"""The programs of this folder, each run in a process of its own: how one is called, and the line it answers with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import accelopt_benchmarks
+import accelopt_lsp
+import accelopt_profiling
+
+#: How the answers of evaluators and of ``run_once`` begin.
+JUDGED, FACTS = "JUDGED", "FACTS"
+
+
+def program(module: str, *arguments: object) -> list[str]:
+    """The command that runs a module of this folder with this interpreter."""
+    return [sys.executable, "-m", f"accelopt_benchmarks.device.{module}", *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    """Such a child finds this package and its neighbours however they were found here."""
+    packages = (accelopt_benchmarks, accelopt_lsp, accelopt_profiling)
+    places = [str(Path(package.__file__ or "").parents[1]) for package in packages]
+    before = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*places, *([before] if before else [])])}
+
+
+def answer(word: str, told: Mapping[str, Any]) -> None:
+    """In a program: its answer, on a line that begins with ``word``. Others may write around it."""
+    sys.stdout.write(f"\n{word} {json.dumps(told)}\n")
+    sys.stdout.flush()
+
+
+def tell_judgement(accepted: bool, us: float | None, said: str) -> None:
+    """In an evaluator's program: whether it accepts the kernel file, its time in microseconds, and its words."""
+    answer(JUDGED, {"accepted": accepted, "us": us, "said": said[-300:]})
+
+
+def answer_of(
+    word: str,
+    command: Sequence[str],
+    seconds: float,
+    folder: str | None = None,
+    more: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Run a program, in ``folder`` and with ``more`` in its environment, and read its ``answer``.
+
+    Raises:
+        ValueError: it did not answer; with its last words.
+        subprocess.TimeoutExpired: not within ``seconds``; it was ended.
+    """
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=seconds, cwd=folder,
+        env={**environment(), **(more or {})}, check=False,
+    )  # fmt: skip
+    for line in done.stdout.splitlines():
+        if line.startswith(f"{word} "):
+            told: dict[str, Any] = json.loads(line.removeprefix(f"{word} "))
+            return told
+    raise ValueError((done.stderr.strip().splitlines() or ["it said nothing"])[-1][:200])

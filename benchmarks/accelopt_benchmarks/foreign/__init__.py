@@ -1,0 +1,1 @@
+"""Kernel files of others profiled as they are: tutorials, Liger-Kernel, TritonBench."""

@@ -1,0 +1,1 @@
+"""Detection rate, false alarms and time of the gate."""

@@ -1,0 +1,112 @@
+"""How many tricks the gate sees through, how often it blames an honest kernel, and how long it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import statistics
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from accelopt_benchmarks.gate.corpus import CorpusCase
+from accelopt_benchmarks.result import Row
+from accelopt_lsp.gate_check import without_kernel
+from accelopt_profiling.gate.cases import CaseOptions
+from accelopt_profiling.gate.gate import check
+from accelopt_profiling.hosts.host import Host
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One file of the corpus and what the gate said of it. ``right`` tells that it said what it should, and for the
+    right reason; ``seconds`` is the whole check, ``reference_seconds`` the problem's own part of it, ``busy_seconds``
+    the processor time of both.
+    """
+
+    case: str
+    file: str
+    accepted: bool
+    right: bool
+    codes: list[str] = field(default_factory=list)
+    said: str = ""
+    seconds: float = 0.0
+    reference_seconds: float = 0.0
+    busy_seconds: float = 0.0
+
+    @property
+    def attack(self) -> bool:
+        return self.file == "attack.py"
+
+
+async def judge_corpus(
+    host: Host, cases: list[CorpusCase], *, reading: bool = True
+) -> AsyncGenerator[Judged, None]:
+    """Check every attack and every twin, one after another. Without ``reading`` the run has to find them alone."""
+    for case in cases:
+        for file in ("attack.py", "honest.py"):
+            yield await _judge(host, case, file, reading)
+
+
+async def _judge(host: Host, case: CorpusCase, file: str, reading: bool) -> Judged:
+    started, before = time.perf_counter(), processor_seconds()
+    steps: dict[str, float] = {}
+    verdict = without_kernel((case.folder / file).read_text(encoding="utf-8"))
+    if verdict is None:
+        request = dataclasses.replace(case.request(file), options=CaseOptions(reading=reading))
+        verdict, receipt = await check(host, request)
+        steps = receipt.body["steps"]
+    seconds, busy = time.perf_counter() - started, processor_seconds() - before
+    codes = [reason.code for reason in verdict.reasons]
+    expected = set(case.manifest.refused_for)
+    right = verdict.accepted if file == "honest.py" else not verdict.accepted and bool(set(codes) & expected)
+    said = verdict.reasons[0].message if verdict.reasons else ""
+    return Judged(
+        case.name, file, verdict.accepted, right, list(dict.fromkeys(codes)), said, seconds,
+        steps.get("gate.reference", 0.0), busy,
+    )  # fmt: skip
+
+
+def processor_seconds() -> float:
+    """Processor time that this process and everything it started have used so far (Linux; 0 where nothing tells)."""
+    parents: dict[int, tuple[int, float]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue  # it ended meanwhile
+        ticks = sum(int(field) for field in fields[11:15])
+        parents[int(entry.name)] = (int(fields[1]), ticks / os.sysconf("SC_CLK_TCK"))
+    ours, grown = {os.getpid()}, 0
+    while grown != len(ours):
+        grown = len(ours)
+        ours |= {pid for pid, (parent, _) in parents.items() if parent in ours}
+    return sum(parents[pid][1] for pid in ours if pid in parents)
+
+
+def rows(judged: list[Judged], *, reading: bool = True) -> list[Row]:
+    """The table: detection, right reasons, false alarms, and the time of a check."""
+    attacks, twins = [j for j in judged if j.attack], [j for j in judged if not j.attack]
+    caught = [j for j in attacks if not j.accepted]
+    alarms = [j for j in twins if not j.accepted]
+    missed = ", ".join(j.case for j in attacks if j.accepted)
+    wrong = ", ".join(f"{j.case} ({', '.join(j.codes[:2])})" for j in caught if not j.right)
+    blamed = ", ".join(f"{j.case} ({', '.join(j.codes[:2])})" for j in alarms)
+    how = "" if reading else ", by running alone"
+    times = [j.seconds - j.reference_seconds for j in twins if j.accepted]
+    middle = statistics.median(times) if times else float("inf")
+    busy = statistics.median([j.busy_seconds for j in twins if j.accepted] or [float("inf")])
+    load = f"; load of the machine at the end {os.getloadavg()[0]:.3g}"
+    return [
+        Row(f"attacks refused{how}", "100 %", 100 * len(caught) / max(len(attacks), 1), "%",
+            len(caught) == len(attacks) > 0, f"of {len(attacks)}" + (f"; accepted: {missed}" if missed else "")),
+        Row(f"refused for the right reason{how}", "100 %", 100 * sum(j.right for j in attacks) / max(len(attacks), 1),
+            "%", all(j.right for j in attacks), wrong or missed),
+        Row(f"honest twins refused{how}", "0", len(alarms), "twins", not alarms, f"of {len(twins)}"
+            + (f": {blamed}" if blamed else "")),
+        Row("time of a whole check besides the reference, median", "2 s", middle, "s", middle <= 2,
+            f"largest {max(times, default=0):.3g} s, over {len(times)} accepted twins, one at a time" + load),
+        Row("processor time of a whole check with the reference, median", "2 s", busy, "s", busy <= 2,
+            "all processes of the check; what it takes where nothing else runs"),
+    ]  # fmt: skip

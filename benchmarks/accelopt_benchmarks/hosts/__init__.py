@@ -1,0 +1,1 @@
+"""Cost of running on a host, and candidates that survive killed workers."""

@@ -1,0 +1,269 @@
+"""How good the NKI time model is: its estimates beside times that others measured and published.
+
+Two sets. Three matrix products for trn2, written here after their published description; and, given a checkout of
+zhang677/AccelOpt, its fourteen NKIBench baselines on trn1, read from there. Their published times stand in
+``published.json``. The constants of the model are the same for all kernels; those that were chosen by looking at
+these times are varied between their bounds, each kernel left out in turn, and the error on the one left out is told.
+
+The kernels are only traced (no values are computed), each in a child process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import importlib.util
+import json
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from importlib import resources
+from math import log
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from accelopt_benchmarks.result import Row, not_measured
+from accelopt_profiling.nki.data.instruction import Trace
+from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
+from accelopt_profiling.targets.load import load_target
+
+#: Constants of trn1's file that were chosen, or confirmed, by looking at the published times: group and key there, and
+#: the field of ``Hardware`` or ``Compiler``.
+CALIBRATED = (
+    ("dma", "gbps", "dma_gbps"),
+    ("dma", "descriptor_ns", "descriptor_ns"),
+    ("dma", "latency_ns", "dma_latency_ns"),
+    ("cost", "matmul_overhead_cycles", "matmul_overhead"),
+    ("cost", "vector_overhead_cycles", "vector_overhead"),
+    ("cost", "scalar_overhead_cycles", "scalar_overhead"),
+    ("cost", "reciprocal_cycles_per_element", "reciprocal_cycles"),
+    ("cost", "semaphore_ns", "semaphore_ns"),
+    ("compiler", "buffers", "buffers"),
+    ("compiler", "reserve_bytes", "reserve_bytes"),
+    ("compiler", "lookahead", "lookahead"),
+)
+WORKERS = 2
+SUMMARY = "summary.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """One kernel: what was published and what the model says, in microseconds; ``varied`` with other constants."""
+
+    name: str
+    published_us: float
+    us: float
+    low_us: float
+    high_us: float
+    bound: str
+    varied: dict[str, float]
+
+    @property
+    def error(self) -> float:
+        """Relative: 0.1 is ten percent too slow."""
+        return self.us / self.published_us - 1
+
+
+async def time_model(data: Sequence[Path]) -> list[Row]:
+    """The rows of ``accelopt bench self``; those of the baselines if a checkout of AccelOpt is among ``data``."""
+    rows = variants(await _gather([partial(judge_variant, name) for name in published("trn2")]))
+    checkouts = [
+        root for folder in data for root in (folder / "NKIBench", folder) if (root / SUMMARY).is_file()
+    ]
+    if not checkouts:
+        why = "give a checkout of zhang677/AccelOpt with --data"
+        return [
+            *rows,
+            not_measured(
+                "NKI time model, trn1: 14 NKIBench baselines", "see docs/explanation/nki-time-model.md", why
+            ),
+        ]
+    return rows + ranking(
+        await _gather([partial(judge_baseline, *files) for files in baselines(checkouts[0])])
+    )
+
+
+async def _gather(tasks: Sequence[Callable[[], Judged]]) -> list[Judged]:
+    loop = asyncio.get_running_loop()
+    with ProcessPoolExecutor(WORKERS) as pool:
+        return list(await asyncio.gather(*(loop.run_in_executor(pool, task) for task in tasks)))
+
+
+def published(target: str) -> dict[str, float]:
+    """The published times of the kernels for ``target``, in microseconds."""
+    text = (resources.files(__package__) / "published.json").read_text(encoding="utf-8")
+    per_unit = {"trn1": 1000.0, "trn2": 1.0}[target]
+    return {name: time * per_unit for name, time in json.loads(text)[target]["kernels"].items()}
+
+
+def baselines(root: Path) -> Iterator[tuple[str, str, str]]:
+    """The name, task file and kernel file of each NKIBench baseline with a published time."""
+    summary = json.loads((root / SUMMARY).read_text(encoding="utf-8"))
+    for name in published("trn1"):
+        for case in summary[name]["cases"].values():
+            files = case["impls"][0]
+            yield name, str(root / files["task"]), str(root / files["kernel"])
+
+
+# In a child process
+
+
+def judge_variant(name: str) -> Judged:
+    """Trace one of the three matrix products and estimate it on trn2."""
+    import ml_dtypes
+    import numpy as np
+
+    from accelopt_profiling.nki.install import emulated
+
+    machine = hardware("trn2")
+    source = Path(__file__).with_name("matmul_variants.py")
+    operand = np.broadcast_to(np.zeros((), ml_dtypes.bfloat16), (4096, 4096))
+    with emulated("trace", limits=machine.limits) as emulation:
+        getattr(_module(source), name)(operand, operand)
+    return _judge(name, published("trn2")[name], emulation.machines[0].trace, machine, vary=False)
+
+
+def judge_baseline(name: str, task: str, kernel: str) -> Judged:
+    """Trace one baseline of NKIBench and estimate it on trn1, also with each constant at its bounds."""
+    from accelopt_profiling.nki.install import emulated
+
+    machine = hardware("trn1")
+    with emulated("trace", limits=machine.limits) as emulation:
+        module = _module(Path(task))
+        with patch("numpy.random.normal", _zeros):
+            inputs = module.transform_to_nki_inputs(module.get_inputs())
+        _module(Path(kernel)).kernel(*inputs)
+    return _judge(name, published("trn1")[name], emulation.machines[0].trace, machine, vary=True)
+
+
+def _zeros(loc: float = 0.0, scale: float = 1.0, size: Any = None) -> Any:
+    """Instead of random numbers, which a trace does not need: zeros that take no memory."""
+    import numpy as np
+
+    return np.broadcast_to(np.zeros(()), () if size is None else size)
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _judge(name: str, published_us: float, trace: Trace, machine: Hardware, vary: bool) -> Judged:
+    from accelopt_profiling.nki.time_model.estimate import estimate
+    from accelopt_profiling.nki.time_model.schedule import prepare, schedule
+
+    answer = estimate(trace, machine)
+    varied = {}
+    if vary:
+        program = prepare(trace.instructions, machine)
+        for label, other in settings(machine):
+            runs = program if other.compiler == machine.compiler else prepare(trace.instructions, other)
+            varied[label] = schedule(runs, other).total / 1000
+    return Judged(name, published_us, answer.us, answer.low_us, answer.high_us, answer.bound, varied)
+
+
+def settings(machine: Hardware) -> Iterator[tuple[str, Hardware]]:
+    """The hardware as it is, and with one constant at the lower or the upper bound that its file gives."""
+    data = load_target(machine.name).data
+    yield "as is", machine
+    for group, key, field in CALIBRATED:
+        for bound in ("low", "high"):
+            value = data[group][key][bound]
+            if group == "compiler":
+                compiler = dataclasses.replace(machine.compiler, **{field: value})
+                yield f"{key} {value:g}", dataclasses.replace(machine, compiler=compiler)
+            else:
+                yield f"{key} {value:g}", dataclasses.replace(machine, **{field: value})
+
+
+# Rows
+
+
+def variants(found: Sequence[Judged]) -> list[Row]:
+    """The three matrix products: each within 20 %, and in the published order."""
+    rows = [_row(one, "trn2", "within 20 %", abs(one.error) <= 0.2) for one in found]
+    right = _order([j.us for j in found]) == _order([j.published_us for j in found])
+    rows.append(
+        Row("NKI time model, trn2: order of the three products", "as published", float(right), "", right)
+    )
+    return rows
+
+
+def ranking(found: Sequence[Judged]) -> list[Row]:
+    """The baselines one by one, and how well they are ranked and hit."""
+    rows = [_row(one, "trn1", "within 2x", 0.5 <= one.us / one.published_us <= 2) for one in found]
+    rank = spearman([j.us for j in found], [j.published_us for j in found])
+    errors = [abs(j.error) for j in found]
+    worst = max(found, key=lambda j: abs(log(j.us / j.published_us)))
+    factor = max(worst.us / worst.published_us, worst.published_us / worst.us)
+    title = f"NKI time model, trn1: {len(found)} NKIBench baselines"
+    median = 100 * statistics.median(errors)
+    rows += [
+        Row(f"{title}, rank correlation", ">= 0.97", rank, "", rank >= 0.97, "Spearman"),
+        Row(f"{title}, median error", "<= 15 %", median, "%", median <= 15),
+        Row(f"{title}, worst", "<= 2x", factor, "x", factor <= 2, worst.name),
+        _left_out(title, found),
+    ]
+    return rows
+
+
+def _row(one: Judged, target: str, goal: str, met: bool) -> Row:
+    detail = (
+        f"published {_time(one.published_us)}, estimated {_time(one.us)} ({_time(one.low_us)} to "
+        f"{_time(one.high_us)}), {one.bound} bound"
+    )
+    return Row(f"NKI time model, {target}: {one.name}", goal, 100 * one.error, "%", met, detail)
+
+
+def _left_out(title: str, found: Sequence[Judged]) -> Row:
+    errors, chosen = leave_one_out(found)
+    others = sorted(set(chosen) - {"as is"})
+    detail = f"worst {max(errors):.0%}; chosen {chosen.count('as is')} of {len(found)} times: the constants as they are"
+    if others:
+        detail += "; else " + ", ".join(others)
+    median = 100 * statistics.median(errors)
+    return Row(f"{title}, median error, each left out", "<= 15 %", median, "%", median <= 15, detail)
+
+
+def leave_one_out(found: Sequence[Judged]) -> tuple[list[float], list[str]]:
+    """For each kernel, the setting that is best for all others (least mean absolute log ratio), and the absolute
+    relative error that the kernel has with it."""
+    errors, chosen = [], []
+    for one in found:
+        rest = [other for other in found if other is not one]
+
+        def badness(label: str, rest: Sequence[Judged] = rest) -> float:
+            return statistics.mean(abs(log(o.varied[label] / o.published_us)) for o in rest)
+
+        best = min(one.varied, key=badness)
+        chosen.append(best)
+        errors.append(abs(one.varied[best] / one.published_us - 1))
+    return errors, chosen
+
+
+def _order(values: Sequence[float]) -> list[int]:
+    return sorted(range(len(values)), key=values.__getitem__)
+
+
+def spearman(one: Sequence[float], other: Sequence[float]) -> float:
+    """The rank correlation of two lists of different values."""
+    ranks = []
+    for values in (one, other):
+        rank = [0] * len(values)
+        for place, at in enumerate(_order(values)):
+            rank[at] = place
+        ranks.append(rank)
+    n = len(one)
+    distance = sum((a - b) ** 2 for a, b in zip(ranks[0], ranks[1], strict=True))
+    return 1 - 6 * distance / (n * (n * n - 1))
+
+
+def _time(us: float) -> str:
+    return f"{us / 1000:.3g} ms" if us >= 1000 else f"{us:.3g} us"

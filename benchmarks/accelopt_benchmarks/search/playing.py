@@ -1,0 +1,156 @@
+"""One run of a contender in a world: the real search, with the simulated proposer in the place of a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.events import CandidateTried
+from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search.budget import BudgetSpent, Meter
+from accelopt_agent.search.kernel_search import KernelSearch
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import Proposer
+from accelopt_agent.search.recorder import Recorder
+from accelopt_agent.search.strategies import strategy_named
+from accelopt_agent.search.texts import Texts
+from accelopt_agent.simulated.team import Skill
+from accelopt_benchmarks.search import marks
+from accelopt_benchmarks.search.contenders import Contender
+from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
+from accelopt_benchmarks.search.world import World
+from accelopt_profiling.kernels import Kernel
+
+#: Rewrites of rewrites of the original, at most.
+DEPTH = 16
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run. ``candidates``, ``tokens`` and ``calls`` were spent when the goal was reached, or at the end where it
+    was not: see ``reached``."""
+
+    contender: str
+    subject: str
+    seed: int
+    candidates: int
+    tokens: int
+    calls: int
+    reached: bool
+    best_us: float
+
+
+class MarkedTexts(Texts):
+    """Reads texts with marks as those without, which are read once for all runs of a study."""
+
+    def __init__(self, base_text: str, kernel: str) -> None:
+        super().__init__(base_text, kernel)
+        self._prints: dict[str, tuple[str, str]] = {}
+        self._kernels: dict[str, Kernel | None] = {}
+
+    def fingerprints(self, text: str) -> tuple[str, str]:
+        plain = marks.plain(text)
+        if plain not in self._prints:
+            self._prints[plain] = super().fingerprints(plain)
+        file, rewrite = self._prints[plain]
+        said = marks.marks_of(text)
+        return (f"{file} {said}", f"{rewrite} {said}") if said else (file, rewrite)
+
+    def kernel(self, text: str) -> Kernel | None:
+        plain = marks.plain(text)  # marks stand after everything, so that the kernel's lines are the same
+        if plain not in self._kernels:
+            self._kernels[plain] = super().kernel(plain)
+        return self._kernels[plain]
+
+
+class SomeRules:
+    """The rule catalogue without the rules that are withheld."""
+
+    name = "rules"
+
+    def __init__(self, world: World, withheld: frozenset[str] = frozenset()) -> None:
+        self._world, self._withheld = world, withheld
+
+    async def propose(self, node: Node) -> list[Candidate]:
+        known = self._world.rewrites(marks.plain(node.text))
+        return [
+            replace(c, text=marks.marked_as(c.text, node.text))
+            for c in known
+            if c.origin not in self._withheld
+        ]
+
+
+class Remembering:
+    """What the memory says of the original (``landscape.remembered``)."""
+
+    name = "memory"
+
+    def __init__(self, found: Sequence[Candidate]) -> None:
+        self._found = list(found)
+
+    async def propose(self, node: Node) -> list[Candidate]:
+        return self._found
+
+
+async def play(
+    world: World,
+    contender: Contender,
+    seed: int,
+    *,
+    goal_us: float,
+    candidates: int,
+    skill: Skill | None = None,
+    tokens: CallTokens | None = None,
+    texts: MarkedTexts | None = None,
+    memory: Sequence[Candidate] = (),
+) -> Outcome:
+    """One run of ``contender`` until a right version takes ``goal_us`` or less, or ``candidates`` are tried.
+    ``texts`` is shared by the runs on one subject."""
+    random, subject = Random(f"{seed} {world.subject.name} {contender.name}"), world.subject
+    base = (await world.baseline()).kernels[0]
+    budget = Budget(candidates=candidates, seconds=None, tokens=None)
+    request = OptimizeRequest(Path(subject.path), subject.text, subject.target, budget=budget, depth=DEPTH)
+    meter = Meter(budget)
+    sources: list[Proposer] = [Remembering(memory)] if contender.memory else []
+    if contender.rules:
+        sources.append(SomeRules(world, _withheld(world, 1 - contender.rules, random)))
+    if contender.proposer:
+        sources.append(
+            SimulatedProposer(
+                world.rewrites, random, meter, skill=skill, samples=contender.samples, tokens=tokens
+            )
+        )
+    root = Node(subject.text, subject.kernel, base)
+    strategy = strategy_named(
+        contender.strategy, root, [s.name for s in sources],
+        target=subject.target, depth=DEPTH, seed=random.randrange(1 << 30), **contender.options,
+    )  # fmt: skip
+    search = KernelSearch(
+        request, root, strategy, sources,
+        cost=world, gate=world, recorder=Recorder(None), meter=meter, run="study", host="simulated", texts=texts,
+    )  # fmt: skip
+    best = math.inf if base.latency.us is None else base.latency.us
+    try:
+        async with aclosing(search.run()) as events:
+            async for event in events:
+                if isinstance(event, CandidateTried) and event.outcome != "failed":
+                    best = min(best, math.inf if event.latency.us is None else event.latency.us)
+                if best <= goal_us:
+                    break
+    except BudgetSpent:
+        pass
+    spent, calls = meter.tokens_in + meter.tokens_out, len(meter.calls)
+    return Outcome(contender.name, subject.name, seed, meter.candidates, spent, calls, best <= goal_us, best)
+
+
+def _withheld(world: World, share: float, random: Random) -> frozenset[str]:
+    """The rules that are kept from the rule proposer: ``share`` of those that apply to the kernel or to what one
+    rewrite makes of it."""
+    first = world.rewrites(world.subject.text)
+    names = sorted({c.origin for c in first} | {c.origin for f in first for c in world.rewrites(f.text)})
+    return frozenset(random.sample(names, round(share * len(names))))

@@ -1,0 +1,102 @@
+"""What the study's runs come to: means with intervals per contender, and hybrid's share of what others need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.search.contenders import BEAM, CONTENDERS, HYBRID, TREE
+from accelopt_benchmarks.search.intervals import Interval, mean_of, ratio_of
+from accelopt_benchmarks.search.playing import Outcome
+from accelopt_benchmarks.search.study import Found
+
+#: The share of the candidates of these that hybrid may need at most.
+GOALS = {BEAM: 1 / 3, TREE: 1 / 2}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One contender over all subjects: what a run needs, how many of the runs came near the best, and its share of the
+    candidates of AccelOpt's beam and STARK's tree."""
+
+    contender: str
+    candidates: Interval
+    tokens: Interval
+    calls: Interval
+    reached: float
+    of_beam: Interval
+    of_tree: Interval
+
+
+def summaries(found: Sequence[Found], limit: int) -> list[Summary]:
+    """Per seed the mean over subjects that leave something to find, and over seeds the mean with its interval. A run
+    that did not come there counts as ``limit`` candidates."""
+    random, result = Random(0), []
+    outcomes = [o for f in found if f.open for o in f.outcomes]
+    needed = _needed(limit)
+    for contender in CONTENDERS:
+        mine = _of(outcomes, contender.name)
+        counts = _per_seed(mine, needed)
+        result.append(
+            Summary(
+                contender.name,
+                mean_of(counts, random),
+                mean_of(_per_seed(mine, lambda o: o.tokens), random),
+                mean_of(_per_seed(mine, lambda o: o.calls), random),
+                _mean([o.reached for o in mine]),
+                ratio_of(counts, _per_seed(_of(outcomes, BEAM), needed), random),
+                ratio_of(counts, _per_seed(_of(outcomes, TREE), needed), random),
+            )
+        )
+    return result
+
+
+def per_subject(found: Found, limit: int) -> dict[str, tuple[float, int]]:
+    """Per contender the mean candidates of a run, and how many runs came there."""
+    result = {}
+    for contender in CONTENDERS:
+        mine = _of(found.outcomes, contender.name)
+        result[contender.name] = (_mean([_needed(limit)(o) for o in mine]), sum(o.reached for o in mine))
+    return result
+
+
+def rows(found: Sequence[Found], limit: int) -> list[Row]:
+    """Hybrid's share of the candidates that the strategies of others need, against its goals."""
+    if not any(f.open for f in found):
+        return []
+    hybrid, result = summaries(found, limit)[0], []
+    for other, goal in GOALS.items():
+        share = hybrid.of_beam if other == BEAM else hybrid.of_tree
+        each = [
+            shares[HYBRID][0] / shares[other][0]
+            for f in found
+            if f.open
+            for shares in [per_subject(f, limit)]
+        ]
+        met = sum(s <= goal for s in each)
+        detail = (
+            f"95 % interval {share.low:.3f} to {share.high:.3f}; all evaluated candidates count; met on {met} of "
+            f"{len(each)} kernels, {min(each):.3f} to {max(each):.3f}"
+        )
+        what = f"candidates of {HYBRID} / {other}"
+        result.append(Row(what, f"<= {goal:.2f}", share.mean, "", share.mean <= goal, detail))
+    return result
+
+
+def _needed(limit: int) -> Callable[[Outcome], float]:
+    return lambda o: o.candidates if o.reached else limit
+
+
+def _of(outcomes: Sequence[Outcome], contender: str) -> list[Outcome]:
+    return [o for o in outcomes if o.contender == contender]
+
+
+def _per_seed(outcomes: Sequence[Outcome], value: Callable[[Outcome], float]) -> list[float]:
+    seeds = sorted({o.seed for o in outcomes})
+    return [_mean([value(o) for o in outcomes if o.seed == seed]) for seed in seeds]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(1, len(values))

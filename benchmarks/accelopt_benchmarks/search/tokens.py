@@ -1,0 +1,166 @@
+"""What one planned and written candidate costs in tokens: our prompts beside AccelOpt's layout, on the same kernels."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from accelopt_agent.model.proposer import coder_user, debugger_user, planner_user, system_prompt
+from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.model.team import Role
+from accelopt_agent.rules.catalogue import proposals
+from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.simulated.edit import Edit, edit_of
+from accelopt_agent.syntax.lines import split_lines
+from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.search.proposer import CallTokens
+from accelopt_profiling.kernels import Kernel, find_kernels
+from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.source_text import read_text
+
+#: The share of AccelOpt's tokens that ours may be, and how many experiences its planner is given.
+GOAL, EXPERIENCES = 0.25, 16
+
+#: How long a "short snippet" of an experience is taken to be.
+SNIPPET_LINES = 8
+
+#: A package that ships its vocabulary, so that nothing is loaded from elsewhere; the encoding of gpt-oss's family.
+TOKENIZER, ENCODING = "bpe_openai", "o200k_base"
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens of one candidate on one kernel: in and out of the planner, in and out of who writes the code."""
+
+    kernel: str
+    ours: tuple[int, int, int, int]
+    theirs: tuple[int, int, int, int]
+
+    @property
+    def share(self) -> float:
+        return sum(self.ours) / sum(self.theirs)
+
+
+def counter() -> Callable[[str], int]:
+    """Counts tokens of a text.
+
+    Raises:
+        ModuleNotFoundError: the tokenizer's package is missing.
+    """
+    encoding = importlib.import_module(TOKENIZER).get_encoding(ENCODING)
+    return lambda text: len(encoding.encode(text))
+
+
+def realistic_edit(
+    text: str, kernel: Kernel, measurement: KernelMeasurement | None, target: str
+) -> Edit | None:
+    """The first rewrite that the catalogue has for the kernel, as a planner and a coder would tell it, or None."""
+    candidate = next(iter(proposals(text, kernel, measurement, target)), None)
+    return None if candidate is None else edit_of(text, candidate)
+
+
+def our_tokens(
+    count: Callable[[str], int], path: Path, measurement: KernelMeasurement, target: str
+) -> tuple[int, int, int, int] | None:
+    """One plan and one edit with the prompts as they are rendered for the kernel in ``path``."""
+    text = read_text(path)
+    kernel = _kernel(text)
+    edit = realistic_edit(text, kernel, measurement, target)
+    if edit is None:
+        return None
+    node = Node(text, kernel, measurement)
+    planner = count(system_prompt("planner", node, target)) + count(planner_user(node, _ANY))
+    coder = count(system_prompt("coder", node, target)) + count(coder_user(node, edit.plan, edit.anchors))
+    return planner, count(edit.plan), coder, count(edit.answer)
+
+
+def their_tokens(
+    count: Callable[[str], int],
+    data: Path,
+    path: Path,
+    reference: Path,
+    measurement: KernelMeasurement,
+    target: str,
+) -> tuple[int, int, int, int] | None:
+    """The same plan and edit in AccelOpt's layout, with the prompts of its checkout ``data``: the whole kernel, its
+    problem, all profile fields and ``EXPERIENCES`` experiences in, the whole kernel out."""
+    text, prompts = read_text(path), data / "prompts"
+    kernel = _kernel(text)
+    edit = realistic_edit(text, kernel, measurement, target)
+    if edit is None:
+        return None
+    plan, problem = edit.plan.split("\n", 1)[1], read_text(reference)
+    fields: list[str] = json.loads(read_text(prompts / "planner_prompts/displayed_profiles.json"))
+    profile = "".join(f"{name}: 0.482913\n" for name in fields)
+    experience = _experience(text, edit)
+    base = read_text(prompts / "planner_prompts/base_prompt.txt") + "\n\n#Experiences\n"
+    planner = base + f"{experience}\n\n" * EXPERIENCES + _filled(
+        read_text(prompts / "planner_prompts/planner_prompt_template.txt"),
+        problem_code=problem, kernel_code=text, profile=profile,
+    )  # fmt: skip
+    executor = read_text(prompts / "executor_prompts/base_prompt.txt") + _filled(
+        read_text(prompts / "executor_prompts/user_prompt_template.txt"),
+        problem_code=problem, kernel_code=text, optimization_plan=plan,
+    )  # fmt: skip
+    return count(planner), count(plan), count(executor), count(f"```python\n{edit.after}```")
+
+
+def _experience(text: str, edit: Edit) -> str:
+    """One item as its summarizer is told to write it: a title, a description, two short snippets."""
+    lines = split_lines(text).texts
+    old = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in edit.anchors)
+    new = "\n".join(line for line in edit.answer.splitlines() if not line.startswith(("<<<<<<<", ">>>>>>>")))
+    said = edit.plan.split("\n", 1)[1]
+    title = said.split(".")[0]
+    old, new = ("\n".join(snippet.splitlines()[:SNIPPET_LINES]) for snippet in (old, new))
+    return f"**{title}**\n{said}\nOriginal code:\n```\n{old}\n```\nOptimized code:\n```\n{new}\n```"
+
+
+def _filled(template: str, **values: str) -> str:
+    for name, value in values.items():
+        template = template.replace("{" + name + "}", value)
+    return template
+
+
+def call_tokens(measurement: KernelMeasurement, text: str, target: str) -> CallTokens:
+    """What one call of each role takes for the kernel, at four characters per token: for simulated runs."""
+    kernel = next(k for k in find_kernels(text).kernels if k.name == measurement.name)
+    node = Node(text, kernel, measurement)
+    edit = realistic_edit(text, kernel, measurement, target)
+    plan, anchors, answer = (
+        (edit.plan, edit.anchors, edit.answer) if edit else ("LINES 1-1\n" + "x" * 300, (), "")
+    )
+    failed = Node(
+        text, kernel, measurement, parent=node, failure=Failure("wrong-result", "row 3 is off by 2e-3")
+    )
+
+    def taken(role: Role, user: str, said: str) -> tuple[int, int]:
+        return (len(system_prompt(role, node, target)) + len(user)) // 4, len(said) // 4
+
+    return CallTokens(
+        taken("planner", planner_user(node, _ANY), plan),
+        taken("coder", coder_user(node, plan, anchors), answer),
+        taken("debugger", debugger_user(failed, _ANY), answer),
+    )
+
+
+_ANY = ModelSettings("http://localhost", "any")
+
+
+def rows(found: Sequence[Tokens]) -> list[Row]:
+    """Our share of the tokens over all kernels, against the goal."""
+    if not found:
+        return []
+    ours, theirs = sum(sum(t.ours) for t in found), sum(sum(t.theirs) for t in found)
+    share = ours / theirs
+    detail = (
+        f"{ours / len(found):.0f} and {theirs / len(found):.0f} tokens per candidate; {TOKENIZER}, {ENCODING}"
+    )
+    return [Row("tokens per candidate / AccelOpt's layout", f"<= {GOAL}", share, "", share <= GOAL, detail)]
+
+
+def _kernel(text: str) -> Kernel:
+    return next(k for k in find_kernels(text).kernels if not k.device_function)

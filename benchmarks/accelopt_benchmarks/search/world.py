@@ -1,0 +1,149 @@
+"""One kernel with its rewrites and their real costs, each found out once and kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.evaluation.evaluators import CostModel, CostUnknown
+from accelopt_benchmarks.search import marks
+from accelopt_profiling.gate.verdict import Reason, Verdict
+from accelopt_profiling.kernels import Kernel, find_kernels
+from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.receipt import Receipt
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The kernel to be made faster: the first launched one of the file ``path`` (text: ``text``). ``case`` names the
+    sizes of its inputs where the text does not."""
+
+    name: str
+    path: Path
+    text: str
+    target: str
+    case: str = ""
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}_{self.case}" if self.case else self.name
+
+    @property
+    def kernel(self) -> Kernel:
+        return next(k for k in find_kernels(self.text).kernels if not k.device_function)
+
+
+class World:
+    """Costs and rewrites of ``subject``. The real ``cost`` is asked once per text without marks; the answers are
+    kept in the file ``kept`` (JSON lines), so that another run with the same texts asks nothing.
+
+    It is the cost model and the gate of a simulated search: a text with a mark of a broken edit fails as the mark
+    says, any other costs what the text without marks costs and is right if the profiler found it so. Once it is
+    closed, it is a finite world that is the same for all who search it, whatever the file holds besides.
+    """
+
+    def __init__(self, subject: Subject, cost: CostModel, kept: Path | None = None) -> None:
+        self.subject, self._cost, self._kept = subject, cost, kept
+        self._known: dict[str, KernelMeasurement | CostUnknown] = {}
+        self._rewrites: dict[str, tuple[Candidate, ...]] = {}
+        self._base: KernelMeasurement | None = None
+        self._open_to: frozenset[str] | None = None
+        if kept is not None and kept.is_file():
+            for line in kept.read_text("utf-8").splitlines():
+                entry = json.loads(line)
+                self._known[entry["key"]] = _known(entry)
+
+    def __len__(self) -> int:
+        """How many different texts have a cost."""
+        return len(self._known)
+
+    async def baseline(self) -> FileMeasurement:
+        subject = self.subject
+        if self._base is None:
+            key = _key(subject, "baseline")
+            found = self._known.get(key)
+            if not isinstance(found, KernelMeasurement):
+                measured = await self._cost.baseline()
+                found = next(m for m in measured.kernels if m.name == subject.kernel.name)
+                self._keep(key, found, whole=True)
+            self._base = found
+        return FileMeasurement(str(subject.path), [self._base], complete=True)
+
+    async def cost(self, text: str, kernel: str) -> KernelMeasurement:
+        plain = marks.plain(text)
+        if marks.fault_of(text) == "crash":
+            raise CostUnknown("kernel-raised", "The kernel raised NameError.", lasting=False)
+        found = await self._of(plain)
+        if marks.fault_of(text) == "wrong":
+            correctness = replace(found.correctness, status="failed", detail="its result is wrong")
+            return replace(found, correctness=correctness)
+        return found
+
+    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+        found = await self.cost(text, kernel)
+        receipt = Receipt("gate", {"text": text})
+        if found.correctness.status == "failed":
+            return Verdict(False, [Reason("wrong-result", found.correctness.detail)]), receipt
+        return Verdict(True, [], [], receipt.id), receipt
+
+    def rewrites(self, text: str) -> Sequence[Candidate]:
+        """What the rule catalogue makes of a text without marks, most promising first."""
+        found = self._rewrites.get(text)
+        if found is None:
+            from accelopt_agent.rules.catalogue import proposals
+
+            kernel = next((k for k in find_kernels(text).kernels if k.name == self.subject.kernel.name), None)
+            measured = self._known.get(_key(self.subject, text))
+            known = measured if isinstance(measured, KernelMeasurement) else self._base
+            found = tuple(proposals(text, kernel, known, self.subject.target)) if kernel else ()
+            self._rewrites[text] = found
+        return found if self._open_to is None else [c for c in found if c.text in self._open_to]
+
+    def close(self, texts: Iterable[str]) -> None:
+        """From now on only rewrites that lead to one of ``texts`` are told of, whatever else has a known cost."""
+        self._open_to = frozenset(texts)
+
+    async def _of(self, plain: str) -> KernelMeasurement:
+        key = _key(self.subject, plain)
+        if key not in self._known:
+            try:
+                found = await self._cost.cost(plain, self.subject.kernel.name)
+            except CostUnknown as error:
+                self._keep(key, error)
+            else:
+                self._keep(key, found)
+        known = self._known[key]
+        if isinstance(known, CostUnknown):
+            raise CostUnknown(known.code, str(known), lasting=known.lasting)
+        return known
+
+    def _keep(self, key: str, found: KernelMeasurement | CostUnknown, *, whole: bool = False) -> None:
+        entry: dict[str, Any] = {"key": key}
+        if isinstance(found, CostUnknown):
+            entry["unknown"] = [found.code, str(found), found.lasting]
+        else:
+            found = found if whole else replace(found, lines=[], findings=[])
+            entry["measurement"] = to_plain(found)
+        self._known[key] = found
+        if self._kept is not None:
+            self._kept.parent.mkdir(parents=True, exist_ok=True)
+            with self._kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+
+
+def _key(subject: Subject, text: str) -> str:
+    parts = "\0".join((subject.target, subject.text, text))
+    return hashlib.sha256(parts.encode()).hexdigest()[:24]
+
+
+def _known(entry: dict[str, Any]) -> KernelMeasurement | CostUnknown:
+    if "unknown" in entry:
+        code, message, lasting = entry["unknown"]
+        return CostUnknown(code, message, lasting=lasting)
+    return from_plain(KernelMeasurement, entry["measurement"])

@@ -1,0 +1,1 @@
+"""Response times of the language server under edits and searches."""

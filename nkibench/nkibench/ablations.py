@@ -1,0 +1,68 @@
+"""What each part of the agent is worth: the same search with parts of it left out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from accelopt_agent.events import Event, Finished, SuggestionFound
+from accelopt_agent.request import SOURCES, OptimizeRequest
+from accelopt_agent.suggestions.accept import accept
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_memory.memory import Memory
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """A search by its name: only ``sources`` are asked; ``strategy`` None is that of the settings."""
+
+    name: str
+    sources: frozenset[str] = SOURCES
+    strategy: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {', '.join(sorted(self.sources))}; {self.strategy or 'the strategy of the settings'}"
+
+    @property
+    def file_name(self) -> str:
+        return self.name.replace(" ", "-")
+
+    def of(self, request: OptimizeRequest) -> OptimizeRequest:
+        """``request`` without what is left out. Options of another strategy do not go with it."""
+        if self.strategy is None or self.strategy == request.strategy:
+            return replace(request, sources=self.sources)
+        return replace(request, sources=self.sources, strategy=self.strategy, strategy_options={})
+
+
+#: Nothing left out; the search with memory and rules but no team; the team with no search, in one chain of answers
+#: built on or repaired from the last; and everything but the memory.
+ABLATIONS: tuple[Ablation, ...] = (
+    Ablation("everything"),
+    Ablation("search only", SOURCES - {"model"}),
+    Ablation("team only", frozenset({"model"}), "reflexion"),
+    Ablation("no memory", SOURCES - {"memory"}),
+)
+
+
+def searches(names: Sequence[str], everything: bool) -> tuple[Ablation | None, ...]:
+    """The ablations of these names, or all; one plain search (None) where none is asked for."""
+    return tuple(a for a in ABLATIONS if everything or a.name in names) or (None,)
+
+
+async def learning(happening: AsyncGenerator[Event, None], memory: Memory) -> AsyncGenerator[Event, None]:
+    """The events of a search whose fastest suggestion is accepted at its end, so that the next one remembers it.
+
+    Raises:
+        MemoryUnavailableError: it cannot be remembered.
+    """
+    best: Suggestion | None = None
+    async with aclosing(happening) as events:
+        async for event in events:
+            if isinstance(event, SuggestionFound):
+                found = event.suggestion
+                if best is None or (found.fast.us or 0.0) < (best.fast.us or 0.0):
+                    best = found
+            elif isinstance(event, Finished) and best is not None:
+                accept(memory, best)
+            yield event

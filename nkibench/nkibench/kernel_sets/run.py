@@ -1,0 +1,164 @@
+"""Run the kernels of a set through profile, gate and search."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.host_evaluation import HostGate
+from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finished, SuggestionFound
+from accelopt_agent.model.team import Team
+from accelopt_agent.optimize import optimize
+from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_memory.memory import Memory
+from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.jobs import Limits
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.profiler import ProfileRequest, profile
+from nkibench.ablations import Ablation, learning
+from nkibench.kernel_sets.tasks import SetTask
+from nkibench.metrics import Journal, SetResult
+
+
+@dataclass(frozen=True)
+class SetPlan:
+    """How a set is run: for ``target``, with work and results below ``folder``. With a ``budget`` each kernel that
+    passes is optimized; the memory is the run's own. With an ``ablation`` parts of the search may be left out, and a
+    kernel remembers what was found on those before it."""
+
+    target: str
+    folder: Path
+    limits: Limits
+    budget: Budget | None = None
+    memory: Memory | None = None
+    team: Team | None = None
+    ablation: Ablation | None = None
+
+    @property
+    def options(self) -> str:
+        """What a result depends on besides the kernel and its problem."""
+        asked = "" if self.budget is None else f"{self.budget} {self.team.models if self.team else 'rules'}"
+        return f"{self.target} {asked}{f' {self.ablation}' if self.ablation else ''}"
+
+    def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
+        """The search for faster versions. What is left out decides whether there is anything to learn from."""
+        if self.ablation is None or self.memory is None:
+            return optimize(request, host, self.memory, model=self.team)
+        happening = optimize(self.ablation.of(request), host, self.memory, model=self.team)
+        return learning(happening, self.memory) if "memory" in self.ablation.sources else happening
+
+
+async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:
+    """The results in the tasks' order; those that the folder's journal has are told at once.
+
+    Raises:
+        HostUnreachable, ToolLost: the host was lost. OSError: the folder cannot be written.
+    """
+    journal = Journal(plan.folder / "journal.jsonl")
+    for task in tasks:
+        key = _key(task, plan)
+        known = journal.get(key)
+        if known is None or known.status == "failed":  # which may have been the machine's fault
+            search = plan.ablation.name if plan.ablation is not None else ""
+            known = replace(await _one(host, task, plan), key=key, search=search)
+            journal.add(known)
+        yield known
+
+
+def _key(task: SetTask, plan: SetPlan) -> str:
+    digest = hashlib.sha256(f"{plan.options}\0{task.fault}".encode())
+    for name, text in sorted(task.files.items()):
+        digest.update(f"\0{name}\0{text}".encode())
+    return f"{task.group} {task.name} {digest.hexdigest()[:16]}"
+
+
+async def _one(host: Host, task: SetTask, plan: SetPlan) -> SetResult:
+    if task.fault:
+        return SetResult(task.name, task.group, "absent", task.fault)
+    folder = plan.folder / "tasks" / hashlib.sha256(f"{task.group} {task.name}".encode()).hexdigest()[:12]
+    for name, text in task.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    kernel = folder / task.kernel
+    request = OptimizeRequest(
+        path=kernel, text=task.files[task.kernel], target=plan.target, root=folder, problem=task.problem,
+        budget=plan.budget or Budget(), resume=True, limits=plan.limits,
+    )  # fmt: skip
+    result = await _examined(host, task, request, plan)
+    return (
+        result
+        if result.status != "passed" or plan.budget is None
+        else await _searched(host, result, request, plan)
+    )
+
+
+async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: SetPlan) -> SetResult:
+    """Whether the gate accepts the kernel as it is, and its time."""
+    examined = request.kernel_file()
+    asked = ProfileRequest(
+        examined,
+        {"triton": plan.target, "nki": plan.target},
+        limits=plan.limits,
+        detail=False,
+        background=True,
+    )
+    if not examined.kernels:
+        return SetResult(
+            task.name, task.group, "absent", "its file has no Triton or NKI kernel that is launched"
+        )
+    if examined.problem.ref is None:
+        why = "; ".join(f.message for f in examined.problem.findings) or "its problem was not found"
+        return SetResult(task.name, task.group, "failed", why)
+    measured: KernelMeasurement | None = None
+    fault = ""
+    async with aclosing(profile(host, asked)) as growing:
+        async for found in growing:
+            errors = [f.message for k in found.kernels for f in k.findings if f.severity == "error"]
+            fault = next(iter(errors), fault)
+            timed = [k for k in found.kernels if k.latency.us is not None]
+            measured = max(timed, key=lambda k: k.latency.us or 0.0, default=measured)
+    latency = measured.latency if measured else Latency()
+    percent = measured.percent_of_peak if measured else None
+    name = measured.name if measured else examined.kernels[0].name
+    try:
+        verdict, _ = await HostGate(host, request).check(request.text, name)
+    except CostUnknown as error:
+        return SetResult(task.name, task.group, "failed", str(error), latency, latency)
+    if not verdict.accepted:
+        why = "; ".join(reason.message for reason in verdict.reasons[:2])
+        return SetResult(task.name, task.group, "wrong", why, latency, latency)
+    return SetResult(
+        task.name, task.group, "passed", fault if measured is None else "", latency, latency,
+        percent=percent, best_percent=percent,
+    )  # fmt: skip
+
+
+async def _searched(host: Host, result: SetResult, request: OptimizeRequest, plan: SetPlan) -> SetResult:
+    """The result with the fastest version that a search proved."""
+    best: Suggestion | None = None
+    baseline, percent, found = result.latency, result.percent, result
+    async with aclosing(plan.search(request, host)) as events:
+        async for event in events:
+            if isinstance(event, BaselineMeasured):
+                baseline, percent = event.measurement.latency, event.measurement.percent_of_peak
+            elif isinstance(event, CandidateTried):
+                found = replace(found, tried=event.number)
+            elif isinstance(event, SuggestionFound):
+                if best is None or (event.suggestion.fast.us or 0.0) < (best.fast.us or 0.0):
+                    best = event.suggestion
+            elif isinstance(event, Finished):
+                used = event.usage
+                found = replace(found, money=used.money, tokens=used.tokens_in + used.tokens_out)
+    if best is None:
+        return found
+    # Against the original's peak: what has to be done stays the same, so the share grows as the time falls.
+    gain = baseline.us / best.fast.us if baseline.us and best.fast.us else None
+    after = percent * gain if percent is not None and gain is not None else None
+    return replace(
+        found, latency=baseline, best=best.fast, steps=best.steps, percent=percent, best_percent=after
+    )

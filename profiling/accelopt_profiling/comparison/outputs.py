@@ -1,0 +1,259 @@
+"""The one comparison of a kernel's outputs with the reference, for profiles, device runs and the gate.
+
+A kernel's outputs are brought into the reference's layout by the problem, flattened into leaves, and compared leaf by
+leaf under the rule of ``tolerance``. The reference's native run and its runs on inputs nearby only ever widen what is
+allowed, so that a profile makes them for outputs that would be refused without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.comparison.elements import Array, Comparison, compare, compare_exact
+from accelopt_profiling.comparison.inplace_outputs import joined
+from accelopt_profiling.comparison.leaves import Leaf, leaves_of
+from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.comparison.reference import ReferenceRuns
+from accelopt_profiling.comparison.ties import name_equal_elements
+from accelopt_profiling.comparison.tolerance import Allowed, allowed
+from accelopt_profiling.measurement import Correctness
+from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
+
+#: Which elements of an output are known, by the output's number; the others were not computed.
+Masks = Mapping[int, Array]
+
+_NOT_NUMBERS = {
+    "not-finite": "NaN or infinity where there should be a number: ",
+    "missed-not-finite": "a number where there should be NaN or infinity: ",
+}
+
+
+class ExpectedOutputs:
+    """What a kernel's outputs are compared with, and by which rule.
+
+    ``load`` gives the leaves of "expected" (the most precise result), "native" (the reference in the inputs' own
+    precision), "nearby" and "further" (on inputs a little off) and "inputs"; None where there are none. ``stated`` is
+    the problem's tolerance; it may be replaced. With ``lazy`` the runs besides "expected" are asked for only while an
+    output would be refused without them.
+    """
+
+    def __init__(
+        self, load: Callable[[str], list[Leaf] | None], stated: Tolerance, lazy: bool = False
+    ) -> None:
+        self._load, self.stated, self._lazy = load, stated, lazy
+
+    @cached_property
+    def expected(self) -> list[Leaf]:
+        return self._load("expected") or []
+
+    @cached_property
+    def native(self) -> list[Leaf]:
+        return self._load("native") or []
+
+    @cached_property
+    def inputs(self) -> list[Leaf]:
+        return self._load("inputs") or []
+
+    @cached_property
+    def nearby(self) -> list[Leaf | None]:
+        return [leaf if leaf is not None and leaf.floating else None for leaf in self._others("nearby")]
+
+    @cached_property
+    def further(self) -> list[Leaf | None]:
+        return [None if leaf is None or leaf.floating else leaf for leaf in self._others("further")]
+
+    def _others(self, name: str) -> list[Leaf | None]:
+        """The reference's leaves for other inputs, output by output; None where that is not known."""
+        found = self._load(name) or []
+        fits = len(found) == len(self.expected)
+        return [
+            found[n] if fits and found[n].shape == leaf.shape else None
+            for n, leaf in enumerate(self.expected)
+        ]
+
+    def input_dtypes(self) -> list[str]:
+        return [leaf.dtype for leaf in self.inputs if leaf.floating and leaf.library != "number"]
+
+    def allowed(self, mine: Leaf, number: int, stated: Tolerance | None = None) -> Allowed:
+        """The error that output ``number`` may have."""
+        return allowed([*self.input_dtypes(), mine.dtype], self.stated if stated is None else stated)
+
+    def compare(self, values: Array, number: int, limit: Allowed, known: Array | None = None) -> Comparison:
+        """Compare values with those that are expected of output ``number``. ``known`` marks the elements that were
+        computed; the others are not held against the kernel.
+        """
+        mask = known if known is not None and known.shape == values.shape else None
+        attempt = (
+            partial(self._compare_floats, values, number, limit, mask)
+            if self.expected[number].floating and values.dtype.kind == "f"
+            else partial(self._compare_exact, values, number, mask)
+        )
+        found = Comparison()
+        for runs in (0, 1, 2) if self._lazy else (2,):
+            found = attempt(runs)
+            if found.fault != "wrong-result":
+                break
+        return found
+
+    def _compare_floats(
+        self, values: Array, number: int, limit: Allowed, mask: Array | None, runs: int
+    ) -> Comparison:
+        native = self._native(number, values.shape).values if runs else None
+        near = self.nearby[number] if runs > 1 else None
+        nearby = None if near is None else near.values
+        return compare(values, self.expected[number].values, native, limit, nearby, mask)
+
+    def _compare_exact(self, values: Array, number: int, mask: Array | None, runs: int) -> Comparison:
+        native = (self._native(number, values.shape) if runs else self.expected[number]).values
+        further = self.further[number] if runs > 1 else None
+        arrays = [values, native, *([] if further is None else [further.values])]
+        found = compare_exact(*(array if mask is None else np.where(mask, array, 0) for array in arrays))
+        if found.fault and mask is None and name_equal_elements(values, native, self._floats()):
+            return Comparison()
+        return found
+
+    def _native(self, number: int, shape: tuple[int, ...]) -> Leaf:
+        """The native run's output ``number``; the expected one where a lazy native run returned something else."""
+        fits = len(self.native) == len(self.expected) and self.native[number].shape == shape
+        return self.native[number] if fits or not self._lazy else self.expected[number]
+
+    def _floats(self) -> list[Array]:
+        return [leaf.values for leaf in self.inputs if leaf.floating and leaf.library != "number"]
+
+    def first_fault(self, leaves: list[Leaf], masks: Masks | None = None) -> Comparison | None:
+        """The comparison of the first output that is wrong; None where all are right. Forms must agree."""
+        return next((found for _, found in self.comparisons(leaves, masks) if found.fault), None)
+
+    def comparisons(
+        self, leaves: list[Leaf], masks: Masks | None = None
+    ) -> Iterator[tuple[Leaf, Comparison]]:
+        """Each output with its comparison."""
+        for number, leaf in enumerate(leaves):
+            known = (masks or {}).get(number)
+            yield leaf, self.compare(leaf.values, number, self.allowed(leaf, number), known)
+
+
+def difference(leaf: Leaf, comparison: Comparison) -> str:
+    """A wrong output in words: which one, how far off, and where."""
+    return f"{leaf.where}: {_NOT_NUMBERS.get(comparison.fault, '')}{comparison.detail}."
+
+
+def form_difference(actual: list[Leaf], expected: list[Leaf]) -> tuple[str, str] | None:
+    """A code and a sentence about another count or shape of outputs; None where they agree."""
+    if len(actual) != len(expected):
+        return "wrong-count", f"It returned {len(actual)} outputs, the reference {len(expected)}."
+    for mine, theirs in zip(actual, expected, strict=True):
+        if mine.shape != theirs.shape:
+            return "wrong-shape", f"{mine.where} has the shape {mine.shape}, the reference {theirs.shape}."
+    return None
+
+
+class _LiveOutputs(ExpectedOutputs):
+    """Expected outputs in this process: the reference is run when they are asked for."""
+
+    def __init__(self, runs: ReferenceRuns, stated: Tolerance) -> None:
+        super().__init__(self._run, stated, lazy=True)
+        self._runs = runs
+
+    @cached_property
+    def _drawn(self) -> list[Any]:
+        return self._runs.inputs()
+
+    def input_dtypes(self) -> list[str]:
+        return [str(array.dtype).removeprefix("torch.") for _, array in arrays_of(self._drawn)]
+
+    def _run(self, name: str) -> list[Leaf] | None:
+        runs = self._runs
+        if name == "inputs":
+            return leaves_of(self._drawn, others=True)
+        if name == "expected":
+            return leaves_of(runs.expected.values)
+        if name == "native":
+            return leaves_of(runs.native)
+        return leaves_of(runs.nearby[name]) if name in runs.nearby else None
+
+
+class OutputCheck:
+    """Compares outputs of runs on the same inputs with the problem's reference. ``inputs`` gives the inputs as they
+    were drawn; ``written`` as in ``ReferenceRuns``.
+    """
+
+    def __init__(
+        self, problem: Problem, inputs: Callable[[], list[Any]], written: list[int] | None = None
+    ) -> None:
+        self._problem = problem
+        self._runs = ReferenceRuns(problem, inputs, written)
+        self._expected = _LiveOutputs(self._runs, problem.tolerance)
+
+    def check(
+        self,
+        outputs: list[Any] | None,
+        left: list[Any] | None = None,
+        known: Callable[[list[Any]], Masks] = lambda outputs: {},
+    ) -> Correctness:
+        """The verdict on a kernel's raw ``outputs``, None where it returned nothing. ``left`` are the inputs that it
+        was given, as it left them, for problems whose reference writes to its inputs. ``known`` gives the masks of
+        outputs that were computed in part.
+
+        Raises:
+            ProblemError: the reference returned nothing, or the kernel did and should have. What the reference raises
+                itself passes through.
+        """
+        reference = self._runs.expected
+        if not reference.values:
+            return Correctness("not checked", "The problem has no reference.")
+        if self._runs.written and left is not None:
+            outputs = joined(outputs or [], left, self._runs.written)
+        elif outputs is None:
+            message = "The kernel's function returned nothing; let it return the outputs."
+            raise ProblemError("problem-empty", message)
+        try:
+            finished = self._problem.finish(outputs, reference.values)
+            leaves = leaves_of(finished)
+        except ProblemError:
+            raise
+        except Exception as error:  # the problem's own code meets outputs of any shape or kind here
+            why = f"{type(error).__name__}: {error}"[:200]
+            return Correctness("failed", f"The outputs do not fit the reference's layout: {why}.", 0.0)
+        return _verdict(leaves, self._expected, known(finished), reference.precision)
+
+
+def check_outputs(
+    problem: Problem,
+    inputs: list[Any],
+    outputs: list[Any] | None,
+    left: list[Any] | None = None,
+    known: Callable[[list[Any]], Masks] = lambda outputs: {},
+) -> Correctness:
+    """As ``OutputCheck.check``, for one run on ``inputs``, which are as they were drawn."""
+    return OutputCheck(problem, lambda: inputs).check(outputs, left, known)
+
+
+def _verdict(leaves: list[Leaf], expected: ExpectedOutputs, masks: Masks, precision: str) -> Correctness:
+    wrong = form_difference(leaves, expected.expected)
+    if wrong is not None:
+        return Correctness("failed", wrong[1], 0.0)
+    total = sum(leaf.values.size for leaf in leaves)
+    unknown = sum(
+        int(np.count_nonzero(~mask))
+        for n, mask in masks.items()
+        if n < len(leaves) and mask.shape == leaves[n].shape
+    )
+    share = 1 - unknown / total if total else 1.0
+    if total and not share:
+        return Correctness("not checked", "The sampled programs fixed no element of the output.", 0.0)
+    worst = 0.0
+    for leaf, comparison in expected.comparisons(leaves, masks):
+        if comparison.fault:
+            return Correctness("failed", difference(leaf, comparison), share)
+        worst = max(worst, comparison.relative)
+    said = "equal to the reference"
+    if precision != "exact":
+        said = f"relative L2 error {worst:.1e} against the reference in {precision}"
+    return Correctness(
+        "passed", said + (f", {100 * share:.3g} % of the output checked" if share < 1 else ""), share
+    )

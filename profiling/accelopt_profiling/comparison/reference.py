@@ -1,0 +1,181 @@
+"""A problem's reference on one set of inputs: in float64, in the inputs' own precision, and on inputs nearby.
+
+References often insist on a dtype, or compute in one of their own whatever they are given; then the most precise
+result that can be had is used, and ``Precision`` says what it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.comparison.inplace_outputs import joined, passed_through, same_values
+from accelopt_profiling.comparison.memory import byte_count
+from accelopt_profiling.comparison.tolerance import FURTHER, NEARBY, coarsest
+from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.problem import Problem, ProblemError
+
+#: The reference is run on inputs nearby where the inputs are not larger than this.
+_NEARBY_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class ExpectedValues:
+    """What the reference returns, in the most precise dtype that it runs in. ``precision`` is the dtype of the values,
+    or "exact" where none is a float; ``note`` is a sentence about why it is not float64, "" where it is.
+    """
+
+    values: list[Any]
+    precision: str
+    note: str = ""
+
+
+class ReferenceRuns:
+    """Runs of ``problem.reference``, each made when it is first asked for. ``inputs`` gives the inputs, which the runs
+    leave as they are. ``written`` are the arguments that the reference writes to as well, counted from the
+    end: None finds that out from its first run.
+
+    Raises:
+        ProblemError: the reference returned nothing. Its own exceptions pass through.
+    """
+
+    def __init__(
+        self, problem: Problem, inputs: Callable[[], list[Any]], written: list[int] | None = None
+    ) -> None:
+        self.problem, self.inputs, self._written = problem, inputs, written
+
+    @property
+    def written(self) -> list[int]:
+        """Positions of the arguments that the reference changes, once it has run."""
+        return self._written or []
+
+    @cached_property
+    def native(self) -> list[Any]:
+        """The reference on the inputs as they are; empty where the problem has no reference."""
+        return self._run([copied(value) for value in self.inputs()])
+
+    @cached_property
+    def expected(self) -> ExpectedValues:
+        """The reference on float64 copies of the inputs, or the most precise run that there is."""
+        if not getattr(self.problem, "float64", True):
+            return self._native_only("The original kernel is the reference, in its own precision.")
+        known = self.__dict__.get("native")
+        if known is not None and coarsest(dtypes(known)) is None:
+            return ExpectedValues(known, "exact")
+        try:
+            values = self._run(self._widened())
+        except (
+            Exception
+        ) as error:  # it may insist on a dtype; if it does not run on its own inputs either, that raises
+            why = f"{type(error).__name__}: {error}"[:200]
+            return self._native_only(f"The reference does not run in float64 ({why}).")
+        if known is not None and len(known) != len(values):
+            return self._native_only("The reference returns something else for inputs in float64.")
+        own = coarsest(dtypes(values))
+        if own is None:
+            return ExpectedValues(values, "exact")
+        if own != "float64":
+            return ExpectedValues(values, own, f"The reference returns {own} even for inputs in float64.")
+        return ExpectedValues(values, own)
+
+    def _native_only(self, note: str) -> ExpectedValues:
+        own = coarsest(dtypes(self.native))
+        return ExpectedValues(self.native, own or "exact", note if own else "")
+
+    def _widened(self) -> list[Any]:
+        """The inputs in float64, in memory of their own."""
+        wide = ((value, widen(value)) for value in self.inputs())
+        return [copied(value) if value is other else other for value, other in wide]
+
+    def _run(self, inputs: list[Any]) -> list[Any]:
+        try:
+            outputs = self.problem.reference(inputs)
+        except ProblemError as error:
+            if error.code != "problem-empty" or self._written == []:
+                raise
+            outputs = []
+            if self._written is None:
+                self._written = self._changed(inputs)
+                if not self._written:
+                    raise
+        if self._written is None:
+            self._written = self._changed(inputs)
+        return joined(outputs or [], inputs, self._written)
+
+    def _changed(self, after: list[Any]) -> list[int]:
+        """Positions of the arguments that a run has changed, where a kernel gets the inputs themselves."""
+        before = self.inputs()
+        found = [
+            n - len(before)
+            for n, (a, b) in enumerate(zip(after, before, strict=True))
+            if not same_values(a, b)
+        ]
+        if not found:
+            return []
+        call, arguments = self.problem.call(before)
+        if call.style != "returns" or not passed_through(before, arguments):
+            return []
+        return [n for n in found if n >= -len(arguments)]
+
+    @cached_property
+    def nearby(self) -> dict[str, list[Any]]:
+        """By name, the float64 reference on inputs that are off by a few roundings ("nearby"), and further off where it
+        rounds floats to whole numbers ("further"): empty where that takes long or shows nothing.
+        """
+        found: dict[str, list[Any]] = {}
+        if self.expected.precision not in ("float64", "exact"):
+            return found
+        inputs = self.inputs()
+        own = coarsest(dtypes(inputs))
+        if byte_count(inputs) > _NEARBY_BYTES or own is None:
+            return found
+        near = NEARBY.get(own, NEARBY["float32"])
+        floats = [d.startswith(("float", "bfloat")) for d in dtypes(self.expected.values)]
+        runs = [("nearby", near)] if any(floats) else []
+        for name, by in runs if all(floats) else [*runs, ("further", FURTHER * near)]:
+            try:
+                values = self._run(moved(self._widened(), by, np.random.default_rng(1)))
+            except Exception:  # it did run on the inputs themselves
+                return found
+            if len(values) == len(self.expected.values):
+                found[name] = values
+        return found
+
+
+def moved(value: Any, by: float, generator: np.random.Generator) -> Any:
+    """Float64 arrays and tensors with each element off by up to ``by`` of its size."""
+    if type(value) in (list, tuple):
+        return type(value)(moved(v, by, generator) for v in value)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and value.is_floating_point():
+        factors = torch.from_numpy(1.0 + by * generator.uniform(-1, 1, tuple(value.shape)))
+        return value * factors.to(value.device)
+    if isinstance(value, np.ndarray) and value.dtype == np.float64:
+        return value * (1.0 + by * generator.uniform(-1, 1, value.shape))
+    return value
+
+
+def widen(value: Any) -> Any:
+    """Float arrays and tensors as float64, everything else as it is; lists and tuples inside."""
+    if type(value) in (list, tuple):
+        return type(value)(widen(v) for v in value)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return value.detach().double() if value.is_floating_point() else value
+    if isinstance(value, np.ndarray) and str(value.dtype).startswith(("float", "bfloat")):
+        return value.astype(np.float64)
+    return value
+
+
+def dtypes(values: Any) -> list[str]:
+    """The dtypes of the arrays and numbers in ``values``, lists and tuples inside."""
+    if isinstance(values, (list, tuple)):
+        return [d for v in values for d in dtypes(v)]
+    if type(values) is float:
+        return ["float64"]
+    return [str(values.dtype).removeprefix("torch.")] if hasattr(values, "dtype") else []

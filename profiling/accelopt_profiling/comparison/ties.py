@@ -1,0 +1,43 @@
+"""Indices into an input (of the largest elements, of a sorted order): which of equal elements they name is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from accelopt_profiling.comparison.elements import Array
+
+
+def name_equal_elements(actual: Array, expected: Array, inputs: Iterable[Array]) -> bool:
+    """Whether both arrays of indices name equal elements of one of ``inputs``, along one of its axes. An index for each
+    place along the others, or several, which then have to differ as the expected ones do.
+    """
+    if actual.shape != expected.shape or {actual.dtype.kind, expected.dtype.kind} - set("iu"):
+        return False
+    return any(
+        _equal_along(actual, expected, values, axis) for values in inputs for axis in range(values.ndim)
+    )
+
+
+def _equal_along(actual: Array, expected: Array, values: Array, axis: int) -> bool:
+    others = (*values.shape[:axis], *values.shape[axis + 1 :])
+    if actual.shape == others:
+        mine, theirs = np.expand_dims(actual, axis), np.expand_dims(expected, axis)
+    elif actual.ndim == values.ndim and (*actual.shape[:axis], *actual.shape[axis + 1 :]) == others:
+        mine, theirs = actual, expected
+    else:
+        return False
+    size = values.shape[axis]
+    if not all(_within(indices, size) and _distinct(indices, axis) for indices in (mine, theirs)):
+        return False
+    one, other = (np.take_along_axis(values, indices.astype(np.int64), axis) for indices in (mine, theirs))
+    return np.array_equal(one, other, equal_nan=True)
+
+
+def _within(indices: Array, size: int) -> bool:
+    return bool(indices.size) and int(indices.min()) >= 0 and int(indices.max()) < size
+
+
+def _distinct(indices: Array, axis: int) -> bool:
+    return bool((np.diff(np.sort(indices, axis=axis), axis=axis) != 0).all())

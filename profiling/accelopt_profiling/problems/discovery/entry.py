@@ -1,0 +1,122 @@
+"""Guess, by syntax, which function of a kernel file takes the problem's inputs."""
+
+from __future__ import annotations
+
+import ast
+
+from accelopt_profiling.kernels import Discovery, find_kernels
+from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.problems.problem import ProblemError
+
+_NOT_ENTRIES = ("_", "test_", "bench", "main", "reference", "get_inputs")
+
+
+def find_entry(text: str, count: int, file: str | None = None) -> str:
+    """The one public function that launches a kernel, or the one NKI kernel, if it takes ``count`` arguments.
+
+    Where none does so by itself, a function that uses a kernel through a class or another name is looked for, and at
+    last any public function: running it will tell that it launches nothing.
+
+    Raises:
+        ProblemError: none or several fit; the message lists them and says how to choose.
+    """
+    tree, kernels = ast.parse(text), launchable_kernels(find_kernels(text))
+    names = launchers(tree, set(kernels))
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    if not names:
+        names = [name for name, dialect in kernels.items() if dialect == "nki"]
+    fitting = [n for n in names if n not in functions or accepts(functions[n], count)]
+    for others in (reaching(tree, set(kernels)), [n for n in functions if n not in kernels]):
+        fitting = fitting or [
+            n for n in others if not n.startswith(_NOT_ENTRIES) and accepts(functions[n], count)
+        ]
+    if len(fitting) == 1:
+        return fitting[0]
+    for preferred in ("kernel", "optimized_kernel"):  # the names NKIBench gives its kernels
+        if preferred in fitting:
+            return preferred
+    inputs = f"{count} input{'' if count == 1 else 's'}"
+    if not fitting:
+        tried = f" ({', '.join(names)}: no match)" if names else ""
+        ways = ways_in(tree, set(kernels))
+        such = f", such as {', '.join(f'`{way}`' for way in ways[:4])}" if ways else ""
+        message = f"No public function that launches a kernel takes {inputs}{tried}; "
+        message += f'name one with `entry = "..."`{such}.'
+    else:
+        listed = ", ".join(fitting)
+        message = f'Several functions could take the {inputs} ({listed}); name one with `entry = "..."`.'
+    raise ProblemError("problem-invalid", message, file)
+
+
+def launchable_kernels(discovery: Discovery) -> dict[str, Dialect]:
+    """Return the kernels of a file that host code launches, with their dialects."""
+    return {k.name: k.dialect for k in discovery.kernels if not k.device_function}
+
+
+def launchers(tree: ast.Module, kernels: set[str]) -> list[str]:
+    """Public top-level functions that launch a kernel of the file, directly or through another function of
+    it.
+
+    A function that another launcher calls is left out, and so are classes' methods.
+    """
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name not in kernels}
+    calls = {name: called_names(node) for name, node in functions.items()}
+    launching = {name for name, called in calls.items() if called & kernels}
+    while more := {name for name, called in calls.items() if called & launching} - launching:
+        launching |= more
+    public = {n for n in launching if not n.startswith(_NOT_ENTRIES)}
+    inner = {c for name in public for c in calls[name]}
+    return [n for n in functions if n in public and n not in inner]
+
+
+def reaching(tree: ast.Module, kernels: set[str]) -> list[str]:
+    """Top-level functions that name a kernel, or something of the file that does: a class, an alias, a function."""
+    used: dict[str, set[str]] = {}
+    for node in tree.body:
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            used[node.name] = names
+        elif isinstance(node, ast.Assign):
+            used.update({t.id: names for t in node.targets if isinstance(t, ast.Name)})
+    found = set(kernels)
+    while more := {name for name, names in used.items() if names & found} - found:
+        found |= more
+    return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in found - kernels]
+
+
+def ways_in(tree: ast.Module, kernels: set[str]) -> list[str]:
+    """What reaches a kernel and is not tried unless named: ``apply`` of autograd functions, private functions."""
+    functions = [n for n in reaching(tree, kernels) if n.startswith("_") and not n.startswith("__")]
+    classes = [
+        f"{node.name}.apply"
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+        and any(ast.unparse(base).endswith("autograd.Function") for base in node.bases)
+    ]
+    return [*classes, *functions]
+
+
+def called_names(node: ast.AST) -> set[str]:
+    """Names called anywhere below ``node``, ``f(...)`` and ``f[grid](...)`` alike."""
+    found: set[str] = set()
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            target = call.func.value if isinstance(call.func, ast.Subscript) else call.func
+            if isinstance(target, ast.Name):
+                found.add(target.id)
+            elif (
+                isinstance(target, ast.Attribute)
+                and target.attr in ("run", "warmup")
+                and isinstance(target.value, ast.Name)
+            ):
+                found.add(target.value.id)
+    return found
+
+
+def accepts(function: ast.FunctionDef, count: int) -> bool:
+    """Whether ``function`` can be called with ``count`` positional arguments."""
+    positional = len(function.args.posonlyargs) + len(function.args.args)
+    required = positional - len(function.args.defaults)
+    if any(default is None for default in function.args.kw_defaults):
+        return False  # a keyword-only argument without a default
+    return required <= count and (function.args.vararg is not None or count <= positional)

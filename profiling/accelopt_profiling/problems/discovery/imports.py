@@ -1,0 +1,83 @@
+"""Find the project's files that a Python file imports, by syntax: a job on another machine needs them too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from accelopt_profiling.source_text import try_parse
+
+MAX_FILES = 200
+MAX_BYTES = 4 << 20
+
+#: Dotted names that a file may import, each with the level of a relative import (0 when absolute).
+Imports = list[tuple[str, int]]
+
+
+def project_imports(
+    texts: Mapping[Path, str], roots: list[Path], inside: Path, known: Mapping[Path, Imports] | None = None
+) -> dict[Path, str]:
+    """Return the files below ``inside`` that ``texts`` import, directly or through one another, without ``texts``
+    themselves.
+
+    ``roots`` are the folders on the import path, in order; ``known`` holds the imports of texts that were parsed
+    before. At most MAX_FILES files of MAX_BYTES together are read; files that cannot be read or do not parse are left
+    out (importing them will say so where the job runs).
+    """
+    shipped: dict[Path, str] = {}
+    waiting = [
+        (p, imported_names(t) if p not in (known or {}) else (known or {})[p]) for p, t in texts.items()
+    ]
+    size = 0
+    while waiting and len(shipped) < MAX_FILES:
+        path, imports = waiting.pop()
+        for name, level in imports:
+            for target in _resolve(name, level, path, roots):
+                if target in shipped or target in texts or not target.is_relative_to(inside):
+                    continue
+                try:
+                    content = target.read_text(encoding="utf-8")
+                except (OSError, UnicodeDecodeError):
+                    continue
+                size += len(content)
+                if size > MAX_BYTES:
+                    return shipped
+                shipped[target] = content
+                waiting.append((target, imported_names(content)))
+    return shipped
+
+
+def imported_names(text: str) -> Imports:
+    """Return what a Python text imports; nothing where it does not parse."""
+    return try_parse(text).imports
+
+
+def _resolve(name: str, level: int, importer: Path, roots: list[Path]) -> list[Path]:
+    """The module's file and the ``__init__.py`` of each package on the way, where they exist."""
+    if level:
+        base = importer.parent
+        for _ in range(level - 1):
+            base = base.parent
+        starts = [base]
+        own = [base / "__init__.py"] if (base / "__init__.py").is_file() else []
+    else:
+        starts, own = roots, []
+    parts = [p for p in name.split(".") if p]
+    for start in starts:
+        files: list[Path] = []
+        folder = start
+        for index, part in enumerate(parts):
+            package, module = folder / part / "__init__.py", folder / f"{part}.py"
+            if package.is_file():
+                files.append(package)
+                folder = folder / part
+            elif module.is_file():
+                files.append(module)
+                break
+            elif (folder / part).is_dir() and index + 1 < len(parts):
+                folder = folder / part
+            else:
+                break
+        if files:
+            return [*own, *files]
+    return own

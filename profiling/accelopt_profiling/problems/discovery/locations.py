@@ -1,0 +1,154 @@
+"""Name the files that may hold a kernel file's problem: by a comment, by the settings, by the layouts of data sets."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tokenize
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from accelopt_profiling.source_text import UnreadableFileError, read_text, resolve_links
+
+_MAX_SIBLINGS = 500
+_COMMENT = re.compile(r"#\s*accelopt:\s*(?P<settings>.*)$")
+_SETTING = re.compile(r"(?P<key>\w+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>\S+))")
+
+
+@dataclass(frozen=True)
+class NamedProblem:
+    """``path`` is absolute; ``line`` (1-based) is where the kernel file names it, None if the settings do."""
+
+    path: Path
+    entry: str | None
+    line: int | None
+    said: str
+
+
+def named_in_comment(path: Path, text: str) -> NamedProblem | None:
+    """The problem of the first comment ``# accelopt: problem=FILE [entry=NAME]``; relative to the file's
+    folder.
+    """
+    if "accelopt:" not in text:
+        return None
+    for line, comment in _comments(text):
+        matched = _COMMENT.match(comment)
+        if not matched:
+            continue
+        settings = {m["key"]: m["quoted"] or m["bare"] or "" for m in _SETTING.finditer(matched["settings"])}
+        if settings.get("problem"):
+            said = settings["problem"]
+            return NamedProblem(resolve_links(path.parent / said), settings.get("entry"), line, said)
+    return None
+
+
+def named_in_settings(
+    path: Path, configured: Mapping[str, str] | str | None, project_root: Path | None
+) -> NamedProblem | None:
+    """The problem that the settings give this file.
+
+    ``configured`` is one path for every file, or maps file patterns (relative to the project's root, ``*``
+    also crosses folders) to paths; a full match of the path comes before patterns.
+    """
+    if not configured:
+        return None
+    base = project_root or path.parent
+    if isinstance(configured, str):
+        return NamedProblem(resolve_links(base / configured), None, None, configured)
+    relative = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.name
+    for pattern in sorted(configured, key=lambda p: (p != relative, list(configured).index(p))):
+        if relative == pattern or fnmatch(relative, pattern) or fnmatch(path.name, pattern):
+            said = configured[pattern]
+            return NamedProblem(resolve_links(base / said), None, None, said)
+    return None
+
+
+def _comments(text: str) -> list[tuple[int, str]]:
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return [(n, line[line.index("#") :]) for n, line in enumerate(text.splitlines(), 1) if "#" in line]
+    return [(t.start[0], t.string) for t in tokens if t.type == tokenize.COMMENT]
+
+
+def nkibench_reference(path: Path) -> Path | None:
+    """The reference of a kernel in NKIBench's folders: by ``summary.json``, or
+    ``../reference/<stem>_numpy_*.py``.
+    """
+    root = path.parent.parent
+    try:
+        data = json.loads(read_text(root / "summary.json"))
+    except (UnreadableFileError, ValueError, RecursionError):
+        data = {}
+    for task in _implementations(data):
+        reference = resolve_links(root / task["task"])
+        if resolve_links(root / task["kernel"]) == path and reference.is_file():
+            return reference
+    stem = re.sub(r"_\d+$", "", path.stem)
+    folder = root / "reference"
+    if path.parent.name == "kernels" and folder.is_dir():
+        matches = sorted(folder.glob(f"{stem}_numpy_*.py"))
+        if matches:
+            return matches[0].resolve()
+    return None
+
+
+def _implementations(data: object) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+    operators = data.values() if isinstance(data, dict) else []
+    for operator in operators:
+        cases = operator.get("cases") if isinstance(operator, dict) else None
+        for case in cases.values() if isinstance(cases, dict) else []:
+            for item in case.get("impls", []) if isinstance(case, dict) else []:
+                if (
+                    isinstance(item, dict)
+                    and isinstance(item.get("task"), str)
+                    and isinstance(item.get("kernel"), str)
+                ):
+                    found.append(item)
+    return found
+
+
+def kernelbench_candidates(path: Path) -> list[Path]:
+    """Files beside a ``ModelNew`` file that may hold its ``Model``, likeliest first.
+
+    They are named like the kernel file without an ending (``19_ReLU_triton.py`` has ``19_ReLU.py``), or carry
+    one of the usual names of a reference.
+    """
+    named = [path.parent / f"{name}.py" for name in ("reference", "model", "problem", "ref")]
+    parts = re.split(r"[_\-.]", path.stem)
+    shorter: list[Path] = []
+    for file in sorted(path.parent.glob("*.py"))[:_MAX_SIBLINGS]:
+        other = re.split(r"[_\-.]", file.stem)
+        if file != path and len(other) < len(parts) and parts[: len(other)] == other:
+            shorter.append(file)
+    shorter.sort(key=lambda f: -len(f.stem))
+    return [f for f in [*shorter, *named] if f.is_file() and f != path]
+
+
+def flashinfer_candidates(path: Path) -> list[Path]:
+    """JSON files beside a kernel file that may be its FlashInfer-Bench definition."""
+    names = [path.stem, f"{path.stem}_definition", f"{path.stem}_problem", "definition"]
+    return [path.parent / f"{n}.json" for n in names if (path.parent / f"{n}.json").is_file()]
+
+
+def flashinfer_workloads(definition: Path, name: str) -> Path | None:
+    """The workloads of a definition: ``<stem>.jsonl`` or ``workloads.jsonl`` beside it, or the data set's
+    layout.
+    """
+    for file in (definition.with_suffix(".jsonl"), definition.parent / "workloads.jsonl"):
+        if file.is_file():
+            return file
+    for parent in definition.parents:
+        if parent.name == "definitions":
+            folder = parent.parent / "workloads"
+            matches = (
+                sorted(folder.rglob(f"{name}.jsonl"))
+                if folder.is_dir() and re.fullmatch(r"[\w.\-]+", name)
+                else []
+            )
+            return matches[0] if matches else None
+    return None

@@ -1,0 +1,93 @@
+"""Recognise, by syntax, what kind of problem a file holds and what it lacks."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import dataclass
+
+from accelopt_profiling.problems.ref import ProblemKind
+from accelopt_profiling.source_text import ParsedPython, is_main_guard
+
+NKIBENCH = ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs")
+KERNELBENCH = ("Model", "get_inputs", "get_init_inputs")
+MODULE = ("get_inputs", "reference")
+DEFINITION = ("name", "axes", "inputs", "outputs", "reference")
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """``kind`` is None when the file is no problem; ``fault`` then says why, at ``line`` (1-based) of the
+    file.
+    """
+
+    kind: ProblemKind | None
+    fault: str = ""
+    line: int = 1
+    names: frozenset[str] = frozenset()
+
+
+def recognise_python(source: ParsedPython) -> Recognised:
+    """Tell what kind of problem a Python file holds. A file that holds parts of one says what is missing."""
+    if source.fault:
+        return Recognised(None, f"it does not parse: {source.fault}", source.line)
+    defined = top_level_names(source.tree)
+    names = frozenset(defined)
+    kinds: list[tuple[ProblemKind, tuple[str, ...]]] = [
+        ("module", MODULE),
+        ("nkibench", NKIBENCH),
+        ("kernelbench", KERNELBENCH),
+    ]
+    for kind, needed in kinds:
+        if names >= set(needed):
+            return Recognised(kind, names=names)
+    for needed in (NKIBENCH, KERNELBENCH, MODULE):
+        distinctive = [n for n in needed if n in names and (n != "get_inputs" or needed is MODULE)]
+        if distinctive:
+            missing = ", ".join(f"`{n}`" for n in needed if n not in names)
+            present = ", ".join(f"`{n}`" for n in needed if n in names)
+            return Recognised(None, f"it has {present} but not {missing}", defined[distinctive[0]], names)
+    return Recognised(None, "it has neither `get_inputs` nor `reference`", names=names)
+
+
+def recognise_json(text: str) -> Recognised:
+    """Whether a JSON file is a FlashInfer-Bench definition."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        line = getattr(error, "lineno", 1)
+        return Recognised(None, f"it is not valid JSON: {error}", line)
+    except RecursionError:
+        return Recognised(None, "it is not valid JSON: nested too deeply")
+    if not isinstance(data, dict):
+        return Recognised(None, "it is not a JSON object")
+    missing = [name for name in DEFINITION if name not in data]
+    if missing:
+        listed = ", ".join(f'"{n}"' for n in missing)
+        return Recognised(None, f"it is not a FlashInfer-Bench definition: it lacks {listed}")
+    return Recognised("flashinfer")
+
+
+def top_level_names(tree: ast.Module) -> dict[str, int]:
+    """Functions, classes and assigned names of a module's top level, ``if`` and ``try`` blocks included, with
+    lines.
+    """
+    found: dict[str, int] = {}
+    waiting: list[ast.stmt] = list(tree.body)
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.setdefault(node.name, node.lineno)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, node.lineno)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                found.setdefault((alias.asname or alias.name).split(".")[0], node.lineno)
+        elif isinstance(node, ast.Try):
+            waiting = [*node.body, *(s for h in node.handlers for s in h.body), *node.orelse, *waiting]
+        elif isinstance(node, ast.If) and not is_main_guard(node):
+            waiting = [*node.body, *node.orelse, *waiting]
+    return found

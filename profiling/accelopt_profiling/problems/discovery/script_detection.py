@@ -1,0 +1,100 @@
+"""How a file runs its own kernels, by syntax: a ``__main__`` block, statements of the module, tests,
+benchmarks.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.problems.discovery.entry import called_names, launchable_kernels, launchers
+from accelopt_profiling.source_text import ParsedPython, is_main_guard
+
+
+@dataclass(frozen=True)
+class OwnRuns:
+    """``main`` and ``module`` tell of a ``__main__`` block and of module-level launches; ``functions`` names
+    tests and benchmarks that need no arguments. ``recorded`` are the functions whose calls make a candidate
+    comparable.
+    """
+
+    main: bool = False
+    module: bool = False
+    functions: list[str] = field(default_factory=list)
+    recorded: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return self.main or self.module or bool(self.functions)
+
+
+def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
+    """Find what of a kernel file launches its kernels, ``discovery``, when the file is run."""
+    tree, kernels = source.tree, launchable_kernels(discovery)
+    if not kernels:
+        return OwnRuns()
+    nki = {name for name, dialect in kernels.items() if dialect == "nki"}
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name not in kernels}
+    classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
+    reaching = set(kernels)
+    bodies: dict[str, set[str]] = {name: _used_names(node) for name, node in (functions | classes).items()}
+    aliases = {
+        target.id: _used_names(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    bodies.update(aliases)
+    while more := {name for name, used in bodies.items() if used & reaching} - reaching:
+        reaching |= more
+    main = any(is_main_guard(n) and _used_names(n) & reaching for n in tree.body)
+    statements = [
+        n for n in tree.body if isinstance(n, (ast.Expr, ast.Assign, ast.For, ast.With, ast.Assert, ast.If))
+    ]
+    module = any(called_names(n) & reaching for n in statements if not is_main_guard(n))
+    tests = [
+        name
+        for name, node in functions.items()
+        if name in reaching and name.startswith(("test", "bench")) and _runs_alone(node)
+    ]
+    recorded = [
+        n for n in launchers(tree, set(kernels)) if functions[n].args.args or functions[n].args.vararg
+    ]
+    recorded += [  # ``attention = Attention.apply`` of an autograd function
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "apply"
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in reaching
+    ]
+    return OwnRuns(main, module, tests, recorded or sorted(nki))
+
+
+def _used_names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _runs_alone(function: ast.FunctionDef) -> bool:
+    """Whether it can be called without arguments, or ``pytest.mark.parametrize`` gives all of them."""
+    needed = {a.arg for a in function.args.args[: len(function.args.args) - len(function.args.defaults)]}
+    for decorator in function.decorator_list:
+        if not (
+            isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.args
+        ):
+            continue
+        if decorator.func.attr == "parametrize":
+            needed -= _names_in(decorator.args[0])
+    return not needed
+
+
+def _names_in(argument: ast.expr) -> set[str]:
+    """The arguments that a parametrization names, as "a, b" or as a sequence; none when it says something else."""
+    try:
+        names = ast.literal_eval(argument)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return set()
+    listed = names.split(",") if isinstance(names, str) else names if isinstance(names, (list, tuple)) else []
+    return {name.strip() for name in listed if isinstance(name, str)}

@@ -1,0 +1,149 @@
+"""Write a problem file from a kernel's signature: valid Python that says what is left to fill in."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from accelopt_profiling.kernels import Kernel, find_kernels
+from accelopt_profiling.problems.discovery.entry import launchable_kernels, launchers
+from accelopt_profiling.source_text import parse_python
+
+#: Scalars by name: what a kernel's author most likely means by them.
+_SCALARS = {
+    "eps": "1e-5", "epsilon": "1e-5", "scale": "1.0", "sm_scale": "0.125", "alpha": "1.0", "beta": "0.0",
+    "p": "0.5", "dropout_p": "0.0", "seed": "0", "lr": "1e-3", "causal": "True", "dim": "-1", "axis": "-1",
+}  # fmt: skip
+
+#: Results by the words of a function's name, as expressions of its tensors, in torch and in NumPy.
+_RESULTS: list[tuple[str, int, str, str]] = [
+    ("softmax", 1, "torch.softmax({0}, dim=-1)", "np.exp({0} - {0}.max(-1, keepdims=True))"
+     " / np.exp({0} - {0}.max(-1, keepdims=True)).sum(-1, keepdims=True)"),
+    ("matmul", 2, "{0} @ {1}", "{0} @ {1}"),
+    ("gemm", 2, "{0} @ {1}", "{0} @ {1}"),
+    ("silu", 1, "torch.nn.functional.silu({0})", "{0} / (1 + np.exp(-{0}))"),
+    ("relu", 1, "torch.relu({0})", "np.maximum({0}, 0)"),
+    ("tanh", 1, "torch.tanh({0})", "np.tanh({0})"),
+    ("sigmoid", 1, "torch.sigmoid({0})", "1 / (1 + np.exp(-{0}))"),
+    ("transpose", 1, "{0}.T.contiguous()", "{0}.T"),
+    ("add", 2, "{0} + {1}", "{0} + {1}"),
+    ("mul", 2, "{0} * {1}", "{0} * {1}"),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Argument:
+    name: str
+    kind: str  # "tensor", "vector", "scalar"
+    value: str = ""
+
+
+def problem_template(text: str, kernel: Kernel) -> str:
+    """A problem file for ``kernel`` of the file ``text``: ``get_inputs`` with guessed shapes, and ``reference``.
+
+    Where the name does not tell what the kernel computes, ``reference`` raises ``NotImplementedError``, which the
+    profile then shows until somebody writes it.
+    """
+    function, launched_by_hand = _entry(text, kernel)
+    torch = kernel.dialect == "triton"
+    arguments = [_argument(a) for a in _required(function)] if function else []
+    tensors = [a for a in arguments if a.kind != "scalar"]
+    entry = function.name if function else kernel.name.split(".")[-1]
+    lines = [
+        f'"""Inputs and reference of {entry}: what its results are checked against. Adjust what was guessed."""',
+        "",
+    ]
+    lines += ["import torch" if torch else "import numpy as np", ""]
+    if launched_by_hand:
+        lines += [
+            f"# No function of the kernel file launches {kernel.name}. Write one that takes the inputs, allocates the",
+            "# outputs, launches the kernel and returns them, and name it here.",
+        ]
+    lines += [f'entry = "{entry}"', "# tolerance = 1e-3  # relative; without it the dtypes decide", ""]
+    lines += ["", *_inputs(arguments, torch), "", ""]
+    lines += _reference(entry, arguments, tensors, torch)
+    return "\n".join(lines) + "\n"
+
+
+def _entry(text: str, kernel: Kernel) -> tuple[ast.FunctionDef | None, bool]:
+    """The function to call, and whether it still has to be written."""
+    tree = parse_python(text)
+    functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+    own = functions.get(kernel.name.split("#")[0].split(".")[-1])
+    called = [
+        functions[n]
+        for n in launchers(tree, set(launchable_kernels(find_kernels(text))))
+        if own is not None and _launches(functions, functions[n], own.name)
+    ]
+    if called:
+        return called[0], False
+    return own, kernel.dialect == "triton"
+
+
+def _launches(
+    functions: dict[str, ast.FunctionDef], function: ast.FunctionDef, kernel: str, depth: int = 4
+) -> bool:
+    names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    if kernel in names:
+        return True
+    inner = [functions[n] for n in names if n in functions and n != function.name]
+    return depth > 0 and any(_launches(functions, f, kernel, depth - 1) for f in inner)
+
+
+def _required(function: ast.FunctionDef) -> list[ast.arg]:
+    positional = [*function.args.posonlyargs, *function.args.args]
+    return positional[: len(positional) - len(function.args.defaults)]
+
+
+def _argument(argument: ast.arg) -> _Argument:
+    """Tensor or number, from the annotation or the name."""
+    name = argument.arg
+    annotation = ast.unparse(argument.annotation) if argument.annotation else ""
+    low = name.lower()
+    if annotation in ("int", "float", "bool") or "constexpr" in annotation:
+        default = {"float": "1.0", "bool": "False"}.get(annotation, "128")
+        return _Argument(name, "scalar", _SCALARS.get(low, default))
+    if "Tensor" in annotation or "tensor" in annotation:
+        return _Argument(name, "vector" if _is_vector(low) else "tensor")
+    if low in _SCALARS:
+        return _Argument(name, "scalar", _SCALARS[low])
+    if re.fullmatch(r"(n|m|k|n_?\w*(rows|cols|elements|size)|\w*stride\w*|block\w*|num_\w+)", low):
+        return _Argument(name, "scalar", "1" if "stride" in low else "128")
+    return _Argument(name, "vector" if _is_vector(low) else "tensor")
+
+
+def _is_vector(name: str) -> bool:
+    return bool(re.fullmatch(r"(w|b|weight|bias|gamma|beta|scale)(_?(ptr|tensor|in))?", name))
+
+
+def _inputs(arguments: list[_Argument], torch: bool) -> list[str]:
+    sizes = ["rows=512", "columns=1024"]
+    used = [s for s in sizes if s.startswith("columns") or any(a.kind == "tensor" for a in arguments)]
+    made: list[str] = []
+    for argument in arguments:
+        if argument.kind == "scalar":
+            made.append(f"    {argument.name} = {argument.value}")
+            continue
+        shape = "rows, columns" if argument.kind == "tensor" else "columns"
+        if torch:
+            made.append(f'    {argument.name} = torch.randn({shape}, device="cuda")')
+        else:
+            size = f"({shape})" if "," in shape else f"({shape},)"
+            made.append(f"    {argument.name} = np.random.normal(size={size}).astype(np.float32)")
+    names = ", ".join(a.name for a in arguments)
+    return [f"def get_inputs({', '.join(used if made else [])}):", *made, f"    return [{names}]"]
+
+
+def _reference(entry: str, arguments: list[_Argument], tensors: list[_Argument], torch: bool) -> list[str]:
+    names = ", ".join(a.name for a in arguments)
+    words = entry.lower()
+    for word, count, in_torch, in_numpy in _RESULTS:
+        if word in words and len(tensors) == count:
+            body = (in_torch if torch else in_numpy).format(*(t.name for t in tensors))
+            return [f"def reference({names}):", f"    return {body}"]
+    library = "torch" if torch else "NumPy"
+    return [
+        f"def reference({names}):",
+        f'    raise NotImplementedError("write what {entry} has to return, in plain {library}")',
+    ]

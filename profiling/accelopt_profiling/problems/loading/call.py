@@ -1,0 +1,102 @@
+"""How a kernel file is called with a problem's inputs, as plain data: the process that runs a candidate needs
+no more.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import sys
+from types import ModuleType
+from typing import Any
+
+from accelopt_profiling.problems.problem import Call, OutputSpec, ProblemError
+
+
+def perform(
+    module: ModuleType,
+    call: Call,
+    arguments: list[Any],
+    file: str | None = None,
+    built: dict[str, Any] | None = None,
+    gradients: bool = False,
+) -> list[Any]:
+    """Make the call and return its outputs as a list. A model is built for the call, unless ``built`` holds one from an
+    earlier call under "model"; a new one is put there. It is called without gradients unless they are asked for.
+
+    Raises:
+        ProblemError: the kernel file lacks the function, or it returned nothing.
+    """
+    function: Any = module
+    for part in call.function.split("."):  # ``Softmax.apply`` of an autograd function
+        function = getattr(function, part, None)
+    if not callable(function):
+        raise ProblemError(
+            "problem-invalid", f"The kernel file has no function `{call.function}` to call.", file
+        )
+    if call.style == "model":
+        result = _call_model(function, call, arguments, {} if built is None else built, gradients)
+    elif call.style == "destination":
+        outputs = [poisoned(spec) for spec in call.outputs]
+        function(*arguments, *outputs)
+        result = outputs
+    else:
+        result = function(*arguments)
+    if result is None:
+        message = f"`{call.function}` returned nothing; let it return the outputs."
+        raise ProblemError("problem-empty", message, file)
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any], gradients: bool) -> Any:
+    import torch
+
+    construct, inputs = arguments
+    if "model" not in built:
+        seed_everything(call.seed)
+        model = cls(*construct)
+        built["model"] = model.cuda() if torch.cuda.is_available() else model
+    model = built["model"]
+    if torch.cuda.is_available():
+        inputs = [to_device(v) for v in inputs]
+    seed_everything(call.seed)
+    with torch.set_grad_enabled(gradients):
+        return model(*inputs)
+
+
+def to_device(value: Any) -> Any:
+    """A tensor on the GPU (or on its stand-in); anything else as it is."""
+    import torch
+
+    return value.cuda() if isinstance(value, torch.Tensor) else value
+
+
+def poisoned(spec: OutputSpec) -> Any:
+    """A tensor in which a value nobody wrote shows: NaN, or the largest value of an integer dtype."""
+    import torch
+
+    dtype = getattr(torch, spec.dtype)
+    # Under the stand-in for a missing GPU "cuda" is this machine's memory; on a GPU it is the device.
+    device = "cuda" if torch.cuda.is_available() and "triton" in sys.modules else "cpu"
+    if dtype == torch.bool:
+        return torch.ones(spec.shape, dtype=dtype, device=device)
+    if dtype.is_floating_point:
+        return torch.full(spec.shape, float("nan"), device=device).to(dtype)
+    return torch.full(spec.shape, torch.iinfo(dtype).max, dtype=dtype, device=device)
+
+
+def seed_everything(seed: int) -> None:
+    """Seed ``random``, and NumPy and torch where they are loaded. ``seed`` is below 2**63."""
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % (1 << 32))
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
+
+
+def copied(value: Any) -> Any:
+    """A copy with its own memory, so that what the call does to its arguments is not recorded."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    return copy.deepcopy(value)

@@ -1,0 +1,155 @@
+"""A FlashInfer-Bench definition with workloads as a problem: torch tensors, and a reference in Python source.
+
+Random inputs follow FlashInfer-Bench: normal for float32, float16 and bfloat16; normal, cut to -2..2, for float8;
+0 or 1 for bool; -128..127 for int8 and -1024..1023 for the other integers.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from accelopt_profiling.problems.discovery.entry import accepts, find_entry
+from accelopt_profiling.problems.loading.call import perform, seed_everything, to_device
+from accelopt_profiling.problems.loading.flashinfer_definition import (
+    Definition,
+    TensorSpec,
+    Workload,
+    parse_definition,
+    parse_workloads,
+)
+from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.worker.step import StepContext
+
+
+class FlashInferProblem:
+    """The first workload is the main case; ``shapes`` picks the others by number."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        workloads: list[Workload],
+        file: str,
+        entry: str | None,
+        kernel_text: str,
+    ) -> None:
+        self._definition, self._workloads, self._file = definition, workloads, file
+        self._entry, self._kernel_text = entry, kernel_text
+        self.tolerance = Tolerance()
+        self.shapes: Sequence[Mapping[str, Any]] = [{"workload": n} for n in range(1, len(workloads))]
+        self._namespace: dict[str, Any] = {}
+
+    def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
+        import torch
+
+        seed_everything(seed)
+        workload = self._workloads[int((shape or {}).get("workload", 0))]
+        drawn = [_draw(torch, spec, workload, self._sizes(workload)) for spec in self._definition.inputs]
+        return [to_device(v) for v in drawn] if torch.cuda.is_available() else drawn
+
+    def reference(self, inputs: list[Any]) -> list[Any] | None:
+        if not self._namespace:
+            self._namespace = {"__name__": "reference"}
+            exec(compile(self._definition.reference, f"{self._file}:reference", "exec"), self._namespace)  # noqa: S102  (user code)
+        result = self._namespace["run"](*inputs)
+        if result is None:
+            raise ProblemError(
+                "problem-empty", "`run` of the definition's reference returned nothing.", self._file
+            )
+        names = [spec.name for spec in self._definition.outputs]
+        if isinstance(result, dict):
+            if missing := [n for n in names if n not in result]:
+                raise ProblemError(
+                    "problem-invalid", f"The reference returned no output {missing[0]!r}.", self._file
+                )
+            return [result[n] for n in names]
+        return list(result) if isinstance(result, (list, tuple)) else [result]
+
+    def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
+        call, arguments = self.call(inputs)
+        return perform(module, call, arguments, self._file)
+
+    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
+        """The entry point takes the inputs and returns the outputs, or takes both and fills the outputs."""
+        name, filled = self._entry_point()
+        if not filled:
+            return Call(name), inputs
+        sizes = self._bound(inputs)
+        outputs = [
+            OutputSpec([sizes[a] for a in spec.shape or []], spec.dtype) for spec in self._definition.outputs
+        ]
+        return Call(name, "destination", outputs), inputs
+
+    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
+        return outputs
+
+    def _entry_point(self) -> tuple[str, bool]:
+        functions = {n.name: n for n in ast.parse(self._kernel_text).body if isinstance(n, ast.FunctionDef)}
+        count = len(self._definition.inputs)
+        total = len(self._definition.inputs) + len(self._definition.outputs)
+        name = self._entry or ("run" if "run" in functions else None)
+        if name is None:
+            try:
+                return find_entry(self._kernel_text, count, self._file), False
+            except ProblemError:
+                return find_entry(self._kernel_text, total, self._file), True
+        function = functions.get(name)
+        return name, function is not None and not accepts(function, count) and accepts(function, total)
+
+    def _sizes(self, workload: Workload) -> dict[str, int]:
+        return {**self._definition.constants, **workload.axes}
+
+    def _bound(self, inputs: list[Any]) -> dict[str, int]:
+        """The sizes of all axes, read off the inputs."""
+        sizes = dict(self._definition.constants)
+        for spec, value in zip(self._definition.inputs, inputs, strict=True):
+            if spec.shape is not None:
+                sizes.update(zip(spec.shape, (int(n) for n in value.shape), strict=True))
+        return sizes
+
+
+def _draw(torch: Any, spec: TensorSpec, workload: Workload, sizes: dict[str, int]) -> Any:
+    given = workload.inputs.get(spec.name, {"type": "random"})
+    if given.get("type") == "scalar":
+        return given.get("value")
+    if spec.shape is None:
+        return _random(torch, (), spec.dtype).item()
+    return _random(torch, tuple(sizes[a] for a in spec.shape), spec.dtype)
+
+
+def _random(torch: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    kind = getattr(torch, dtype)
+    if dtype == "bool":
+        return torch.randint(0, 2, shape, dtype=torch.bool)
+    if dtype.startswith("float8"):
+        return torch.randn(shape).clamp(-2, 2).to(kind)
+    if kind.is_floating_point:
+        return torch.randn(shape, dtype=torch.float32).to(kind)
+    low, high = (-128, 128) if dtype == "int8" else (-1024, 1024)
+    return torch.randint(low, high, shape, dtype=kind)
+
+
+def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
+    """The problem of a definition's JSON file and its workloads, both files of the job.
+
+    Raises:
+        ProblemError: one of them is missing or cannot be read, or no workload can be drawn.
+    """
+    files = context.source.files
+    file, workloads_file = ref.path or "", str(ref.options.get("workloads", ""))
+    for needed in (file, workloads_file):
+        if needed not in files:
+            raise ProblemError(
+                "problem-missing", f"The job lacks the file {needed!r} of the definition.", file
+            )
+    definition = parse_definition(files[file], file)
+    workloads, refused = parse_workloads(files[workloads_file], definition, workloads_file)
+    if not workloads:
+        why = f": {refused[0]}" if refused else "; it is empty"
+        raise ProblemError(
+            "problem-invalid", f"No workload of {workloads_file} can be drawn here{why}.", workloads_file
+        )
+    return FlashInferProblem(definition, workloads, file, ref.entry, files[context.source.kernel])

@@ -1,0 +1,53 @@
+"""A problem in KernelBench's layout: ``Model``, ``get_inputs`` and ``get_init_inputs``, with ``ModelNew`` in the kernel
+file.
+
+``Model`` and ``ModelNew`` take the same arguments. As KernelBench does it, both are built after seeding the generators
+alike, so that they draw the same weights when they make their parameters in the same order, and both stay in
+training mode. What KernelBench compares loosely (1e-4 or 1e-2, one distribution) the gate's own rules compare.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from accelopt_profiling.problems.discovery.problem_files import KERNELBENCH
+from accelopt_profiling.problems.loading.call import seed_everything, to_device
+from accelopt_profiling.problems.loading.python_problem import PythonProblem, problem_module
+from accelopt_profiling.problems.problem import Call, Problem
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.worker.step import StepContext
+
+WEIGHT_SEED = 42  # seed_num of KernelBench's eval_kernel_against_ref
+
+
+class KernelBenchProblem(PythonProblem):
+    def __init__(self, module: ModuleType, file: str, entry: str | None) -> None:
+        super().__init__(module, file, KERNELBENCH, " (KernelBench's layout)")
+        self._entry = entry or "ModelNew"
+
+    def reference(self, inputs: list[Any]) -> list[Any] | None:
+        import torch
+
+        seed_everything(WEIGHT_SEED)
+        model = self._module.Model(*self._construction())
+        if any(isinstance(v, torch.Tensor) and v.dtype == torch.float64 for v in inputs):
+            model = model.double()
+        if torch.cuda.is_available():
+            model, inputs = model.cuda(), [to_device(v) for v in inputs]
+        seed_everything(WEIGHT_SEED)
+        with torch.no_grad():
+            return self._answer("Model", model(*inputs))
+
+    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
+        return Call(self._entry, "model", seed=WEIGHT_SEED), [self._construction(), list(inputs)]
+
+    def _construction(self) -> list[Any]:
+        return self._answer("get_init_inputs", self._module.get_init_inputs(), "a list")
+
+
+def load_kernelbench_problem(
+    context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None
+) -> Problem:
+    module, file = problem_module(context, ref, kernel_module)
+    return KernelBenchProblem(module, file, ref.entry)

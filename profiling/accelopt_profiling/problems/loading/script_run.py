@@ -1,0 +1,181 @@
+"""Run a kernel file as a script, and record the calls that it makes of its own functions."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.worker.packages import package_for
+from accelopt_profiling.worker.step import StepContext
+
+#: Calls of different shapes that are kept of one run.
+MAX_CALLS = 8
+_HOOK = "__accelopt_recorded__"
+_WITH_A_VALUE = (
+    inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY,
+)  # fmt: skip
+
+
+def run_as_main(
+    path: str, tree: ast.Module, names: Mapping[str, Any] | None = None, package: str | None = None
+) -> ModuleType:
+    """Run a file's tree as the main program with an empty command line; an exit without an error is no error.
+
+    ``names`` are bound in the module before it runs; ``package`` is the one that its relative imports start from.
+    """
+    module = ModuleType("__main__")
+    module.__file__, module.__package__ = path, package
+    module.__dict__.update(names or {})
+    previous, argv = sys.modules.get("__main__"), sys.argv
+    sys.modules["__main__"], sys.argv = module, [path]
+    try:
+        exec(compile(tree, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  (the user's own file)
+    except SystemExit as stop:
+        if stop.code not in (None, 0):
+            raise
+    finally:
+        sys.argv = argv
+        if previous is not None:
+            sys.modules["__main__"] = previous
+    return module
+
+
+def run_functions(module: ModuleType, names: Sequence[str]) -> None:
+    """Call tests and benchmarks, each with the first values of its parametrization."""
+    for name in names:
+        function = getattr(module, name, None)
+        if callable(function):
+            function(**first_parameters(function))
+
+
+def first_parameters(function: Any) -> dict[str, Any]:
+    """The first value of each ``pytest.mark.parametrize`` of a test, by argument name.
+
+    Raises:
+        ProblemError: the test wants an argument that nothing gives.
+    """
+    given: dict[str, Any] = {}
+    for mark in getattr(function, "pytestmark", []):
+        if getattr(mark, "name", "") != "parametrize" or len(mark.args) < 2:
+            continue
+        names, rows = mark.args[0], list(mark.args[1])
+        listed = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+        if rows:
+            row = getattr(rows[0], "values", rows[0]) if not isinstance(rows[0], dict) else rows[0]
+            values = list(row) if len(listed) > 1 or hasattr(rows[0], "marks") else [row]
+            given.update(zip(listed, values, strict=False))
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in given and parameter.default is parameter.empty and parameter.kind in _WITH_A_VALUE:
+            message = (
+                f"`{function.__name__}` wants the argument `{name}`, which only its test runner can give."
+            )
+            raise ProblemError("problem-invalid", message)
+    return given
+
+
+def record_calls(context: StepContext, options: Mapping[str, Any]) -> list[list[Any]]:
+    """Run the file and keep the arguments of the first call of each shape of its recorded functions.
+
+    Raises:
+        ProblemError: none of them was called with arguments, so a candidate has nothing to be compared on.
+    """
+    names = [str(n) for n in options.get("recorded", [])]
+    recorder = _Recorder()
+    path = str(context.kernel_path)
+    text = context.source.files[context.source.kernel]
+    functions = [str(n) for n in options.get("functions", [])]
+    tree = instrument(text, names)
+    package = package_for(context.source.kernel, context.source.files, context.folder / "src")
+    run_functions(run_as_main(path, tree, {_HOOK: recorder.wrap}, package), functions)
+    if not recorder.calls:
+        listed = (
+            f"none of {', '.join(f'`{n}`' for n in names)}" if names else "no function that takes the tensors"
+        )
+        message = (
+            f"Running the file called {listed} with arguments, so a rewrite has nothing to be compared on. "
+            "Add get_inputs() and reference(), or launch the kernel from a function that takes its inputs."
+        )
+        raise ProblemError("problem-invalid", message, context.source.kernel)
+    return recorder.calls
+
+
+def instrument(text: str, names: Sequence[str]) -> ast.Module:
+    """The file's tree with each top-level function in ``names`` handed to the recorder right after its definition."""
+    tree = ast.parse(text)
+    body: list[ast.stmt] = []
+    for node in tree.body:
+        body.append(node)
+        name = defined_name(node)
+        if name in names:
+            call = ast.Call(ast.Name(_HOOK, ast.Load()), [ast.Name(name, ast.Load()), ast.Constant(name)], [])
+            wrapped = ast.Assign([ast.Name(name, ast.Store())], call)
+            body.append(ast.fix_missing_locations(ast.copy_location(wrapped, node)))
+    tree.body = body
+    return tree
+
+
+def defined_name(node: ast.stmt) -> str:
+    """The name that a function definition or a plain assignment binds; "" for everything else."""
+    if isinstance(node, ast.FunctionDef):
+        return node.name
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return ""
+
+
+class _Recorder:
+    def __init__(self) -> None:
+        self.calls: list[list[Any]] = []
+        self._seen: set[str] = set()
+        self.depth = 0
+
+    def wrap(self, function: Callable[..., Any], name: str) -> Any:
+        return _Recorded(function, name, self)
+
+    def note(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if kwargs:
+            try:
+                bound = inspect.signature(function).bind(*args, **kwargs)
+            except (TypeError, ValueError):
+                return
+            args, kwargs = bound.args, bound.kwargs
+        if kwargs or not args or len(self.calls) >= MAX_CALLS:
+            return
+        key = name + repr([_form(v) for v in args])
+        if key not in self._seen:
+            self._seen.add(key)
+            self.calls.append([name, *(copied(v) for v in args)])
+
+
+class _Recorded:
+    """Stands in for a function: notes its calls from outside recorded functions, passes everything else on."""
+
+    def __init__(self, function: Any, name: str, recorder: _Recorder) -> None:
+        self._function, self._name, self._recorder = function, name, recorder
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._recorder.depth == 0:
+            self._recorder.note(self._function, self._name, args, kwargs)
+        self._recorder.depth += 1
+        try:
+            return self._function(*args, **kwargs)
+        finally:
+            self._recorder.depth -= 1
+
+    def __getitem__(self, grid: Any) -> Any:
+        return self._function[grid]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+
+def _form(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype}{tuple(value.shape)}"
+    return repr(value)[:80]

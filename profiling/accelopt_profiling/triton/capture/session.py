@@ -1,0 +1,288 @@
+"""Run the user's own code for a target that is not there, and keep the kernel launches it makes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+import triton
+import triton.compiler
+import triton.testing
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import get_jit_fn_file_line
+
+from accelopt_profiling.targets import GpuTarget, load_gpu
+from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
+from accelopt_profiling.triton.capture.launch import Launch
+from accelopt_profiling.triton.capture.torch_device import gpu_on_cpu
+from accelopt_profiling.triton.interpreter.arithmetic import Unsupported
+from accelopt_profiling.triton.interpreter.counting import Counter, LaunchCounts
+from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.interpret import Interpreter
+from accelopt_profiling.triton.interpreter.memory_bounds import Memory, OutOfBounds, regions_of
+from accelopt_profiling.triton.interpreter.sampling import sample_programs
+
+Mode = Literal["capture", "execute"]
+
+_interpreter: Interpreter | None = None
+
+
+def interpreter() -> Interpreter:
+    """The process's interpreter: building its patches takes a while, so it is kept."""
+    global _interpreter
+    if _interpreter is None:
+        _interpreter = Interpreter()
+    return _interpreter
+
+
+@dataclass
+class Execution:
+    """What happened to one launch. ``counts`` is None where it was not counted; ``tuning`` marks the autotuner's tries.
+
+    ``error`` is what the kernel raised or could not do here; ``program_bytes`` are useful bytes per counted program.
+    """
+
+    launch: Launch
+    counts: LaunchCounts | None = None
+    line_tensors: dict[int, set[str]] = field(default_factory=dict)
+    program_bytes: list[int] = field(default_factory=list)
+    faults: list[OutOfBounds] = field(default_factory=list)
+    error: BaseException | None = None
+    complete: bool = False
+    tuning: bool = False
+    seconds: float = 0.0
+
+
+@dataclass
+class Session:
+    """A target being emulated in this process. ``launches`` in the order the user's code made them."""
+
+    target: GpuTarget
+    mode: Mode
+    sample: int | None
+    seconds: float
+    count: bool
+    hollow: bool
+    driver: Any = None
+    device: Any = None
+    executions: list[Execution] = field(default_factory=list)
+    coverage: Coverage = field(default_factory=Coverage)
+    observe: Callable[[Execution], None] | None = None
+    _spent: float = 0.0
+
+    @property
+    def launches(self) -> list[Launch]:
+        """The launches that the user's code meant; the autotuner's tries are left out."""
+        return [e.launch for e in self.executions if not e.tuning]
+
+    def record(
+        self, fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]
+    ) -> None:
+        """Take one launch from the driver: interpret it, or a sample of it."""
+        execution = Execution(_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0)
+        self.executions.append(execution)
+        if not execution.tuning:
+            started = time.perf_counter()
+            try:
+                self._interpret(execution)
+            except Exception as error:
+                if self.mode == "execute":
+                    raise
+                execution.error = error
+                self.coverage.end_launch(complete=False)
+            execution.seconds = time.perf_counter() - started
+            self._spent += execution.seconds
+            if self.mode == "execute":  # a long run must not keep all its tensors alive
+                execution.launch = replace(execution.launch, args=())
+            if self.observe is not None:
+                self.observe(execution)
+
+    def _interpret(self, execution: Execution) -> None:
+        launch = execution.launch
+        regions = regions_of(dict(zip(launch.fn.arg_names, launch.args, strict=False)))
+        pointed_to = {f"pointer {i}": t for i, t in enumerate(self.device.raw_pointers.values())}
+        memory = Memory(regions, regions_of(pointed_to))
+        if self.mode == "execute":
+            everything = sample_programs(launch.grid, None)
+            interpreter().run(launch, everything.counted, memory=memory)
+            execution.complete = True
+            self._take_faults(execution, memory)
+            return
+        sample = sample_programs(launch.grid, self.sample)
+        counter = Counter(launch.file, sample.programs, regions) if self.count else None
+        coverage = None if self.hollow else self.coverage
+        self.coverage.begin_launch()
+        started = time.perf_counter()
+        try:
+            interpreter().run(launch, sample.counted, counter=counter, coverage=coverage, memory=memory)
+            each = (time.perf_counter() - started) / max(1, len(sample.counted))
+            if counter is not None:
+                execution.counts = counter.finish()
+                execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
+            execution.complete = sample.complete
+            rest = list(sample.edges)
+            if not sample.complete and each * sample.programs <= self.seconds - self._spent:
+                done = set(sample.counted)
+                rest = [p for p in sample_programs(launch.grid, None).counted if p not in done]
+                execution.complete = True
+            interpreter().run(launch, rest, coverage=coverage, memory=memory)
+        finally:
+            self._take_faults(execution, memory)
+        self.coverage.end_launch(execution.complete)
+        if not execution.complete and not self.hollow:
+            self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
+
+    def _take_faults(self, execution: Execution, memory: Memory) -> None:
+        execution.faults = list(memory.faults.values())
+        if execution.faults and self.mode == "execute":
+            raise OutOfBoundsError(execution.faults[0])
+
+
+def count_sample(launch: Launch, sample: int) -> Execution:
+    """Interpret and count ``sample`` programs of a launch that was captured before; its error is kept, not raised."""
+    execution = Execution(launch)
+    regions = regions_of(dict(zip(launch.fn.arg_names, launch.args, strict=False)))
+    memory = Memory(regions)
+    programs = sample_programs(launch.grid, sample)
+    counter = Counter(launch.file, programs.programs, regions)
+    try:
+        interpreter().run(launch, programs.counted, counter=counter, memory=memory)
+        execution.counts = counter.finish()
+        execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
+    except Exception as error:  # the kernel's own, or something that cannot run here
+        execution.error = error
+    execution.faults = list(memory.faults.values())
+    return execution
+
+
+class OutOfBoundsError(Exception):
+    """A fully executed launch left its tensors; the bad lanes were dropped."""
+
+    def __init__(self, fault: OutOfBounds) -> None:
+        super().__init__(describe(fault))
+        self.fault = fault
+
+
+def describe(fault: OutOfBounds) -> str:
+    """One sentence: what left which tensor, where first, and how often."""
+    what = {"load": "reads", "store": "writes"}.get(fault.operation, "updates")
+    lanes = "1 lane" if fault.lanes == 1 else f"{fault.lanes} lanes"
+    programs = "1 interpreted program" if fault.programs == 1 else f"{fault.programs} interpreted programs"
+    return (
+        f"The {fault.operation} {what} outside {fault.tensor}: element {fault.element} of {fault.size} in program "
+        f"{fault.program}; {lanes} in {programs}."
+    )
+
+
+def _launch(fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]) -> Launch:
+    file, line = get_jit_fn_file_line(fn)
+    constants = {fn.arg_names[key[0]]: value for key, value in source.constants.items() if len(key) == 1}
+    options = dict(vars(metadata)) if not hasattr(metadata, "_asdict") else metadata._asdict()
+    name = fn.fn.__qualname__.replace("<locals>.", "")
+    x, y, z = (int(n) for n in grid)
+    return Launch(
+        fn, name, file, line, (x, y, z), tuple(args), dict(source.signature), constants, options,
+        dict(source.attrs), source, metadata,
+    )  # fmt: skip
+
+
+def _run_once(
+    function: Callable[[], Any], *_: Any, quantiles: Any = None, return_mode: str = "mean", **__: Any
+) -> Any:
+    """Stands in for ``triton.testing.do_bench``: calls once; a time is never made up."""
+    function()
+    nan = float("nan")
+    if quantiles is not None and len(quantiles) > 1:
+        return [nan] * len(quantiles)
+    return [nan] if return_mode == "all" else nan
+
+
+def _run_first_sizes(mark: Any, *_: Any, **options: Any) -> None:
+    """Stands in for ``perf_report(...).run``: each line of the plot at its first size, nothing timed or drawn."""
+    benchmarks = mark.benchmarks if isinstance(mark.benchmarks, (list, tuple)) else [mark.benchmarks]
+    for bench in benchmarks:
+        first = bench.x_vals[0]
+        values = first if isinstance(first, (list, tuple)) else [first] * len(bench.x_names)
+        for line in bench.line_vals:
+            mark.fn(**dict(zip(bench.x_names, values, strict=True)), **{bench.line_arg: line}, **bench.args)
+
+
+def _lenient(comparison: Callable[..., Any], session: Session) -> Callable[..., Any]:
+    def compare(*arguments: Any, **options: Any) -> Any:
+        return True if session.coverage.sampled else comparison(*arguments, **options)
+
+    return compare
+
+
+@contextmanager
+def emulated(
+    target: str,
+    mode: Mode = "capture",
+    *,
+    sample: int | None = 4,
+    seconds: float = 0.0,
+    hollow: bool = False,
+    lenient: bool = False,
+    count: bool = True,
+    observe: Callable[[Execution], None] | None = None,
+) -> Iterator[Session]:
+    """Emulate ``target`` in this process until the block ends.
+
+    "execute" interprets every program of every launch at once, so that the user's code gets real results; an error in
+    a kernel, or an access out of bounds, is raised from the launch. "capture" interprets ``sample`` programs of each
+    launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
+    are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` lets comparisons of
+    tensors succeed once something is only partly known. ``observe`` is told each launch.
+
+    Raises:
+        UnknownTarget: there is no such GPU.
+    """
+    gpu = load_gpu(target)
+    session = Session(gpu, mode, sample, seconds, count, hollow, observe=observe)
+    session.driver = StandInDriver(gpu, session.record)
+    real_compile = triton.compiler.compile
+
+    def deferred(src: Any, target: Any = None, options: Any = None, **rest: Any) -> DeferredKernel:
+        return DeferredKernel(
+            src, dict(options or {}), lambda: real_compile(src, target=target, options=options, **rest)
+        )
+
+    try_one = Autotuner._bench
+
+    def tried(tuner: Any, *arguments: Any, config: Any, **rest: Any) -> Any:
+        tuner.__dict__["do_bench"] = session.driver.benchmark_of(
+            tuner, config
+        )  # kept from another session else
+        return try_one(tuner, *arguments, config=config, **rest)
+
+    replaced = [
+        (Autotuner, "_bench", tried),
+        (triton.compiler, "compile", deferred),
+        (triton.testing, "do_bench", _run_once),
+        (triton.testing, "do_bench_cudagraph", _run_once),
+        (triton.testing.Mark, "run", _run_first_sizes),
+    ]
+    if lenient:
+        comparisons = ((torch, "allclose"), (torch, "equal"), (torch.testing, "assert_close"))
+        replaced += [
+            (o, n, _lenient(getattr(o, n), session))
+            for o, n in (*comparisons, (triton.testing, "assert_close"))
+        ]
+    with ExitStack() as stack:
+        session.device = stack.enter_context(
+            gpu_on_cpu(gpu, hollow=hollow, poison=mode == "execute" or not hollow)
+        )
+        for owner, name, value in replaced:
+            stack.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, value)
+        previous = triton.runtime.driver._active
+        stack.callback(triton.runtime.driver.set_active, previous)
+        triton.runtime.driver.set_active(session.driver)
+        yield session
+
+
+__all__ = ["Execution", "OutOfBoundsError", "Session", "Unsupported", "describe", "emulated", "interpreter"]

@@ -1,0 +1,266 @@
+"""Lets PyTorch code that names a GPU run on a CPU-only build: ``device="cuda"`` means the CPU, and says it is a GPU."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from accelopt_profiling.targets import GpuTarget
+from accelopt_profiling.triton.capture.driver import capability
+
+_ABSENT = object()
+
+_CPU = torch.device("cpu")
+
+#: Random draws that a hollow run replaces by zeros: only shapes and types matter then.
+_DRAWS_LIKE = {torch.randn_like, torch.rand_like}
+_DRAWS = {torch.randn, torch.rand, torch.normal}
+_UNINITIALISED = {
+    torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted, torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
+}  # fmt: skip
+
+
+def fill(tensor: Any) -> None:
+    """Poison an uninitialised tensor: NaN, or the largest integer, or True."""
+    with torch.no_grad():
+        if tensor.is_floating_point() or tensor.is_complex():
+            tensor.fill_(float("nan"))
+        elif tensor.dtype == torch.bool:
+            tensor.fill_(True)
+        else:
+            tensor.fill_(torch.iinfo(tensor.dtype).max)
+
+
+def _names_gpu(value: Any) -> bool:
+    if isinstance(value, torch.device):
+        return value.type in ("cuda", "hip")
+    return isinstance(value, str) and value.split(":")[0] in ("cuda", "hip")
+
+
+class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
+    """Maps GPU devices to the CPU in every torch call, and reports tensors as being on the GPU.
+
+    ``hollow`` skips drawing random floats: zeros of the same shape and type, whose pages cost nothing until touched.
+    ``poison`` fills uninitialised tensors: floats with NaN, integers with their largest value (the values of
+    ``torch.utils.deterministic.fill_uninitialized_memory``, whose switch costs a second to import).
+    ``raw_pointers`` holds the tensors whose address user code asked for.
+    """
+
+    def __init__(self, hollow: bool = False, poison: bool = False) -> None:
+        super().__init__()
+        self.hollow, self.poison = hollow, poison
+        self.raw_pointers: dict[int, Any] = {}
+        self.device = torch.device("cuda", 0)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name == "__get__":
+            if func == torch.Tensor.device.__get__:
+                return self.device
+            if func == torch.Tensor.is_cuda.__get__:
+                return True
+            return func(*args, **kwargs)
+        if name in ("cuda", "hip") and args and isinstance(args[0], torch.Tensor):
+            return args[0]
+        if name == "pin_memory":
+            return args[0]
+        if name == "get_device":
+            return 0
+        if name == "data_ptr" and isinstance(args[0], torch.Tensor):
+            self.raw_pointers.setdefault(args[0].untyped_storage().data_ptr(), args[0])
+        kwargs.pop("pin_memory", None)
+        if name == "to" and len(args) > 1 and isinstance(args[1], int) and not isinstance(args[1], bool):
+            args = (args[0], _CPU, *args[2:])
+        if "device" in kwargs and (_names_gpu(kwargs["device"]) or type(kwargs["device"]) is int):
+            kwargs["device"] = _CPU
+        if name != "device" and any(_names_gpu(a) for a in args):
+            args = tuple(_CPU if _names_gpu(a) else a for a in args)
+        if self.hollow:
+            return self._hollow(func, args, kwargs)
+        result = func(*args, **kwargs)
+        if self.poison and func in _UNINITIALISED:
+            fill(result)
+        return result
+
+    def _hollow(self, func: Any, args: Any, kwargs: Any) -> Any:
+        name = getattr(func, "__name__", "")
+        if func in _DRAWS and not any(isinstance(a, torch.Tensor) for a in args):
+            kwargs.pop("generator", None)
+            if func is not torch.normal:
+                return _zeros(
+                    torch.empty(*args, **{**kwargs, "device": "meta"}), kwargs.get("requires_grad", False)
+                )
+        if func in _DRAWS_LIKE:
+            kwargs.pop("memory_format", None)
+            return _zeros(
+                torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device="meta")
+            )
+        if name in ("normal_", "uniform_") and isinstance(args[0], torch.Tensor):
+            return args[0]
+        return func(*args, **kwargs)
+
+
+def _zeros(like: Any, requires_grad: bool = False) -> Any:
+    """Zeros of the shape and type of a meta tensor, in pages that the system hands out when they are touched."""
+    pages = np.zeros(max(1, like.numel() * like.element_size()), np.uint8)
+    flat = torch.from_numpy(pages)[: like.numel() * like.element_size()].view(like.dtype)
+    return flat.reshape(like.shape).requires_grad_(requires_grad)
+
+
+class _Event:
+    """A device event that cannot know a time."""
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+    def record(self, *_: Any) -> None: ...
+    def wait(self, *_: Any) -> None: ...
+    def synchronize(self) -> None: ...
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, other: Any) -> float:
+        return float("nan")
+
+
+class _Stream:
+    cuda_stream = 0
+    device = torch.device("cuda", 0)
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *_: Any) -> None: ...
+    def synchronize(self) -> None: ...
+    def wait_stream(self, *_: Any) -> None: ...
+    def wait_event(self, *_: Any) -> None: ...
+    def record_event(self, event: Any = None) -> Any:
+        return event or _Event()
+
+    def query(self) -> bool:
+        return True
+
+
+class _Generator:
+    """A device's random generator: its state is a seed and an offset, 8 bytes each."""
+
+    def __init__(self) -> None:
+        self._state = torch.zeros(2, dtype=torch.int64).view(torch.uint8)
+
+    def get_state(self) -> torch.Tensor:
+        return self._state.clone()
+
+    def set_state(self, state: torch.Tensor) -> None:
+        self._state = state.clone()
+
+    def initial_seed(self) -> int:
+        return int(self._state.view(torch.int64)[0])
+
+    def manual_seed(self, seed: int) -> _Generator:
+        self._state.view(torch.int64)[:] = torch.tensor([seed, 0])
+        return self
+
+
+class _Device(contextlib.nullcontext[None]):
+    def __init__(self, *_: Any) -> None:
+        super().__init__()
+
+
+def device_properties(target: GpuTarget) -> Any:
+    """What ``torch.cuda.get_device_properties`` would say."""
+    facts = target.device_properties()
+    major, minor = capability(target)
+    return SimpleNamespace(
+        name=target.title,
+        major=major,
+        minor=minor,
+        multi_processor_count=facts["multiprocessor_count"],
+        total_memory=int(target.get("dram_bytes", 80e9)),
+        warp_size=target.warp_size,
+        shared_memory_per_block=49152,
+        shared_memory_per_block_optin=facts["max_shared_mem"],
+        regs_per_multiprocessor=facts["max_num_regs"],
+        max_threads_per_multi_processor=int(target.get("threads_per_multiprocessor", 2048)),
+        L2_cache_size=int(target.get("l2_bytes", 50e6)),
+        gcnArchName=str(target.arch),
+    )
+
+
+def _nothing() -> Callable[..., None]:
+    """A new function every time: torch's compiler refuses two names for one function."""
+    return lambda *_, **__: None
+
+
+def _stubs(target: GpuTarget) -> dict[str, Any]:
+    properties = device_properties(target)
+    return {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "init": _nothing(),
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": _nothing(),
+        "synchronize": _nothing(),
+        "empty_cache": _nothing(),
+        "reset_peak_memory_stats": _nothing(),
+        "manual_seed": lambda seed: torch.default_generator.manual_seed(seed),
+        "manual_seed_all": lambda seed: torch.default_generator.manual_seed(seed),
+        "get_device_name": lambda *a: properties.name,
+        "get_device_capability": lambda *a: (properties.major, properties.minor),
+        "get_device_properties": lambda *a: properties,
+        "is_bf16_supported": lambda *a, **k: True,
+        "memory_allocated": lambda *a: 0,
+        "max_memory_allocated": lambda *a: 0,
+        "mem_get_info": lambda *a: (properties.total_memory, properties.total_memory),
+        "current_stream": lambda *a: _Stream(),
+        "default_stream": lambda *a: _Stream(),
+        "stream": lambda s=None: s if isinstance(s, _Stream) else _Stream(),
+        "Stream": _Stream,
+        "Event": _Event,
+        "device": _Device,
+        "device_of": _Device,
+        "_DeviceGuard": _Device,
+        "default_generators": (_Generator(),),
+    }
+
+
+#: What code that came out of torch's compiler takes from torch's insides.
+_COMPILED: tuple[tuple[Any, dict[str, Any]], ...] = (
+    (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
+    (
+        torch._C._dynamo.guards,
+        {"_empty_strided_cuda": lambda size, stride, dtype: torch.empty_strided(size, stride, dtype=dtype)},
+    ),
+)
+
+
+@contextlib.contextmanager
+def gpu_on_cpu(target: GpuTarget, *, hollow: bool = False, poison: bool = True) -> Iterator[GpuOnCpu]:
+    """Install the redirect for ``target``; on leaving, everything is as before.
+
+    ``poison`` fills what ``torch.empty`` and its kin return.
+    """
+    saved: list[tuple[Any, str, Any]] = []
+    versions = {"cuda": None, "hip": "6.4"} if target.backend == "hip" else {"cuda": "12.8", "hip": None}
+    mode = GpuOnCpu(hollow, poison)
+    try:
+        stubbed = ((torch.cuda, _stubs(target)), (torch.version, versions), *_COMPILED)
+        for owner, stubs in stubbed:
+            for name, value in stubs.items():
+                saved.append((owner, name, getattr(owner, name, _ABSENT)))
+                setattr(owner, name, value)
+        with mode:
+            yield mode
+    finally:
+        for owner, name, value in reversed(saved):
+            if value is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)

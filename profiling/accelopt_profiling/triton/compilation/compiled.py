@@ -1,0 +1,149 @@
+"""What the compiler says about one launch's kernel. Plain data."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+
+from accelopt_profiling.quantity import Quantity, compiled
+from accelopt_profiling.triton.compilation.instructions import Loop
+from accelopt_profiling.triton.compilation.occupancy import Occupancy
+from accelopt_profiling.triton.compilation.ttgir import Access
+
+_USAGE = re.compile(r"\b(REG|STACK|SHARED|LOCAL):(\d+)")
+_DEPOT = re.compile(r"\.local\s+\.align\s+\d+\s+\.b8\s+\S*depot\S*\[(\d+)\]")
+_AMD = re.compile(
+    r"^\s*(?:- )?\.(vgpr_count|sgpr_count|vgpr_spill_count|private_segment_fixed_size):\s+(\d+)", re.M
+)
+
+
+class ResourcesUnknown(RuntimeError):
+    """The compiler's report could not be had. The message says why."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Per thread: ``registers``, ``stack_bytes``, and the part of the stack that holds spilled registers."""
+
+    registers: int
+    stack_bytes: int
+    spill_bytes: int
+    scalar_registers: int | None = None
+
+
+def cubin_resources(cubin: bytes, ptx: str, cuobjdump: str, *, timeout: float = 20.0) -> Resources:
+    """Resources of an NVIDIA cubin through ``cuobjdump -res-usage`` (5 to 12 ms).
+
+    ptxas puts spilled registers on the stack, beside the local arrays the PTX declares (``__local_depot``): what is
+    left of the stack after those is spills.
+
+    Raises:
+        ResourcesUnknown: cuobjdump is missing, failed or printed something else.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        try:
+            command = [cuobjdump, "-res-usage", file.name]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ResourcesUnknown(f"cuobjdump did not finish: {error}") from error
+    usage = {key: int(value) for key, value in _USAGE.findall(done.stdout)}
+    if done.returncode != 0 or "REG" not in usage:
+        raise ResourcesUnknown(
+            f"cuobjdump -res-usage gave no registers: {(done.stderr or done.stdout).strip()[:300]}"
+        )
+    stack = usage.get("STACK", 0) + usage.get("LOCAL", 0)
+    declared = sum(int(size) for size in _DEPOT.findall(ptx))
+    return Resources(usage["REG"], stack, max(0, stack - declared))
+
+
+def amdgcn_resources(amdgcn: str) -> Resources:
+    """Resources of an AMD kernel from the metadata at the end of its assembly.
+
+    ``registers`` are vector registers, accumulation registers included. A spilled vector register is 4 bytes; what
+    the compiler spilled into accumulation registers is not in memory and not counted.
+
+    Raises:
+        ResourcesUnknown: the text has no such metadata.
+    """
+    found = {key: int(value) for key, value in _AMD.findall(amdgcn)}
+    if "vgpr_count" not in found:
+        raise ResourcesUnknown("the assembly has no .vgpr_count")
+    stack = found.get("private_segment_fixed_size", 0)
+    spilled = min(stack, 4 * found.get("vgpr_spill_count", 0))
+    return Resources(found["vgpr_count"], stack, spilled, found.get("sgpr_count"))
+
+
+@dataclass(frozen=True)
+class CompileProblem:
+    """Why there is no kernel that could run: ``kind`` is "out-of-resources", "compile-error" or "toolchain".
+
+    ``line`` is the 1-based line of the user's file, where the compiler names one.
+    """
+
+    kind: str
+    message: str
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class CompiledFacts:
+    """What the compiler made of a kernel for one architecture ("sm_90", "gfx942").
+
+    Registers, stack and spills are per thread; shared memory (bytes), tensor memory (columns) and warps per program.
+    ``instructions`` counts each class of instruction (see ``instruction_classes``) in the whole kernel,
+    ``lines`` per 1-based source line, ``loops`` in one iteration. ``detail`` says what was read: "assembly"
+    (PTX, which is before register allocation, or AMD machine code) or "machine code" (after nvdisasm).
+    ``access_bytes`` is the widest global access of one thread per line. ``problem`` is set where the kernel cannot
+    be compiled or launched; then the numbers that are unknown are None or empty.
+    """
+
+    target: str
+    architecture: str
+    warps: int = 0
+    stages: int = 0
+    programs_per_cluster: int = 1
+    registers: int | None = None
+    stack_bytes: int | None = None
+    spill_bytes: int | None = None
+    shared_bytes: int | None = None
+    tensor_memory_columns: int = 0
+    occupancy: Occupancy | None = None
+    matrix_unit: str | None = None
+    pipeline_depth: int = 1
+    instructions: dict[str, int] = field(default_factory=dict)
+    lines: dict[int, dict[str, int]] = field(default_factory=dict)
+    loops: list[Loop] = field(default_factory=list)
+    access_bytes: dict[int, int] = field(default_factory=dict)
+    accesses: list[Access] = field(default_factory=list)
+    convert_layouts: dict[int, int] = field(default_factory=dict)
+    detail: str = "assembly"
+    problem: CompileProblem | None = None
+    seconds: float = 0.0
+    cache_hit: bool = False
+    toolchain: dict[str, str] = field(default_factory=dict)
+
+    def quantities(self) -> dict[str, Quantity]:
+        """The numbers for a measurement, each known as "compiled"."""
+        found = {
+            "registers": (self.registers, "per thread"),
+            "spills": (self.spill_bytes, "bytes per thread"),
+            "stack": (self.stack_bytes, "bytes per thread"),
+            "shared_memory": (self.shared_bytes, "bytes"),
+            "tensor_memory": (self.tensor_memory_columns or None, "columns"),
+            "warps": (self.warps or None, "per program"),
+            "pipeline_depth": (self.pipeline_depth if self.pipeline_depth > 1 else None, "tiles"),
+        }
+        quantities = {
+            name: compiled(value, unit) for name, (value, unit) in found.items() if value is not None
+        }
+        if self.occupancy is not None:
+            quantities["occupancy"] = compiled(100 * self.occupancy.share, "%")
+            quantities["programs_per_multiprocessor"] = compiled(self.occupancy.programs, "programs")
+        for kind in ("tensor", "async_copy", "bulk_copy", "barrier", "special"):
+            if self.instructions.get(kind):
+                quantities[f"{kind}_instructions"] = compiled(self.instructions[kind], "instructions")
+        return quantities

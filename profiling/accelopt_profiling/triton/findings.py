@@ -1,0 +1,67 @@
+"""What went wrong in a launch, as findings on the user's lines."""
+
+from __future__ import annotations
+
+import traceback
+
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.triton.capture.session import Execution, describe
+from accelopt_profiling.triton.compilation.compiled import CompiledFacts
+from accelopt_profiling.triton.interpreter.arithmetic import Unsupported
+from accelopt_profiling.worker.step import StepFailed
+
+
+def execution_findings(execution: Execution) -> list[Finding]:
+    """``out-of-bounds``, ``unsupported`` and ``kernel-raised`` of one launch."""
+    found = [
+        Finding("out-of-bounds", fault.line or execution.launch.line, "error", describe(fault))
+        for fault in execution.faults
+    ]
+    error = execution.error
+    if error is not None:
+        line = line_of(error, execution.launch.file) or execution.launch.line
+        if isinstance(error, Unsupported):
+            found.append(Finding("unsupported", line, "information", str(error)))
+        else:
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            found.append(Finding("kernel-raised", line, "error", f"The kernel raised {what}"))
+    return found
+
+
+def own_run_finding(failed: StepFailed, sampled: bool, line: int) -> Finding | None:
+    """Why a file that runs itself broke off after its launches. A check that fails is information where only a
+    sample of some launch's programs ran: what the others would have written is NaN.
+    """
+    error = failed.error
+    if error.code != "user-error":
+        return None
+    check = isinstance(failed.__cause__, AssertionError)
+    what = "The file's own check failed" if check else "The file's own run broke off after these launches"
+    said = f"{what}: {error.message.removesuffix('.')}."
+    if sampled:
+        said += " Not all programs were run, which may be why."
+    return Finding("kernel-raised", error.line or line, "information" if sampled else "error", said)
+
+
+def compile_findings(facts: CompiledFacts, line: int) -> list[Finding]:
+    """``capacity``, ``kernel-raised`` or ``unsupported`` where there is no kernel that could run; ``spills``."""
+    if facts.problem is not None:
+        where = facts.problem.line or line
+        if facts.problem.kind == "out-of-resources":
+            return [Finding("capacity", where, "error", f"The kernel {facts.problem.message}.")]
+        if facts.problem.kind == "compile-error":
+            return [Finding("kernel-raised", where, "error", f"It does not compile: {facts.problem.message}")]
+        return [Finding("unsupported", where, "information", facts.problem.message)]
+    if facts.spill_bytes:
+        counts = {n: x.get("spill_load", 0) + x.get("spill_store", 0) for n, x in facts.lines.items()}
+        worst = max(counts, key=lambda n: counts[n], default=line)
+        where = worst if counts.get(worst) else line
+        message = f"{facts.spill_bytes} bytes per thread spill to memory; use smaller blocks or more warps."
+        return [Finding("spills", where, "warning", message)]
+    return []
+
+
+def line_of(error: BaseException, file: str) -> int | None:
+    """The innermost line of ``file`` in the traceback of ``error``, 1-based."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return lines[-1] if lines else None

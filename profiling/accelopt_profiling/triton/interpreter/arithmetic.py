@@ -1,0 +1,200 @@
+"""Triton's operations on NumPy arrays, right where the stock interpreter is wrong or refuses.
+
+What is put right: bf16 and fp8 arithmetic and casts (the stock one computes on bit patterns), the NaN rules of
+``minnum``/``maxnum``, ``tl.dot`` on packed types, libdevice calls, and where a pointer came from, which it forgets.
+Each operation is counted where a ``Counter`` listens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as stock
+
+from accelopt_profiling.triton.interpreter.counting import Counter
+from accelopt_profiling.triton.interpreter.libdevice import FUNCTIONS, function_name
+from accelopt_profiling.triton.interpreter.numerics import is_packed, narrow, widen
+
+Handle = Any  # triton.runtime.interpreter.TensorHandle
+
+_SPECIAL = {np.exp, np.exp2, np.log, np.log2, np.sin, np.cos, np.sqrt}
+
+#: Operations whose result is the same pointer, moved or reshaped.
+_KEEPS_ORIGIN = (
+    "create_addptr", "create_splat", "create_unsplat", "create_broadcast", "create_expand_dims", "create_reshape",
+    "create_trans", "create_bitcast", "create_int_to_ptr", "create_ptr_to_int",
+)  # fmt: skip
+
+
+class Unsupported(Exception):
+    """Something a kernel does that cannot be run without the device."""
+
+
+def wide(handle: Handle) -> np.ndarray[Any, Any]:
+    """The handle's numbers; packed types as fp32."""
+    return widen(handle.data, handle.dtype.scalar.name)
+
+
+def packed_as(data: np.ndarray[Any, Any], dtype: Any) -> Handle:
+    """``data`` as a handle of the Triton type ``dtype``, rounded to it."""
+    scalar = dtype.scalar
+    if is_packed(scalar.name):
+        return stock.TensorHandle(narrow(data, scalar.name), scalar)
+    return stock.TensorHandle(np.asarray(data, stock._get_np_dtype(scalar)), scalar)
+
+
+class Arithmetic(stock.InterpreterBuilder):  # type: ignore[misc]
+    """The interpreter's builder without its memory operations (see ``interpret.Builder``)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Overflow checks are for debug builds: here they would only be counted as the kernel's work.
+        self.options: Any = stock.InterpreterOptions(sanitize_overflow=False)
+        self.counter: Counter | None = None
+
+    def get_bf16(self, value: float) -> Handle:
+        return packed_as(np.array([value], np.float32), tl.bfloat16)
+
+    def get_fp8e4nv(self, value: float) -> Handle:
+        return packed_as(np.array([value], np.float32), tl.float8e4nv)
+
+    def _count(self, size: int, dtype: Any) -> None:
+        if self.counter is not None and self.counter.enabled:
+            self.counter.arithmetic(size, bool(dtype.is_floating()))
+
+    def _count_special(self, size: int) -> None:
+        if self.counter is not None and self.counter.enabled:
+            self.counter.special(size)
+
+    # casts
+
+    def cast_impl(self, src: Handle, dst_type: Any) -> Handle:
+        self._count(src.data.size, tl.float32 if dst_type.scalar.is_floating() else tl.int32)
+        return packed_as(wide(src), dst_type)
+
+    def create_fp_to_fp(self, src: Handle, dst_type: Any, rounding_mode: Any) -> Handle:
+        name = dst_type.scalar.name
+        self._count(src.data.size, tl.float32)
+        toward_zero = rounding_mode == stock._ir.ROUNDING_MODE.RTZ
+        if is_packed(name):
+            return stock.TensorHandle(narrow(wide(src), name, toward_zero=toward_zero), dst_type.scalar)
+        return packed_as(wide(src), dst_type)
+
+    # elementwise
+
+    def binary_op(self, lhs: Handle, rhs: Handle, op: Callable[..., Any]) -> Handle:
+        dtype = lhs.dtype.scalar
+        if op is np.divide:
+            self._count_special(max(lhs.data.size, rhs.data.size))
+        else:
+            self._count(max(lhs.data.size, rhs.data.size), dtype)
+        if not (is_packed(dtype.name) and op not in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)):
+            return super().binary_op(lhs, rhs, op)
+        output = op(wide(lhs), wide(rhs))
+        return stock.TensorHandle(output, tl.int1) if output.dtype == np.bool_ else packed_as(output, dtype)
+
+    def create_maxnumf(self, lhs: Handle, rhs: Handle) -> Handle:
+        return self.binary_op(lhs, rhs, np.fmax)
+
+    def create_minnumf(self, lhs: Handle, rhs: Handle) -> Handle:
+        return self.binary_op(lhs, rhs, np.fmin)
+
+    def create_clampf(self, arg: Handle, low: Handle, high: Handle, propagate_nans: Any) -> Handle:
+        self._count(2 * arg.data.size, arg.dtype.scalar)
+        every_nan = propagate_nans == tl.PropagateNan.ALL
+        lower: Any = np.maximum if every_nan else np.fmax
+        upper: Any = np.minimum if every_nan else np.fmin
+        return packed_as(upper(lower(wide(arg), wide(low)), wide(high)), arg.dtype)
+
+    def create_fma(self, x: Handle, y: Handle, z: Handle) -> Handle:
+        self._count(2 * z.data.size, z.dtype.scalar)
+        return packed_as(wide(x) * wide(y) + wide(z), z.dtype)
+
+    def create_idiv(self, lhs: Handle, rhs: Handle) -> Handle:
+        self._count(max(lhs.data.size, rhs.data.size), lhs.dtype.scalar)
+        return super().create_idiv(lhs, rhs)
+
+    def unary_op(self, arg: Handle, op: Callable[..., Any]) -> Handle:
+        if op in _SPECIAL:
+            self._count_special(arg.data.size)
+        else:
+            self._count(arg.data.size, arg.dtype.scalar)
+        return packed_as(op(wide(arg)), arg.dtype)
+
+    def create_rsqrt(self, arg: Handle) -> Handle:
+        self._count_special(arg.data.size)
+        return packed_as(1 / np.sqrt(wide(arg)), arg.dtype)
+
+    def create_erf(self, arg: Handle) -> Handle:
+        self._count_special(arg.data.size)
+        return packed_as(FUNCTIONS["erf"](wide(arg)), arg.dtype)
+
+    def create_select(self, condition: Handle, lhs: Handle, rhs: Handle) -> Handle:
+        self._count(max(lhs.data.size, condition.data.size), tl.int32)
+        chosen = stock.TensorHandle(np.where(condition.data, lhs.data, rhs.data), rhs.dtype.scalar)
+        if lhs.attr.get("origin") == rhs.attr.get("origin"):
+            _keep_origin(lhs, chosen)
+        return chosen
+
+    def create_extern_elementwise(
+        self, library: str, path: str, symbol: str, arguments: list[Handle], result: Any, pure: bool
+    ) -> Handle:
+        function = FUNCTIONS.get(function_name(symbol))
+        if function is None:
+            raise Unsupported(f"The device function {symbol} has no counterpart off the device.")
+        output = function(*(wide(argument) for argument in arguments))
+        self._count_special(int(np.size(output)))
+        return packed_as(np.asarray(output), result.scalar)
+
+    # tensor cores
+
+    def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_imprecise: Any) -> Handle:
+        name = a.dtype.scalar.name
+        if self.counter is not None and self.counter.enabled:
+            if name == "fp32" and input_precision == stock._ir.INPUT_PRECISION.TF32:
+                name = "tf32"
+            flops = 2 * math.prod(a.data.shape) * b.data.shape[-1]
+            self.counter.dot(name, flops)
+        compute = np.float64 if name == "fp64" else np.int32 if a.dtype.scalar.is_int() else np.float32
+        product = np.matmul(wide(a).astype(compute), wide(b).astype(compute))
+        return packed_as(product + wide(d), d.dtype)
+
+    def create_dot_scaled(self, *arguments: Any) -> Handle:
+        raise Unsupported("`tl.dot_scaled` cannot be run without the device yet.")
+
+    def create_inline_asm(self, *arguments: Any) -> Handle:
+        raise Unsupported("Inline assembly cannot be run without the device.")
+
+    # constants and shapes
+
+    def create_splat(self, ret_ty: Any, arg: Handle) -> Handle:
+        value = arg.data.reshape(-1)[0]
+        return _keep_origin(
+            arg, stock.TensorHandle(np.full(ret_ty.shape, value, arg.data.dtype), arg.dtype.scalar)
+        )
+
+
+def _keep_origin(source: Handle, made: Handle) -> Handle:
+    origin = source.attr.get("origin")
+    if origin is not None:
+        made.attr["origin"] = origin
+    return made
+
+
+def _passing_origin(name: str) -> Callable[..., Handle]:
+    inherited = getattr(stock.InterpreterBuilder, name)
+
+    def operation(self: Arithmetic, pointer: Handle, *rest: Any) -> Handle:
+        return _keep_origin(pointer, inherited(self, pointer, *rest))
+
+    operation.__name__ = name
+    return operation
+
+
+for _name in _KEEPS_ORIGIN:
+    if _name != "create_splat":
+        setattr(Arithmetic, _name, _passing_origin(_name))

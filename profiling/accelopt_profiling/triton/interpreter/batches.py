@@ -1,0 +1,106 @@
+"""Run programs of a launch side by side where that is the same as one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.lockstep import Array, Diverged, Refused
+from accelopt_profiling.triton.interpreter.sampling import ProgramId
+from accelopt_profiling.triton.interpreter.store_log import StoreLog
+
+#: Fewer programs than this are not worth it.
+FEWEST = 8
+#: The widest access of all programs of a batch together has at most so many lanes: what a cache holds.
+LANES = 1 << 18
+#: So often a launch's batches are divided where control flow differs among programs.
+_DIVISIONS = 24
+
+
+class _Builder(Protocol):
+    lanes: Array | None
+    log: StoreLog | None
+    widest: int
+
+    def set_grid_idx(self, x: int, y: int, z: int) -> None: ...
+
+
+class Batches:
+    """One launch. ``call`` runs the kernel's body for what the builder is set to."""
+
+    def __init__(self, builder: _Builder, call: Callable[[], Any], coverage: Coverage | None) -> None:
+        self._builder, self._call, self._coverage = builder, call, coverage
+        self._divisions = _DIVISIONS
+
+    def run(self, programs: Sequence[ProgramId]) -> list[ProgramId]:
+        """Run what can be run side by side; the programs returned are still to be run, one by one, in their order.
+
+        The last program is first run by itself, and what it wrote taken back: it shows how much programs access, and
+        what the batch that it is in has to write for it, or else nothing is run side by side.
+        """
+        left = list(programs)
+        if len(left) < FEWEST:
+            return left
+        self._last = left[-1]
+        wrote = self._alone(self._last)
+        if wrote is None:
+            return left
+        self._wrote = wrote
+        size = min(max(LANES // max(1, self._builder.widest), 1), len(left))
+        batches = [left[n : n + size] for n in range(0, len(left), size)]
+        left = []
+        while batches:  # the batch with the last program comes first
+            refused = self._batch(batches.pop())
+            left += refused
+            if refused and self._divisions < 0:
+                break
+        again = {*left, *(program for batch in batches for program in batch)}
+        return [program for program in programs if program in again]
+
+    def _alone(self, program: ProgramId) -> list[tuple[bytes, bytes]] | None:
+        builder, log = self._builder, StoreLog()
+        builder.log, builder.widest = log, 0
+        builder.set_grid_idx(*program)
+        try:
+            self._call()
+            return log.of(0)
+        except Exception:  # it raises again when it is run for good
+            return None
+        finally:
+            log.undo()
+            builder.log = None
+
+    def _batch(self, programs: list[ProgramId]) -> list[ProgramId]:
+        if len(programs) < FEWEST or self._divisions < 0:
+            return programs
+        log = StoreLog()
+        try:
+            self._together(programs, log)
+        except Diverged as diverged:
+            log.undo()
+            self._divisions -= 1
+            groups = [[programs[int(n)] for n in group] for group in diverged.groups]
+            return [program for group in groups for program in self._batch(group)]
+        except Exception:  # refused, or what the kernel raises: one by one it shows as what it is
+            log.undo()
+            self._divisions = -1
+            return programs
+        return []
+
+    def _together(self, programs: list[ProgramId], log: StoreLog) -> None:
+        builder, coverage = self._builder, self._coverage
+        builder.lanes, builder.log = np.array(programs, np.int64), log
+        builder.set_grid_idx(*programs[0])
+        if coverage is not None:
+            coverage.begin_program()
+        try:
+            self._call()
+        finally:
+            builder.lanes = builder.log = None
+        if self._last in programs and log.of(programs.index(self._last)) != self._wrote:
+            raise Refused("another result than one by one")
+        if coverage is not None:
+            coverage.end_program()

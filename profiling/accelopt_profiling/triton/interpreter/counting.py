@@ -1,0 +1,155 @@
+"""Counts what the interpreted programs do, per source line of the kernel's file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.triton.interpreter.memory_bounds import Region
+
+
+@dataclass
+class LineCounts:
+    """Sums over the sampled programs for one source line. Sectors are 32 bytes.
+
+    ``load_bytes``/``store_bytes`` are useful bytes (lanes that are not masked off); ``lanes`` and ``masked`` count
+    lanes of memory operations; ``mma_flops`` by input dtype; ``special`` counts exp, sin, sqrt and the like.
+    """
+
+    load_bytes: int = 0
+    store_bytes: int = 0
+    load_sectors: int = 0
+    store_sectors: int = 0
+    lanes: int = 0
+    masked: int = 0
+    float_ops: int = 0
+    int_ops: int = 0
+    special: int = 0
+    atomics: int = 0
+    mma_flops: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class LaunchCounts:
+    """``lines`` by 1-based line; ``programs`` is the launch's grid size and ``sampled`` how many were interpreted.
+
+    ``unique_load_sectors``/``unique_store_sectors`` are, per tensor argument (by name), the distinct sectors the
+    sample touched; ``load_sectors``/``store_sectors`` are all it asked for, each access counted;
+    ``tensor_bytes`` the tensor's size. They feed the DRAM estimate.
+    """
+
+    programs: int
+    sampled: int
+    lines: dict[int, LineCounts] = field(default_factory=dict)
+    unique_load_sectors: dict[str, int] = field(default_factory=dict)
+    unique_store_sectors: dict[str, int] = field(default_factory=dict)
+    tensor_bytes: dict[str, int] = field(default_factory=dict)
+    load_sectors: dict[str, int] = field(default_factory=dict)
+    store_sectors: dict[str, int] = field(default_factory=dict)
+
+
+Array = np.ndarray[Any, Any]
+
+#: A DRAM or L2 transfer unit on NVIDIA GPUs; AMD's L2 counts 64- and 128-byte lines, multiples of it.
+SECTOR_BYTES = 32
+
+
+def source_line(file: str) -> int:
+    """The innermost line of ``file`` on the calling stack, 0 when there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == file:
+            return frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    return 0
+
+
+def distinct_sectors(addresses: Array) -> Array:
+    """The distinct 32-byte sectors (their numbers, sorted) of byte ``addresses``."""
+    sectors: Array = addresses.reshape(-1) >> np.uint64(5)
+    if sectors.size < 2:
+        return sectors
+    changed = sectors[1:] != sectors[:-1]
+    if bool((sectors[1:] >= sectors[:-1]).all()):
+        return np.concatenate([sectors[:1], sectors[1:][changed]])
+    return np.unique(np.concatenate([sectors[:1], sectors[1:][changed]]))
+
+
+class Counter:
+    """Fills a ``LaunchCounts``. ``enabled`` is switched off for programs that are run for their errors only.
+
+    ``line_tensors`` maps a line to the tensor arguments it loads from.
+    """
+
+    def __init__(self, file: str, programs: int, regions: Iterable[Region]) -> None:
+        self.file = file
+        self.enabled = True
+        self.counts = LaunchCounts(programs, 0, tensor_bytes={r.name: r.nbytes for r in regions})
+        self.line_tensors: dict[int, set[str]] = {}
+        self.program_bytes: list[int] = []
+        self._bytes = 0
+        self._sectors: dict[tuple[str, str], list[Array]] = {}
+
+    def line(self) -> LineCounts:
+        number = source_line(self.file)
+        found = self.counts.lines.get(number)
+        if found is None:
+            found = self.counts.lines[number] = LineCounts()
+        return found
+
+    def end_program(self) -> None:
+        self.counts.sampled += 1
+        self.program_bytes.append(self._bytes)
+        self._bytes = 0
+
+    def memory(self, kind: str, region: Region | None, active: Array, lanes: int, itemsize: int) -> None:
+        """One load, store or atomic: ``active`` are the addresses of the lanes that are not masked off."""
+        line = self.line()
+        line.lanes += lanes
+        line.masked += lanes - active.size
+        sectors = distinct_sectors(active)
+        nbytes = active.size * itemsize
+        self._bytes += nbytes
+        name = region.name if region else ""
+        if kind != "store":
+            line.load_bytes += nbytes
+            line.load_sectors += sectors.size
+            self._sectors.setdefault(("load", name), []).append(sectors)
+            self.line_tensors.setdefault(source_line(self.file), set()).add(name)
+        if kind != "load":
+            line.store_bytes += nbytes
+            line.store_sectors += sectors.size
+            self._sectors.setdefault(("store", name), []).append(sectors)
+        if kind == "atomic":
+            line.atomics += active.size
+
+    def arithmetic(self, size: int, floating: bool) -> None:
+        line = self.line()
+        if floating:
+            line.float_ops += size
+        else:
+            line.int_ops += size
+
+    def special(self, size: int) -> None:
+        self.line().special += size
+
+    def dot(self, dtype: str, flops: int) -> None:
+        found = self.line().mma_flops
+        found[dtype] = found.get(dtype, 0) + flops
+
+    def finish(self) -> LaunchCounts:
+        """The counts, with the distinct sectors of the whole sample per tensor."""
+        for (kind, name), parts in self._sectors.items():
+            every = np.concatenate(parts)
+            counts = self.counts
+            unique, asked = (
+                (counts.unique_load_sectors, counts.load_sectors)
+                if kind == "load"
+                else (counts.unique_store_sectors, counts.store_sectors)
+            )
+            unique[name], asked[name] = int(np.unique(every).size), every.size
+        return self.counts

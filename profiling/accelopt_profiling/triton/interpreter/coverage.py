@@ -1,0 +1,169 @@
+"""Which elements are known after only a sample of a launch's programs ran.
+
+Everything starts known. A launch of which only some programs ran makes every element of the tensors it stores to
+unknown, except those that its programs wrote from known values. Unknown floats are set to NaN, so that what PyTorch
+computes from them shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.comparison.leaves import flattened
+from accelopt_profiling.triton.interpreter.memory_bounds import Region
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class _Knowledge:
+    storage: Any  # kept alive, so that its address is not reused
+    itemsize: int
+    known: Array  # bool per item of the storage
+
+
+@dataclass
+class Coverage:
+    """The knowledge about all storages of a session. Call ``begin_launch``, then per program, then ``end_launch``."""
+
+    _storages: dict[int, _Knowledge] = field(default_factory=dict)
+    sampled: bool = False  # some launch ran only a sample
+    _regions: dict[int, Region] = field(default_factory=dict)
+    _written: list[tuple[int, Array]] = field(default_factory=list)
+    _unsure: list[tuple[int, Array]] = field(default_factory=list)
+    _program: list[tuple[int, Array]] = field(default_factory=list)
+    _accumulated: dict[int, list[Array]] = field(default_factory=dict)
+    _tainted: bool = False
+    _exchanged: bool = False
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether accesses of many programs may be told as those of one: while everything is known."""
+        return not self._storages
+
+    def begin_launch(self) -> None:
+        self._regions, self._written, self._unsure, self._program = {}, [], [], []
+        self._accumulated, self._exchanged = {}, False
+
+    def begin_program(self) -> None:
+        self._program, self._tainted = [], False
+
+    def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
+        """One access of the running program at byte ``addresses`` of ``region``."""
+        if not addresses.size:
+            return
+        if kind != "store":
+            knowledge = self._storages.get(region.base)
+            if knowledge is not None:
+                items = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(knowledge.itemsize)
+                self._tainted = self._tainted or not bool(knowledge.known[items].all())
+        if kind == "load":
+            return
+        self._regions.setdefault(region.base, region)
+        flat = addresses.reshape(-1)
+        if kind == "exchange":
+            self._exchanged = True
+        if kind == "store":
+            self._program.append((region.base, flat))
+        else:
+            self._accumulated.setdefault(region.base, []).append(flat)
+            if self._tainted:
+                self._unsure.append((region.base, flat))
+
+    def end_program(self) -> None:
+        (self._unsure if self._tainted else self._written).extend(self._program)
+        self._program = []
+
+    def end_launch(self, complete: bool) -> None:
+        """Turn what the programs wrote into knowledge; ``complete`` says that all programs of the grid ran."""
+        for base, region in self._regions.items():
+            if complete and base not in self._storages and not any(b == base for b, _ in self._unsure):
+                continue
+            knowledge = self._storages.get(base)
+            if knowledge is None or knowledge.itemsize > region.itemsize:
+                items = max(1, region.nbytes // region.itemsize)
+                known = np.zeros(items, np.bool_) if not complete else np.ones(items, np.bool_)
+                knowledge = self._storages[base] = _Knowledge(region.storage, region.itemsize, known)
+            elif not complete:
+                knowledge.known[:] = False
+            self._mark(knowledge, base, complete)
+            if not complete:
+                self.sampled = True
+        self._forget()
+
+    def _mark(self, knowledge: _Knowledge, base: int, complete: bool) -> None:
+        def items(addresses: Array) -> Array:
+            found: Array = (addresses - np.uint64(base)) // np.uint64(knowledge.itemsize)
+            return found
+
+        if complete or not self._exchanged:
+            for where, addresses in self._written:
+                if where == base:
+                    knowledge.known[items(addresses)] = True
+        if not complete:
+            for addresses in self._accumulated.get(base, ()):
+                knowledge.known[items(addresses)] = False
+        for where, addresses in self._unsure:
+            if where == base:
+                knowledge.known[items(addresses)] = False
+
+    def _forget(self) -> None:
+        self.begin_launch()
+
+    def poison(self, tensors: list[Any]) -> None:
+        """Set the unknown elements behind floating-point ``tensors`` (a launch's arguments) to NaN.
+
+        Written through a tensor of its own on the same storage, so that autograd does not take it for a change that
+        the user made.
+        """
+        import torch
+
+        for tensor in tensors:
+            knowledge = self._storages.get(tensor.untyped_storage().data_ptr())
+            if knowledge is None or knowledge.known.all() or not tensor.is_floating_point():
+                continue
+            if knowledge.itemsize == tensor.element_size():
+                flat, nan = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage()), float("nan")
+                if flat.element_size() == 1:  # torch fills no fp8 tensors
+                    nan = torch.tensor([nan]).to(tensor.dtype).view(torch.uint8).item()
+                    flat = flat.view(torch.uint8)
+                flat.masked_fill_(torch.from_numpy(~knowledge.known[: flat.numel()]), nan)
+
+    def known(self, tensor: Any) -> Any:
+        """A bool tensor of the shape of ``tensor``: which elements are known; None when nothing is unknown.
+
+        A storage whose items are of another size than the tensor's gives False everywhere.
+        """
+        import torch
+
+        knowledge = self._storages.get(tensor.untyped_storage().data_ptr())
+        if knowledge is None:
+            return None
+        if knowledge.itemsize != tensor.element_size():
+            return torch.zeros(tensor.shape, dtype=torch.bool)
+        return torch.from_numpy(knowledge.known).as_strided(
+            tensor.size(), tensor.stride(), tensor.storage_offset()
+        )
+
+
+def known_elements(coverage: Coverage, outputs: list[Any]) -> dict[int, Array]:
+    """For each tensor in ``outputs`` (by number, lists flattened) of which only some elements are known: a mask. Of
+    tensors that PyTorch computed from what kernels left, unknown floats are NaN; of its integers nothing is known.
+    """
+    import torch
+
+    masks: dict[int, Array] = {}
+    if not coverage.sampled:
+        return masks
+    for number, (_, value) in enumerate(flattened(outputs)):
+        if isinstance(value, torch.Tensor):
+            mask = coverage.known(value)
+            if mask is None and value.is_floating_point():
+                mask = ~value.isnan()
+            elif mask is None:
+                mask = torch.zeros(value.shape, dtype=torch.bool)
+            masks[number] = mask.numpy()
+    return masks

@@ -1,0 +1,114 @@
+"""Run chosen programs of a captured launch on the CPU tensors that stand in for device memory."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as stock
+from triton.runtime.jit import mangle_type
+
+from accelopt_profiling.triton.capture.launch import Launch
+from accelopt_profiling.triton.interpreter.batches import Batches
+from accelopt_profiling.triton.interpreter.counting import Counter
+from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.language import Language
+from accelopt_profiling.triton.interpreter.memory_bounds import Memory, regions_of
+from accelopt_profiling.triton.interpreter.memory_operations import Builder
+from accelopt_profiling.triton.interpreter.rewrite import rewrite
+from accelopt_profiling.triton.interpreter.sampling import ProgramId
+
+
+class Interpreter:
+    """One builder with its patches of ``triton.language``, reused for all launches of a process."""
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.semantic = stock.TritonSemantic(self.builder)
+        self._bodies: dict[Any, Callable[..., Any]] = {}
+        self.language = Language(self.builder, self.semantic, self.body)
+
+    def prepare(self) -> None:
+        """Do now what the first launch would have to: build the patches, import what Triton and NumPy import late."""
+        self.language.build()
+        np.unique(np.zeros(2))
+        np.random.default_rng(0)
+        with suppress(ImportError):  # what Triton's argument specialisation looks for
+            importlib.import_module("triton.experimental.gluon.nvidia.hopper")
+
+    def run(
+        self,
+        launch: Launch,
+        programs: Sequence[ProgramId],
+        *,
+        counter: Counter | None = None,
+        coverage: Coverage | None = None,
+        memory: Memory | None = None,
+    ) -> Memory:
+        """Interpret ``programs``; the memory returned holds what went out of bounds. They are run one after another, or
+        side by side where that comes to the same and they are not counted.
+
+        Raises:
+            Exception: whatever the kernel's own code raises; ``Unsupported`` for what cannot run here.
+        """
+        builder = self.builder
+        named = dict(zip(launch.fn.arg_names, launch.args, strict=False))
+        builder.memory = memory if memory is not None else Memory(regions_of(named))
+        builder.counter, builder.coverage, builder.file = counter, coverage, launch.file
+        builder.set_grid_dim(*launch.grid)
+        with self.language.scope(), np.errstate(all="ignore"):
+            body = self.body(launch.fn)
+            constexprs = {p.name for p in launch.fn.params if p.is_constexpr}
+            values = {n: a if n in constexprs else self.convert(n, a) for n, a in named.items()}
+            if counter is None and (coverage is None or coverage.side_by_side):
+                programs = Batches(builder, lambda: body(**values), coverage).run(programs)
+            for program in programs:
+                builder.set_grid_idx(*program)
+                if coverage is not None:
+                    coverage.begin_program()
+                body(**values)
+                if coverage is not None:
+                    coverage.end_program()
+                if counter is not None and counter.enabled:
+                    counter.end_program()
+        return builder.memory
+
+    def body(self, fn: Any) -> Callable[..., Any]:
+        """The rewritten body of a JITFunction."""
+        made = self._bodies.get(fn.fn)
+        if made is None:
+            made, _ = rewrite(
+                fn, lambda value: self.semantic.to_tensor(value, False), self.language.replacement
+            )
+            self._bodies[fn.fn] = made
+        return made
+
+    def convert(self, name: str, value: Any) -> Any:
+        """A launch argument as the tensor that the kernel's body sees; ``name`` is the origin of its pointers."""
+        if isinstance(value, bool):
+            return tl.tensor(stock.TensorHandle(np.array([value]), tl.int1), tl.int1)
+        if isinstance(value, float):
+            return tl.tensor(stock.TensorHandle(np.array([value], np.float32), tl.float32), tl.float32)
+        if hasattr(value, "block_shape") and hasattr(value, "base"):
+            return self._descriptor(name, value)
+        if hasattr(value, "data_ptr"):
+            kind = tl.str_to_ty(mangle_type(value), None)
+            address = np.array([value.data_ptr()], np.uint64)
+            return tl.tensor(stock.TensorHandle(address, kind, {"origin": name}), kind)
+        if isinstance(value, tuple):
+            return stock._tuple_create(value, (self.convert(f"{name}[{i}]", v) for i, v in enumerate(value)))
+        return stock._implicit_cvt(value)
+
+    def _descriptor(self, name: str, value: Any) -> Any:
+        strides = [self.convert(name, s) for s in value.strides[:-1]]
+        return self.semantic.make_tensor_descriptor(
+            base=self.convert(name, value.base),
+            shape=[self.convert(name, s) for s in value.shape],
+            strides=[*strides, tl.constexpr(1)],
+            block_shape=[tl.constexpr(b) for b in value.block_shape],
+            padding_option=value.padding,
+        )

@@ -1,0 +1,165 @@
+"""``triton.language`` while kernels are interpreted: its functions act on the interpreter's values."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice as generic_libdevice
+from triton.runtime import interpreter as stock
+from triton.runtime.jit import JITFunction
+
+from accelopt_profiling.triton.interpreter import reduction
+from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
+from accelopt_profiling.triton.interpreter.memory_operations import Builder
+
+_ABSENT = object()
+_LIBDEVICE = triton.language.extra.cuda.libdevice
+#: Where kernels call libdevice functions from; all stand for CUDA's of the same name.
+_LIBRARIES = {
+    library.__name__: library
+    for library in (generic_libdevice, _LIBDEVICE, triton.language.extra.hip.libdevice)
+}
+
+
+class Language:
+    """Patches of ``triton.language`` for one builder. They hold only inside ``scope``, so that kernels compile as usual
+    between interpretations. ``body`` gives the rewritten body of a device function.
+    """
+
+    def __init__(self, builder: Builder, semantic: Any, body: Callable[[Any], Callable[..., Any]]) -> None:
+        self._builder, self._semantic, self._body = builder, semantic, body
+        self._patches: list[tuple[Any, str, Any]] = []
+
+    def replacement(self, value: Any) -> Any:
+        """What a global of a kernel stands for while interpreting: language functions imported by name."""
+        if inspect.isfunction(value):
+            if value.__module__ in _LIBRARIES and hasattr(_LIBDEVICE, value.__name__):
+                return self._libdevice(value.__name__)
+            if tl.core.is_builtin(value) and getattr(value, "__module__", "").startswith("triton.language"):
+                return lambda *a, **k: getattr(_home(value), value.__name__, value)(*a, **k)
+        return value
+
+    def _libdevice(self, name: str) -> Callable[..., Any]:
+        function = getattr(_LIBDEVICE, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            options.pop("_semantic", None)
+            return function(*arguments, **options, _semantic=self._semantic)
+
+        return call
+
+    def _turned(self, tensor: Any) -> Any:
+        """``tensor.T``: the last two axes change places."""
+        rank = len(tensor.shape)
+        order = [*range(rank - 2), rank - 1, rank - 2]
+        shape = [tensor.shape[n] for n in order]
+        return tl.tensor(self._builder.create_trans(tensor.handle, order), tl.block_type(tensor.dtype, shape))
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Patch ``triton.language`` and the interpreter's module so that kernels run on this builder; then restore."""
+        swapped = [
+            (stock, "interpreter_builder", self._builder),
+            (stock, "interpreter_semantic", self._semantic),
+        ]
+        saved: list[tuple[Any, str, Any]] = []
+        try:
+            for owner, name, value in (*swapped, *(self._patches or self.build())):
+                saved.append((owner, name, vars(owner).get(name, _ABSENT)))
+                setattr(owner, name, value)
+            yield
+        finally:
+            for owner, name, value in reversed(saved):
+                if value is _ABSENT:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
+
+    def build(self) -> list[tuple[Any, str, Any]]:
+        """The patches: Triton's own, and over them those of this package."""
+        visible = types.FunctionType((lambda: None).__code__, {"tl": tl, "core": tl.core})
+        own, stock.interpreter_builder = stock.interpreter_builder, self._builder  # Triton 3.6 binds it here
+        try:
+            stock_scope = stock._patch_lang(visible)
+        finally:
+            stock.interpreter_builder = own
+        patches = {}
+        try:
+            for owner, name, _ in stock_scope._changes:
+                patches[id(owner), name] = (owner, name, inspect.getattr_static(owner, name))
+        finally:
+            stock_scope.restore()
+        for owner, name, value in self._own():
+            patches[id(owner), name] = (owner, name, value)
+        self._patches = list(patches.values())
+        return self._patches
+
+    def _own(self) -> Iterator[tuple[Any, str, Any]]:
+        def reduce(value: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **_: Any) -> Any:
+            return reduction.reduce(self._builder, value, axis, combine_fn, keep_dims)
+
+        def scan(value: Any, axis: Any, combine_fn: Any, reverse: bool = False, **_: Any) -> Any:
+            return reduction.scan(self._builder, value, axis, combine_fn, reverse)
+
+        def call_device_function(fn: Any, *arguments: Any, **options: Any) -> Any:
+            options.pop("_semantic", None)
+            return self._body(fn)(*arguments, **options)
+
+        for language in (tl, tl.core):
+            yield language, "reduce", reduce
+            yield language, "associative_scan", scan
+        yield JITFunction, "__call__", call_device_function
+        yield tl.dtype, "to_ir", lambda dtype, builder: dtype
+        yield tl.tensor, "__index__", _whole_number
+        yield tl.tensor, "__bool__", _truth
+        yield tl.tensor, "T", property(self._turned)
+        for handle in (stock.BlockPointerHandle, stock.TensorDescHandle):
+            yield handle, "materialize_pointers", _with_origin(handle.materialize_pointers)
+        for library in _LIBRARIES.values():
+            for name, function in vars(library).items():
+                if inspect.isfunction(function) and hasattr(_LIBDEVICE, name):
+                    yield library, name, self._libdevice(name)
+
+
+def _with_origin(materialize: Callable[..., Any]) -> Callable[..., Any]:
+    def materialize_pointers(self: Any, which: Any) -> Any:
+        if isinstance(self, stock.BlockPointerHandle):
+            offsets, checked = self.offsets, which
+        else:
+            offsets, checked = which, range(len(self.block_shape))
+        if varies([self.base, *offsets, *self.shape, *self.strides]):
+            pointers, mask = materialized(self, offsets, checked)
+        else:
+            pointers, mask = materialize(self, which)
+        origin = self.base.attr.get("origin")
+        if origin is not None:
+            pointers.attr["origin"] = origin
+        return pointers, mask
+
+    return materialize_pointers
+
+
+def _whole_number(tensor: Any) -> int:
+    """A scalar as an index, as since Triton 3.7."""
+    return int(common(tensor.handle).squeeze())
+
+
+def _truth(tensor: Any) -> bool:
+    """Whether a scalar is true; blocks are, as in Triton's own interpreter."""
+    handle = tensor.handle
+    size = handle.data.size // (len(handle.data) if isinstance(handle, Varying) else 1)
+    return bool(common(handle).reshape(-1)[0]) if size == 1 else True
+
+
+def _home(builtin: Any) -> Any:
+    """The module whose attribute a language function is, as the patches see it."""
+    for module in (tl, tl.core, tl.math):
+        if hasattr(module, builtin.__name__):
+            return module
+    return tl

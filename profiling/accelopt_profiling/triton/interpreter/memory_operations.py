@@ -1,0 +1,157 @@
+"""The memory operations of a kernel on the CPU tensors that stand in for device memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as stock
+
+from accelopt_profiling.triton.interpreter.arithmetic import packed_as, wide
+from accelopt_profiling.triton.interpreter.counting import source_line
+from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.lockstep import Lockstep, Refused, Varying, spread, varies
+from accelopt_profiling.triton.interpreter.memory_bounds import Memory
+from accelopt_profiling.triton.interpreter.store_log import StoreLog
+
+Handle = Any
+
+
+class Builder(Lockstep):
+    """Adds the memory operations: every access is checked, counted, and remembered by the coverage.
+
+    With a ``log`` stores can be taken back, and what could not be is refused. ``widest`` is the largest access yet.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.memory = Memory([])
+        self.coverage: Coverage | None = None
+        self.file = ""
+        self.log: StoreLog | None = None
+        self.widest = 0
+
+    def _access(self, kind: str, pointers: Handle, mask: Handle) -> Any:
+        """The mask of the lanes that really access memory, after checking, counting and remembering them."""
+        addresses = pointers.data
+        active = np.broadcast_to(mask.data, addresses.shape).astype(np.bool_, copy=False)
+        self.widest = max(self.widest, addresses.size)
+        itemsize = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        region = self.memory.locate(addresses, active, pointers.attr.get("origin"))
+        if region is not None or active.any():
+            allowed = self.memory.allowed(addresses, active, itemsize, region)
+            if allowed is not None:
+                bad = active & ~allowed
+                if bad.any():
+                    if self.log is not None:
+                        raise Refused("an access out of bounds")
+                    line = source_line(self.file)
+                    self.memory.report(kind, line, region, self.grid_idx, addresses, bad)
+                active = active & allowed
+        used = addresses[active]
+        if self.counter is not None and self.counter.enabled:
+            self.counter.memory(kind, region, used, addresses.size, itemsize)
+        if self.coverage is not None and region is not None:
+            self.coverage.access(kind, region, used, itemsize)
+        return active
+
+    def create_masked_load(
+        self,
+        ptrs: Handle,
+        mask: Handle,
+        other: Handle | None,
+        cache_modifier: Any,
+        eviction_policy: Any,
+        is_volatile: Any,
+    ) -> Handle:
+        if varies([ptrs, mask, other]):
+            ptrs, mask, other = self._side_by_side(ptrs, mask, other)
+        active = self._access("load", ptrs, mask)
+        dtype = ptrs.get_element_ty()
+        kind = stock._get_np_dtype(dtype)
+        filler = (
+            np.zeros_like(ptrs.data, kind) if other is None else np.broadcast_to(other.data, ptrs.data.shape)
+        )
+        loaded = stock._interpreter.load(ptrs.data, active, filler, kind)
+        return (Varying if varies([ptrs]) else stock.TensorHandle)(loaded, dtype)
+
+    def _side_by_side(self, pointers: Handle, *others: Any) -> list[Handle]:
+        """All of them with as many elements as their shapes together call for. What has as many axes as pointers that
+        differ was made from them, by Triton's own code, as were the masks of blocks, which are plain arrays.
+        """
+        handles = [pointers]
+        for other in others:
+            if other is not None:
+                plain = isinstance(other, np.ndarray)
+                data, dtype = (other, tl.int1) if plain else (other.data, other.dtype)
+                made = isinstance(pointers, Varying) and data.ndim == pointers.data.ndim
+                kind = Varying if made or isinstance(other, Varying) else stock.TensorHandle
+                handles.append(kind(data, dtype))
+        data = spread(handles)
+        shape = np.broadcast_shapes(*(array.shape for array in data))
+        first = Varying(np.broadcast_to(data[0], shape), pointers.dtype, pointers.attr)
+        rest = iter(zip(data[1:], handles[1:], strict=True))
+        return [first, *(None if o is None else Varying((n := next(rest))[0], n[1].dtype) for o in others)]
+
+    def create_masked_store(
+        self, ptrs: Handle, value: Handle, mask: Handle, cache: Any, eviction: Any
+    ) -> None:
+        if varies([ptrs, value, mask]):
+            ptrs, value, mask = self._side_by_side(ptrs, value, mask)
+        active = self._access("store", ptrs, mask)
+        kind = stock._get_np_dtype(ptrs.get_element_ty())
+        data = np.broadcast_to(value.data, ptrs.data.shape)
+        data = data if data.dtype == kind else data.astype(kind)
+        addresses = np.require(
+            ptrs.data, requirements="W"
+        )  # Triton's store asks that, though it only reads them
+        if self.log is not None:
+            self.log.before(addresses, data, active, isinstance(ptrs, Varying))
+        stock._interpreter.store(addresses, data, active)
+
+    def create_print(self, *arguments: Any) -> None:
+        self._not_twice("a print")
+        super().create_print(*arguments)
+
+    def _not_twice(self, what: str) -> None:
+        if self.log is not None:
+            raise Refused(what)
+
+    def create_atomic_rmw(
+        self, op: Any, ptr: Handle, val: Handle, mask: Handle, sem: Any, scope: Any
+    ) -> Handle:
+        self._not_twice("an atomic operation")
+        active = self._access("atomic", ptr, mask)
+        name = val.dtype.scalar.name
+        if name in ("bf16", "fp16"):
+            return self._half_atomic_add(op, ptr, val, active)
+        checked = stock.TensorHandle(active, tl.int1)
+        return super().create_atomic_rmw(op, ptr, val, checked, sem, scope)
+
+    def _half_atomic_add(self, op: Any, ptr: Handle, val: Handle, active: Any) -> Handle:
+        """``atomic_add`` on 16-bit floats: lanes in order, each sum rounded, as a device does one at a time."""
+        if op not in (stock._ir.ATOMIC_OP.FADD, stock._ir.ATOMIC_OP.ADD):
+            raise ValueError(f"the atomic operation {op} does not exist for {val.dtype}")
+        kind = stock._get_np_dtype(val.dtype)
+        shape = ptr.data.shape
+        flat, lanes = ptr.data.reshape(-1), active.reshape(-1)
+        values = np.broadcast_to(wide(val), shape).reshape(-1)
+        before = np.zeros(flat.shape, kind)
+        one = np.ones(1, np.bool_)
+        for lane in np.flatnonzero(lanes):
+            address = flat[lane : lane + 1].copy()
+            old = stock._interpreter.load(address, one, np.zeros(1, kind), kind)
+            before[lane] = old[0]
+            added = wide(stock.TensorHandle(old, val.dtype.scalar)) + values[lane]
+            stock._interpreter.store(address, packed_as(added, val.dtype).data, one)
+        return stock.TensorHandle(before.reshape(shape), val.dtype.scalar)
+
+    def create_atomic_cas(self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any) -> Handle:
+        self._not_twice("an atomic operation")
+        active = self._access("exchange", ptr, stock.TensorHandle(np.ones_like(ptr.data, np.bool_), tl.int1))
+        if not active.all():
+            return stock.TensorHandle(
+                cmp.data.copy(), cmp.dtype.scalar
+            )  # as if it succeeded: a lock must not hang
+        return super().create_atomic_cas(ptr, cmp, val, sem, scope)

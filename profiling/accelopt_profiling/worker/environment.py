@@ -1,0 +1,78 @@
+"""The environment variables of a worker and of its steps: no key of the user's reaches a process that runs user code.
+
+A process shows the variables that it was started with in ``/proc/PID/environ`` as long as it lives, and a forked child
+shows those of its parent, whatever either removes later. So the worker itself must be started with few variables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+#: Variables of the host that a step sees.
+_STEP_NAMES = frozenset({
+    "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+    "ACCELOPT_NRTPY_PYTHON",
+})  # fmt: skip
+_STEP_PREFIXES = (
+    "CUDA_", "NVIDIA_", "ROCM_", "HIP_", "ROCR_", "NEURON_", "TRITON_", "OMP_", "MKL_", "OPENBLAS_",
+)  # fmt: skip
+#: What the worker needs besides: where its folders lie, what it hides from steps, how its packages are imported.
+_WORKER_NAMES = _STEP_NAMES | {
+    "HOME", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP", "SSH_AUTH_SOCK", "LD_PRELOAD",
+}  # fmt: skip
+_WORKER_PREFIXES = (
+    *_STEP_PREFIXES,
+    "ACCELOPT_",
+    "PYTHON",
+    "XDG_",
+    "TORCH_",
+    "PYTORCH_",
+    "KMP_",
+    "GOMP_",
+    "MALLOC_",
+)
+#: ``NVIDIA_API_KEY`` begins like a toolchain's variable.
+_SECRET = re.compile("KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!_SOCK$)")
+#: Runs ``main`` of the worker again from the folder or archive that it was imported from.
+_RESTART = (
+    "import sys; sys.path[:] = [{!r}, *(p for p in sys.path if p)]; "
+    "from accelopt_profiling.worker.__main__ import main; main(restarted=True)"
+)
+
+
+def step_environment(folder: Path, host: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a step: the host's toolchain variables, and home, temporary and cache folders of its own.
+
+    Triton's cache is the step's own, so that no candidate can leave compiled code there for another one.
+    """
+    own = {"HOME": folder / "home", "TMPDIR": folder / "tmp", "TRITON_CACHE_DIR": folder / "tmp" / "triton"}
+    kept = _kept(host, _STEP_NAMES, _STEP_PREFIXES)
+    return {**kept, **{name: str(path) for name, path in own.items()}, "PYTHONHASHSEED": "0"}
+
+
+def worker_environment(host: Mapping[str, str]) -> dict[str, str]:
+    """The variables of ``host`` that a worker may be started with."""
+    return _kept(host, _WORKER_NAMES, _WORKER_PREFIXES)
+
+
+def restart_without_secrets() -> None:
+    """Start this program anew in the same process when its environment holds more than a worker's.
+
+    Standard input must not have been read beyond what belongs to the program that follows.
+    """
+    environment = worker_environment(os.environ)
+    if sys.executable and len(environment) < len(os.environ):
+        command = [sys.executable, "-c", _RESTART.format(sys.path[0])]
+        os.execve(sys.executable, command, environment)
+
+
+def _kept(host: Mapping[str, str], names: frozenset[str], prefixes: tuple[str, ...]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in host.items()
+        if name in names or (name.startswith(prefixes) and not _SECRET.search(name))
+    }

@@ -1,0 +1,23 @@
+"""The generated pages of docs/reference are what the code generates."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from accelopt_lsp.cli.main import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = runpy.run_path(str(ROOT / "scripts/reference.py"))
+
+
+@pytest.mark.parametrize("name", SCRIPT["PAGES"])
+def test_a_page_is_what_the_code_generates(name: str) -> None:
+    assert (SCRIPT["FOLDER"] / name).read_text("utf-8") == SCRIPT["page"](name), "run scripts/reference.py"
+
+
+def test_the_reference_has_a_section_for_every_command() -> None:
+    text = SCRIPT["commands"]()
+    assert [name for name in COMMANDS if f"## accelopt {name}\n" not in text] == []
