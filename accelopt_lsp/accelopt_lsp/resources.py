@@ -57,15 +57,15 @@ def open_host(settings: Settings) -> Host:
 
 def host_named(settings: Settings, name: str) -> Host:
     """``local``, or a host of the settings. A job that is interrupted is run again."""
-    from accelopt_profiling.hosts.rerun import Rerunning
+    from accelopt_profiling.hosts.retrying_host import RetryingHost
 
     if name == "local":
         from accelopt_profiling.hosts.local import LocalHost
 
-        return Rerunning(LocalHost(str(Path(settings.python).expanduser()) if settings.python else None))
+        return RetryingHost(LocalHost(str(Path(settings.python).expanduser()) if settings.python else None))
     host = settings.hosts[name]
     try:
-        return Rerunning(_ray_host(name, host) if host.ray else _ssh_host(name, host))
+        return RetryingHost(_ray_host(name, host) if host.ray else _ssh_host(name, host))
     except ValueError as error:
         raise UserError(f"{error}.") from None
 

@@ -59,7 +59,7 @@ class NKIKernel:
         What is wrong with the kernel is in the result's ``metadata`` and raised by nothing.
 
         Raises:
-            HostUnreachable: the worker could not be started.
+            HostUnreachableError: the worker could not be started.
         """
         self.res = KernelProperties()
         with ThreadPoolExecutor(1) as aside:  # a caller may have an event loop of its own

@@ -9,7 +9,7 @@ from typing import Any
 
 from accelopt_profiling.gate.gate import GateRequest, check
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.hosts.host import Host, JobFailed
+from accelopt_profiling.hosts.host import Host, JobFailedError
 from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.kernel_file import KernelFile, examine
 from accelopt_profiling.kernels import Kernel
@@ -69,7 +69,7 @@ async def cost(host: Host, subject: Subject, target: str, text: str | None = Non
     A kernel that cannot be run has findings instead.
 
     Raises:
-        HostUnreachable: the host was lost.
+        HostUnreachableError: the host was lost.
     """
     request = await asyncio.to_thread(request_for, subject, target, text)
     if (await host.facts()).resources.get("neuron_devices"):
@@ -98,7 +98,7 @@ async def _on_device(host: Host, request: ProfileRequest, target: str) -> Cost:
             answer = [message.value async for message in messages if message.final][-1]
         measurement = from_plain(KernelMeasurement, answer["measurement"])
         return Cost(measurement, measurement.findings, dict(answer["profile"]))
-    except JobFailed as failed:
+    except JobFailedError as failed:
         line = failed.error.line or examined.kernels[0].line
         return Cost(None, [Finding(failed.error.code, line, "error", failed.error.message)])
     except (ValueError, KeyError, IndexError, TypeError) as error:
@@ -114,7 +114,7 @@ async def judge(
     ``tolerance`` is used where the reference states none: that of our task of the same name unless given.
 
     Raises:
-        HostUnreachable: the host was lost.
+        HostUnreachableError: the host was lost.
         NoKernel: there is nothing to judge.
     """
     examined = (await asyncio.to_thread(request_for, subject, target)).file

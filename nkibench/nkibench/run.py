@@ -57,7 +57,7 @@ async def run(
     A subject that cannot be run becomes a result with the status "failed"; the others go on.
 
     Raises:
-        HostUnreachable: the host was lost.
+        HostUnreachableError: the host was lost.
         OSError: the journal cannot be written.
     """
     for fault in subjects.faults:
@@ -136,7 +136,7 @@ async def examine(host: Host, subject: Subject, plan: Plan, key: str = "") -> Ta
     """Cost and verdict of the subject's own kernel.
 
     Raises:
-        HostUnreachable: the host was lost.
+        HostUnreachableError: the host was lost.
     """
     started = time.monotonic()
     peak = _peak(subject, plan.target)
@@ -167,7 +167,7 @@ async def judge_again(host: Host, subject: Subject, known: TaskResult) -> TaskRe
     """The result with what today's gate says of the subject's own kernel; its cost stays.
 
     Raises:
-        HostUnreachable: the host was lost.
+        HostUnreachableError: the host was lost.
     """
     try:
         verdict, receipt = await measuring.judge(host, subject, known.target)

@@ -14,7 +14,8 @@ from typing import Any, Literal
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.problems.ref import ProblemRef
 
-#: Which warm parent process a step is forked from: "numpy" (NKI, comparisons) or "torch" (Triton, torch references).
+#: Which preloaded parent process a step is forked from: "numpy" (NKI, comparisons) or "torch" (Triton, torch
+#: references).
 Runtime = Literal["numpy", "torch"]
 
 
@@ -51,7 +52,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Step:
-    """One child process: the step's name, the warm parent it is forked from, its parameters and limits.
+    """One child process: the step's name, the preloaded parent it is forked from, its parameters and limits.
 
     A ``device`` step runs on the host's accelerator: one at a time on a host, whoever asks.
     """

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.hosts.host import Host, HostFacts, JobFailed
+from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
 from accelopt_profiling.jobs import Job, Limits, ProfileParams, Runtime, Source, Step, StepError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
@@ -68,7 +68,7 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
     What is wrong with the file, its problem or its run becomes findings. Closing the generator kills the work.
 
     Raises:
-        HostUnreachable: the host cannot be reached or was lost.
+        HostUnreachableError: the host cannot be reached or was lost.
     """
     growing = _GrowingMeasurement(request, host)
     if not request.wanted or request.file.problem.ref is None:
@@ -87,10 +87,10 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
                         changed = growing.take(message.step, message.value)
                     except ValueError as error:
                         why = f"What {host.name} answered to the step {message.step} cannot be read: {error}."
-                        raise JobFailed(message.step, StepError("internal", why)) from error
+                        raise JobFailedError(message.step, StepError("internal", why)) from error
                     if changed:
                         yield growing.measurement()
-        except JobFailed as failed:
+        except JobFailedError as failed:
             growing.fail(failed.error, group)
     growing.seal(source)
     yield growing.measurement(complete=True)

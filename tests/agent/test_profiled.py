@@ -11,7 +11,7 @@ from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressTex
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import OptimizeRequest
 from accelopt_memory.memory import Memory
-from accelopt_profiling.hosts.host import HostFacts, HostUnreachable, JobFailed, Progress
+from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError, JobFailedError, JobMessage
 from accelopt_profiling.jobs import Job, StepError
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.plain import to_plain
@@ -49,13 +49,13 @@ class PlayedHost:
     async def facts(self) -> HostFacts:
         return HostFacts(self.name)
 
-    async def run(self, job: Job) -> AsyncIterator[Progress]:
+    async def run(self, job: Job) -> AsyncIterator[JobMessage]:
         self.jobs.append(job)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
         for measurement in answer:
-            yield Progress("profile", {"kernels": [to_plain(measurement)]})
+            yield JobMessage("profile", {"kernels": [to_plain(measurement)]})
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -77,14 +77,14 @@ async def run(
 
 async def test_a_host_that_is_gone_ends_the_run_with_one_line(tmp_path: Path) -> None:
     memory = Memory.open(tmp_path / "memory.db")
-    events = await run(PlayedHost(HostUnreachable("far cannot be reached; is it on?")), tmp_path, memory)
+    events = await run(PlayedHost(HostUnreachableError("far cannot be reached; is it on?")), tmp_path, memory)
     assert isinstance(events[-1], Finished)
     assert events[-1].reason == "far cannot be reached; is it on?"
     assert [r.status for r in memory.run_log.runs()] == ["failed"]
 
 
 async def test_a_kernel_that_cannot_be_run_is_told_and_not_searched(tmp_path: Path) -> None:
-    failed = JobFailed("profile", StepError("user-error", "ValueError: no", "k.py", 7))
+    failed = JobFailedError("profile", StepError("user-error", "ValueError: no", "k.py", 7))
     events = await run(PlayedHost(failed), tmp_path)
     assert any("ValueError: no" in e.text for e in events if isinstance(e, ProgressText))
     assert not any(isinstance(e, BaselineMeasured) for e in events)
@@ -111,5 +111,5 @@ async def test_an_original_that_is_proved_is_not_run_once_more(tmp_path: Path) -
 
 @pytest.mark.parametrize("code", ["timeout", "crashed"])
 async def test_a_kernel_that_is_known_only_in_part_is_told(tmp_path: Path, code: str) -> None:
-    events = await run(PlayedHost(JobFailed("profile", StepError(code, "It took too long."))), tmp_path)
+    events = await run(PlayedHost(JobFailedError("profile", StepError(code, "It took too long."))), tmp_path)
     assert any("It took too long." in e.text for e in events if isinstance(e, ProgressText))

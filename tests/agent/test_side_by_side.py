@@ -12,7 +12,7 @@ from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import CandidateJudged, ProgressText, SuggestionFound
 from accelopt_agent.request import OptimizeRequest
 from accelopt_memory.memory import Memory
-from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
+from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import Job, StepError
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import to_plain
@@ -94,10 +94,10 @@ class Host:
     async def run(self, job: Job):
         self.jobs.append(job)
         if self.fails:
-            raise JobFailed("time", StepError("user-error", "It raised."))
+            raise JobFailedError("time", StepError("user-error", "It raised."))
         us = Latency(1.0, 1.0, 1.0, Known.MEASURED)
-        yield Progress("time", to_plain(Session("GPU", {}, us, us, 20, 16, comparison=FASTER)), True)
-        yield Progress("time.check", to_plain(CheckedRuns(4, self.wrong)), True)
+        yield JobMessage("time", to_plain(Session("GPU", {}, us, us, 20, 16, comparison=FASTER)), True)
+        yield JobMessage("time.check", to_plain(CheckedRuns(4, self.wrong)), True)
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import time
 import pytest
 
 from accelopt_benchmarks.device.place import Place
-from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
+from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.worker.sources import write_sources
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.job_folders import write_sources
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.steps import find_step
 
 
@@ -72,9 +72,9 @@ class InProcess:
                     else:
                         with emulated("h100", seconds=60):
                             value = find_step(one.name, one.params)(context)
-                except StepFailed as failed:
-                    raise JobFailed(one.name, failed.error) from None
-            yield Progress(one.name, to_plain(value), True)
+                except StepFailedError as failed:
+                    raise JobFailedError(one.name, failed.error) from None
+            yield JobMessage(one.name, to_plain(value), True)
 
     async def close(self):
         pass

@@ -23,7 +23,7 @@ from accelopt_benchmarks.device.measuring import PARTS, measures, read_found
 from accelopt_benchmarks.device.page import page
 from accelopt_benchmarks.device.subjects import kernels, tricks
 from accelopt_benchmarks.result import Row, not_measured
-from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
+from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Latency
@@ -199,7 +199,9 @@ async def test_every_surprise_becomes_words():
         await asyncio.sleep(60)
 
     async def failing():
-        raise JobFailed("time", StepError("user-error", "It raised.", "k.py", 3, "Traceback\nOSError: why"))
+        raise JobFailedError(
+            "time", StepError("user-error", "It raised.", "k.py", 3, "Traceback\nOSError: why")
+        )
 
     assert await attempt(late(), 0.01) == "not done within 0 s"
     assert await attempt(failing(), 9) == "time failed (k.py, line 3): It raised.: OSError: why"
@@ -242,8 +244,8 @@ async def test_where_namespaces_keep_the_device_away_one_worker_goes_and_another
 
         async def run(self, job):
             if opens == "never" or (opens == "none" and self.isolated):
-                raise JobFailed("load", StepError("user-error", "no device file"))
-            yield Progress("load", {"names": []}, True)
+                raise JobFailedError("load", StepError("user-error", "no device file"))
+            yield JobMessage("load", {"names": []}, True)
 
         async def close(self):
             self.closed = True

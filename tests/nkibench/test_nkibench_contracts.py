@@ -6,7 +6,7 @@ import json
 import pytest
 from synthetic_checkout import kernel, write_checkout
 
-from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
+from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
 from accelopt_profiling.plain import to_plain
@@ -97,7 +97,7 @@ class DeviceHost:
         self.jobs.append(job)
         if isinstance(self.answer, Exception):
             raise self.answer
-        yield Progress("trainium", self.answer, final=True)
+        yield JobMessage("trainium", self.answer, final=True)
 
 
 MEASURED = KernelMeasurement(
@@ -123,7 +123,7 @@ def test_a_host_with_a_device_is_measured_and_its_profile_is_kept(tmp_path):
     ("answer", "words"),
     [
         (
-            JobFailed("trainium", StepError("device-busy", "Another process holds the NeuronCores")),
+            JobFailedError("trainium", StepError("device-busy", "Another process holds the NeuronCores")),
             "Another process",
         ),
         ({}, "cannot be read"),

@@ -14,7 +14,7 @@ from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemKind, ProblemLookup, ProblemRef
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 
 FEW = CaseOptions(distributions=["original", "large"], shapes=1)
 KERNEL = """import triton

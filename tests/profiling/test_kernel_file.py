@@ -10,7 +10,7 @@ import pytest
 from problem_files import KERNEL
 
 from accelopt_profiling import source_text
-from accelopt_profiling.hosts.host import HostFacts, JobFailed
+from accelopt_profiling.hosts.host import HostFacts, JobFailedError
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernel_file import KernelFile, examine
 from accelopt_profiling.plain import from_plain, to_plain
@@ -48,7 +48,7 @@ class _LostHost:
         return HostFacts("lab")
 
     async def run(self, job):
-        raise JobFailed("profile", StepError("crashed", "gone"))
+        raise JobFailedError("profile", StepError("crashed", "gone"))
         yield
 
 

@@ -19,7 +19,7 @@ from accelopt_profiling.nki.emulator.peak_usage import peak_usage
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.profile import profile
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 
 A = np.ones((128, 8192), np.float32)
 

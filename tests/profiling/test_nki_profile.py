@@ -20,7 +20,7 @@ from accelopt_profiling.nki.specs import specs_of, stand_ins
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {"nki_silu.py": {"m": 256, "n": 2048}, "nki_gelu_gate.py": {"m": 256, "n": 2048},
@@ -102,7 +102,7 @@ def test_first_numbers_come_from_remembered_shapes_before_any_input_is_drawn(tmp
     (tmp_path / "src" / "kernel.py").write_text(slow)
     context = StepContext(tmp_path, Source("kernel.py", {"kernel.py": slow}), emitted.append)
     params = ProfileParams(list(find_kernels(slow).kernels), ProblemRef("module"), "trn1", input_specs=specs)
-    with pytest.raises(StepFailed, match="raise_if_drawn"):
+    with pytest.raises(StepFailedError, match="raise_if_drawn"):
         profile(context, params)
     (kernel,) = emitted[0]["kernels"]
     assert kernel.stage == "traced"
@@ -170,7 +170,7 @@ def test_a_kernel_that_nothing_calls_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["h100", "trn9"])
 def test_a_target_that_nki_does_not_have_is_an_error(target: str, tmp_path: Path) -> None:
-    with pytest.raises(StepFailed, match="choose one of"):
+    with pytest.raises(StepFailedError, match="choose one of"):
         profiled(tmp_path, SILU, target=target)
 
 
@@ -239,7 +239,7 @@ def test_a_file_whose_own_run_fails_after_its_launches_keeps_their_cost(
 
 def test_a_file_whose_own_run_fails_in_its_kernel_has_no_cost(tmp_path: Path) -> None:
     text = SELFRUN.format(factor="missing", after="print(got)")
-    with pytest.raises(StepFailed, match="missing"):
+    with pytest.raises(StepFailedError, match="missing"):
         profiled(tmp_path, text, problem=ProblemRef("selfrun", options={"main": True}))
 
 

@@ -15,7 +15,7 @@ from problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.gate.cases import CaseOptions
 from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.worker.step import StepFailed
+from accelopt_profiling.worker.step_context import StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
 
@@ -61,9 +61,9 @@ def test_a_module_problem_that_cannot_be_loaded(
     change: tuple[str, str], code: str, said: str, tmp_path: Path
 ) -> None:
     files = {"k.py": SUM, "p.py": PROBLEM.replace(*change)}
-    with pytest.raises((ProblemError, StepFailed)) as raised:
+    with pytest.raises((ProblemError, StepFailedError)) as raised:
         loaded(tmp_path, files, "module")
-    error = raised.value.error if isinstance(raised.value, StepFailed) else raised.value
+    error = raised.value.error if isinstance(raised.value, StepFailedError) else raised.value
     assert error.code == code
     assert said in error.message
 

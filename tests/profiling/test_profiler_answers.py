@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelopt_profiling.hosts.host import HostFacts, Progress
+from accelopt_profiling.hosts.host import HostFacts, JobMessage
 from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.plain import to_plain
@@ -28,7 +28,7 @@ class Host:
     async def run(self, job):
         try:
             for step, value in self._answers:
-                yield Progress(step, value, True)
+                yield JobMessage(step, value, True)
         finally:
             self.closed = True
 

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from loopback_sshd import answer, job, until
 
-from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
+from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.ray import RayHost
 from accelopt_profiling.hosts.ray_bridge import parse_ask
 
@@ -52,10 +52,10 @@ async def test_what_the_cluster_has_is_told(cluster, host):
 
 async def test_a_job_runs_there_as_here(host):
     assert "x" in (await answer(host, job("x = 1")))["names"]
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answer(host, job("import os\nos.kill(os.getpid(), 11)"))
     assert failed.value.error.code == "crashed"
-    with pytest.raises(JobFailed, match="division"):
+    with pytest.raises(JobFailedError, match="division"):
         await answer(host, job("1 / 0"))
 
 
@@ -99,9 +99,9 @@ async def test_a_job_that_asks_for_what_no_node_has_waits_and_can_be_cancelled(c
 
 async def test_a_cluster_that_is_not_there():
     host = RayHost("fleet", "127.0.0.1:1", patience=3)
-    with pytest.raises(HostUnreachable, match="fleet"):
+    with pytest.raises(HostUnreachableError, match="fleet"):
         await host.facts()
-    with pytest.raises(HostUnreachable, match="next try in"):
+    with pytest.raises(HostUnreachableError, match="next try in"):
         await host.facts()
 
 

@@ -12,9 +12,9 @@ import pytest
 from loopback_sshd import Sshd, answer, descendants, job, until
 
 from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
-from accelopt_profiling.hosts.connection import WorkerConnection
-from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
+from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.ssh import SshHost
+from accelopt_profiling.hosts.worker_connection import WorkerConnection
 from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.profiler import ProfileRequest, profile
 
@@ -66,14 +66,14 @@ async def test_a_kernel_is_profiled_there(host, name, tmp_path):
 
 
 async def test_user_code_fails_there_as_here(host):
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answer(host, job("import os\nos.kill(os.getpid(), 11)"))
     assert failed.value.error.code == "crashed"
 
 
 async def test_nothing_of_this_environment_travels(host, monkeypatch):
     monkeypatch.setenv("ACCELOPT_CANARY", "here")
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answer(host, job("import os\nraise ValueError(sorted(os.environ))"))
     assert "CANARY" not in failed.value.error.message
 
@@ -82,7 +82,7 @@ async def test_variables_of_the_login_are_not_seen(sshd):
     host = sshd.host(python=f"env OPENAI_API_KEY=sk-secret LOGIN_CANARY=here {sys.executable}")
     text = "raise ValueError(open('/proc/self/environ', 'rb').read())"
     try:
-        with pytest.raises(JobFailed) as failed:
+        with pytest.raises(JobFailedError) as failed:
             await answer(host, job(text))
         assert "HOME=" in failed.value.error.message
         assert not re.search("OPENAI|CANARY", failed.value.error.message)
@@ -102,9 +102,9 @@ async def test_variables_of_the_login_are_not_seen(sshd):
 )
 async def test_what_is_wrong_is_said_with_what_to_do(sshd, more, said):
     box = sshd.host(**more)
-    with pytest.raises(HostUnreachable, match=said):
+    with pytest.raises(HostUnreachableError, match=said):
         await box.facts()
-    with pytest.raises(HostUnreachable, match="next try in"):
+    with pytest.raises(HostUnreachableError, match="next try in"):
         await box.facts()
     await box.close()
 
@@ -115,7 +115,7 @@ async def test_a_python_too_old_says_so(sshd, tmp_path):
     old.write_text("\n".join(lines))
     old.chmod(0o755)
     box = sshd.host(python=str(old))
-    with pytest.raises(HostUnreachable, match=r"3\.8; the worker needs 3\.10"):
+    with pytest.raises(HostUnreachableError, match=r"3\.8; the worker needs 3\.10"):
         await box.facts()
     await box.close()
 
@@ -123,7 +123,7 @@ async def test_a_python_too_old_says_so(sshd, tmp_path):
 async def test_a_python_too_old_is_heard_though_it_reads_nothing_of_what_is_sent():
     command = [sys.executable, "-c", f"import sys\nsys.version_info = (2, 7)\n{BOOTSTRAP}"]
     connection = WorkerConnection("old", command, preamble())
-    with pytest.raises(HostUnreachable, match=r"old: its python3 is 2\.7; the worker needs 3\.10"):
+    with pytest.raises(HostUnreachableError, match=r"old: its python3 is 2\.7; the worker needs 3\.10"):
         await connection.start()
 
 
@@ -143,7 +143,7 @@ async def test_a_connection_cut_in_mid_job_is_reported_and_the_next_job_reconnec
     while not any(worker.jobs for worker in (await host.activity()).workers):
         pass  # each question is a wait
     host._connection._process.kill()
-    with pytest.raises(HostUnreachable, match="lost"):
+    with pytest.raises(HostUnreachableError, match="lost"):
         await task
     assert "x" in (await answer(host, job("x = 1")))["names"]
     folders += archives(sshd)
@@ -176,7 +176,7 @@ async def test_a_port_where_nobody_listens(sshd):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     box = SshHost("box", "root@127.0.0.1", options=["-F", "/dev/null", "-p", str(port)])
-    with pytest.raises(HostUnreachable, match="ssh server runs"):
+    with pytest.raises(HostUnreachableError, match="ssh server runs"):
         await box.facts()
 
 

@@ -11,8 +11,8 @@ import pytest
 from loopback_sshd import Sshd, answer, descendants, job, until
 
 from accelopt_profiling.hosts.archive import worker_archive
-from accelopt_profiling.hosts.host import HostUnreachable, JobFailed, JobInterrupted
-from accelopt_profiling.hosts.rerun import Rerunning
+from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError, JobInterruptedError
+from accelopt_profiling.hosts.retrying_host import RetryingHost
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +83,7 @@ CUTS = {
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 async def test_an_interrupted_job_is_reported_and_run_again_once(sshd, box, cut, caplog, tmp_path):
-    host = Rerunning(box)
+    host = RetryingHost(box)
     was_cut = tmp_path / "cut"
     task = asyncio.create_task(_all(host, job(LONG.format(until=str(was_cut)))))
     await until(lambda: steps(sshd))
@@ -99,7 +99,7 @@ async def test_an_interrupted_job_is_reported_and_run_again_once(sshd, box, cut,
 
 
 async def test_a_job_that_loses_every_worker_is_given_up(sshd, box):
-    host = Rerunning(box, tries=2)
+    host = RetryingHost(box, tries=2)
     task = asyncio.create_task(_all(host, job("import time\ntime.sleep(30)")))
     killed = set()
     while not task.done():
@@ -107,7 +107,7 @@ async def test_a_job_that_loses_every_worker_is_given_up(sshd, box):
             killed |= set(workers(sshd))
             box._connection._process.kill()
         await asyncio.sleep(0.02)
-    with pytest.raises(JobFailed, match="lost 2 times while it ran this"):
+    with pytest.raises(JobFailedError, match="lost 2 times while it ran this"):
         await task
 
 
@@ -117,7 +117,7 @@ async def test_a_rebooted_host_gets_its_job_back(tmp_path):
     box = server.host(first_pause=0.1)
     try:
         rebooted = tmp_path / "rebooted"
-        task = asyncio.create_task(_all(Rerunning(box), job(LONG.format(until=str(rebooted)))))
+        task = asyncio.create_task(_all(RetryingHost(box), job(LONG.format(until=str(rebooted)))))
         await until(lambda: steps(server))
         server.reboot()
         await until(lambda: box._failure)  # it was tried while the host was down
@@ -135,12 +135,12 @@ async def test_a_host_that_stays_away_is_given_up_with_its_pauses_growing(tmp_pa
     server.start()
     box = server.host(first_pause=0.05)
     try:
-        task = asyncio.create_task(_all(Rerunning(box, patience=0.5), job("import time\ntime.sleep(30)")))
+        task = asyncio.create_task(_all(RetryingHost(box, patience=0.5), job("import time\ntime.sleep(30)")))
         await until(lambda: steps(server))
         server.reboot()
-        with pytest.raises(HostUnreachable, match="refused") as gone:
+        with pytest.raises(HostUnreachableError, match="refused") as gone:
             await task
-        assert not isinstance(gone.value, JobInterrupted)
+        assert not isinstance(gone.value, JobInterruptedError)
         assert gone.value.again_in > 0.2
     finally:
         await box.close()
@@ -150,7 +150,7 @@ async def test_a_host_that_stays_away_is_given_up_with_its_pauses_growing(tmp_pa
 async def test_no_room_for_the_worker(sshd, tmp_path):
     small = _in_small_folder(tmp_path, len(worker_archive()) // 2)
     box = sshd.host(python=small)
-    with pytest.raises(HostUnreachable, match=r"could not be written.*No space left"):
+    with pytest.raises(HostUnreachableError, match=r"could not be written.*No space left"):
         await box.facts()
     await box.close()
 
@@ -158,10 +158,10 @@ async def test_no_room_for_the_worker(sshd, tmp_path):
 async def test_no_room_for_a_job(sshd, tmp_path):
     box = sshd.host(python=_in_small_folder(tmp_path, len(worker_archive()) + (1 << 20)))
     try:
-        with pytest.raises(JobFailed) as failed:
+        with pytest.raises(JobFailedError) as failed:
             await answer(box, job("x = 1\n#" + "x" * (4 << 20)))
         assert failed.value.error.code == "disk-full"
-        with pytest.raises(JobFailed, match="No space left"):
+        with pytest.raises(JobFailedError, match="No space left"):
             await answer(box, job("open('big', 'wb').write(bytes(4 << 20))"))
         assert "x" in (await answer(box, job("x = 1")))["names"]
     finally:
@@ -199,7 +199,7 @@ async def test_garbage_before_the_first_frame_is_skipped(sshd, tmp_path, garbage
 
 async def test_garbage_that_never_ends(sshd, tmp_path):
     box = sshd.host(python=script(tmp_path / "endless", "exec yes no frame in here"), patience=1.0)
-    with pytest.raises(HostUnreachable, match=r"did not answer within 1 s.*no frame in here"):
+    with pytest.raises(HostUnreachableError, match=r"did not answer within 1 s.*no frame in here"):
         await box.facts()
     await box.close()
 
@@ -207,7 +207,7 @@ async def test_garbage_that_never_ends(sshd, tmp_path):
 async def test_a_worker_of_another_protocol(sshd, tmp_path):
     hello = r"""printf '@accelopt/1 31\n{"type":"hello","protocol":999}\n'; exec cat > /dev/null"""
     box = sshd.host(python=script(tmp_path / "newer", hello))
-    with pytest.raises(HostUnreachable, match="speaks protocol 999"):
+    with pytest.raises(HostUnreachableError, match="speaks protocol 999"):
         await box.facts()
     await box.close()
 
@@ -216,7 +216,7 @@ async def test_answers_of_the_wrong_shape_do_not_end_the_client(sshd, tmp_path):
     hello = '{"type":"hello","protocol":1,"versions":[],"devices":7,"memory_bytes":"many","isolation":3}'
     said = f"printf '%s\\n' '@accelopt/1 {len(hello)}' '{hello}'"
     box = sshd.host(python=script(tmp_path / "odd", f"{said}; exec cat > /dev/null"))
-    with pytest.raises(HostUnreachable, match="introduced itself in a way"):
+    with pytest.raises(HostUnreachableError, match="introduced itself in a way"):
         await box.facts()
     await box.close()
 

@@ -1,5 +1,5 @@
 """What can be known of timing on a GPU without one: which device is meant, what is outside the timed call, and that a
-warm parent, from which timed steps are forked, has opened no device.
+preloaded parent, from which timed steps are forked, has opened no device.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ from accelopt_profiling.problems.problem import Call, OutputSpec
 from accelopt_profiling.timing import calls
 from accelopt_profiling.timing.calls import timed_call
 from accelopt_profiling.timing.device import TorchDevice
-from accelopt_profiling.worker.warm import _NEEDED, _WANTED
+from accelopt_profiling.worker.preloaded_parent import _NEEDED, _WANTED
 
 
 class FakeEvent:

@@ -5,7 +5,7 @@ from clockwork_device import FakeDevice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.hosts.host import HostFacts, JobFailed, Progress
+from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import KernelMeasurement, Latency
@@ -96,11 +96,11 @@ class Steps:
     async def run(self, job):
         self.asked = [step.name for step in job.steps]
         timed = {"device": FakeDevice.name, "timings": {"k": to_plain(latency([500.0]))}, "notes": ["n"]}
-        yield Progress("profile", {"kernels": [to_plain(measurement())]}, True)
-        yield Progress("time", timed, True)
+        yield JobMessage("profile", {"kernels": [to_plain(measurement())]}, True)
+        yield JobMessage("time", timed, True)
         if self.checked is None:
-            raise JobFailed("time.check", StepError("internal", "Outputs cannot be read."))
-        yield Progress("time.check", to_plain(self.checked), True)
+            raise JobFailedError("time.check", StepError("internal", "Outputs cannot be read."))
+        yield JobMessage("time.check", to_plain(self.checked), True)
 
 
 KERNEL = "import triton\n\n@triton.jit\ndef k(x):\n    pass\n\ndef run(x):\n    k[(1,)](x)\n"

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 from clockwork_device import SHORT, FakeDevice
 
-from accelopt_profiling.hosts.host import JobFailed
+from accelopt_profiling.hosts.host import JobFailedError
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
@@ -16,8 +16,8 @@ from accelopt_profiling.timing import checking, outputs, step
 from accelopt_profiling.timing.asking import time_on, timing_job
 from accelopt_profiling.timing.session import Session
 from accelopt_profiling.timing.step import TimeParams, time_launches
-from accelopt_profiling.worker.sources import write_sources
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.job_folders import write_sources
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 KERNEL = """
 import torch
@@ -53,7 +53,7 @@ def kernels():
 async def test_a_host_without_a_gpu_says_so():
     host = LocalHost()
     try:
-        with pytest.raises(JobFailed, match="sees no GPU") as failed:
+        with pytest.raises(JobFailedError, match="sees no GPU") as failed:
             await time_on(host, source(1), kernels(), REF)
         assert failed.value.error.code == "unsupported"
     finally:
@@ -168,5 +168,5 @@ def test_a_tensor_of_its_own_kind_is_refused(tmp_path, monkeypatch, text):
     job = timing_job(
         Source("k.py", {**files, "problem.py": PROBLEM}, name="k.py"), kernels(), REF, plan=SHORT
     )
-    with pytest.raises(StepFailed, match="kind of tensor of its own"):
+    with pytest.raises(StepFailedError, match="kind of tensor of its own"):
         run_job(job, tmp_path, monkeypatch)

@@ -3,7 +3,7 @@
 import pytest
 from trainium_stand_ins import BETA1_KERNEL, neuron_host
 
-from accelopt_profiling.hosts.host import HostFacts, Progress
+from accelopt_profiling.hosts.host import HostFacts, JobMessage
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.kernels import find_kernels
@@ -14,7 +14,7 @@ from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.quantity import Known, executed
 from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
 from accelopt_profiling.worker.environment import step_environment
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 
 @pytest.fixture
@@ -69,11 +69,11 @@ def test_the_step_says_what_is_wrong(host, monkeypatch, tmp_path):
         stepped(host, monkeypatch, tmp_path / "a", BETA1_KERNEL, "x + scale")["measurement"],
     )
     assert wrong.correctness.status == "failed"
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailedError) as caught:
         stepped(host, monkeypatch, tmp_path / "b", BETA1_KERNEL.replace("x * scale", "x.nothing"))
     assert caught.value.error.code == "user-error"
     host.profiler("sys.exit('NeuronCore(s) not available')")
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailedError) as caught:
         stepped(host, monkeypatch, tmp_path / "c", BETA1_KERNEL)
     assert caught.value.error.code == "device-busy"
 
@@ -94,9 +94,9 @@ async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(
 
         async def run(self, job):
             assert [(s.name, s.device) for s in job.steps] == [("profile", False), ("trainium", True)]
-            yield Progress("profile", {"kernels": [to_plain(estimate)]}, final=True)
+            yield JobMessage("profile", {"kernels": [to_plain(estimate)]}, final=True)
             answer = {"timings": {"kernel": measured}, "counters": {"kernel": counters}, "device": "trn1"}
-            yield Progress("trainium", answer, final=True)
+            yield JobMessage("trainium", answer, final=True)
 
     path = tmp_path / "kernel.py"
     path.write_text(BETA1_KERNEL + PROBLEM.format(answer="x * scale"))

@@ -1,4 +1,4 @@
-"""The profile step as the worker runs it: forked from a warm parent, results as they come."""
+"""The profile step as the worker runs it: forked from a preloaded parent, results as they come."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from accelopt_profiling.hosts.connection import WorkerConnection
-from accelopt_profiling.hosts.host import HostUnreachable, JobFailed, JobInterrupted
+from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError, JobInterruptedError
 from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.hosts.worker_connection import WorkerConnection
 from accelopt_profiling.jobs import Job, Source, Step
 
 WORKER = [sys.executable, "-c", "from accelopt_profiling.worker.__main__ import main; main()"]
@@ -41,7 +41,7 @@ async def test_a_worker_that_hangs_while_a_job_runs_is_given_up():
         pass  # each question is a wait
     os.kill(connection.process, signal.SIGSTOP)
     connection._patience = 0.5  # no longer than it takes to see that nothing comes
-    with pytest.raises(JobInterrupted, match=r"no answer within 0\.5 s while a job ran"):
+    with pytest.raises(JobInterruptedError, match=r"no answer within 0\.5 s while a job ran"):
         await task
     assert not connection.alive
     await connection.close()
@@ -65,7 +65,7 @@ async def test_many_jobs_at_once_get_their_own_answers():
 
 async def test_a_host_that_takes_nothing_of_what_is_sent_is_given_up():
     connection = WorkerConnection("box", ["sleep", "1.5"], b"x" * (4 << 20), patience=0.1)
-    with pytest.raises(HostUnreachable, match=r"box did not answer within 0\.1 s"):
+    with pytest.raises(HostUnreachableError, match=r"box did not answer within 0\.1 s"):
         await connection.start()
 
 
@@ -75,7 +75,7 @@ async def test_a_host_that_is_closed_while_it_starts_leaves_no_worker():
     while (worker := host.process) is None:
         await asyncio.wait([task], timeout=0.01)
     await host.close()
-    with pytest.raises(HostUnreachable, match="closed"):
+    with pytest.raises(HostUnreachableError, match="closed"):
         await task
     assert host.process is None
     with pytest.raises(ProcessLookupError):
@@ -94,7 +94,7 @@ STRANGE = ['{"type": "hello", "protocol": 1, "memory_bytes": 1e999}',
 async def test_a_strange_introduction_is_refused_in_plain_words(hello):
     code = f"print('@accelopt/1 %d\\n%s' % (len({hello!r}), {hello!r}), flush=True); input()"
     connection = WorkerConnection("box", [sys.executable, "-c", code])
-    with pytest.raises(HostUnreachable) as refused:
+    with pytest.raises(HostUnreachableError) as refused:
         await connection.start()
     assert str(refused.value).isprintable()
 
@@ -111,7 +111,7 @@ async def test_strange_answers_about_a_job_are_passed_over():
     )
     connection = WorkerConnection("box", [sys.executable, "-c", code])
     await connection.start()
-    with pytest.raises(JobFailed, match="cannot be read"):
+    with pytest.raises(JobFailedError, match="cannot be read"):
         await messages(connection, "x = 1")
     await connection.close()
 
@@ -131,6 +131,6 @@ async def test_a_python_that_cannot_be_used_here_says_which_setting_names_anothe
         )
         script.chmod(0o755)
     with pytest.raises(
-        HostUnreachable, match=said + r".* Name a Python 3\.10 or newer with the setting `python`"
+        HostUnreachableError, match=said + r".* Name a Python 3\.10 or newer with the setting `python`"
     ):
         await LocalHost(str(script)).facts()

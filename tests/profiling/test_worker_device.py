@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from accelopt_profiling.hosts.host import JobInterrupted
+from accelopt_profiling.hosts.host import JobInterruptedError
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.worker.device_lock import DeviceLock
@@ -44,19 +44,19 @@ async def two():
 def test_the_lock_is_free_again_when_its_holder_is_killed(tmp_path):
     code = (
         "import time, pathlib\nfrom accelopt_profiling.worker.device_lock import DeviceLock\n"
-        f"lock = DeviceLock(pathlib.Path({str(tmp_path)!r}))\nassert lock.try_take('theirs')\n"
+        f"lock = DeviceLock(pathlib.Path({str(tmp_path)!r}))\nassert lock.try_acquire('theirs')\n"
         "print('taken', flush=True)\ntime.sleep(60)"
     )
     holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"taken\n"
     lock = DeviceLock(tmp_path)
-    assert not lock.try_take("ours")
+    assert not lock.try_acquire("ours")
     assert lock.holder()["what"] == "theirs"
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     holder.stdout.close()
     assert lock.holder() is None
-    assert lock.try_take("ours")
+    assert lock.try_acquire("ours")
     assert DeviceLock(tmp_path).holder() == {**lock.holder(), "pid": os.getpid(), "what": "ours"}
     lock.release()
 
@@ -94,7 +94,7 @@ async def test_a_killed_worker_frees_the_device(two):
     await until(lambda: held_by(mine))
     waiting = asyncio.create_task(value(two[1], timing_job("x = 1")))
     two[0]._connection._process.kill()
-    with pytest.raises(JobInterrupted):
+    with pytest.raises(JobInterruptedError):
         await task
     assert "x" in (await waiting)["names"]
 

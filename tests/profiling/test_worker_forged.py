@@ -11,7 +11,7 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.hosts.host import JobFailed
+from accelopt_profiling.hosts.host import JobFailedError
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.worker.frames import LARGEST_FRAME, Decoder, encode
@@ -67,7 +67,7 @@ async def answers(host: LocalHost, work: Job):
 async def test_a_step_that_forges_frames_ends_no_worker(host, text):
     await host.facts()
     worker = host.process
-    with contextlib.suppress(JobFailed):
+    with contextlib.suppress(JobFailedError):
         await answers(host, job(SENDS + text))
     assert "x" in (await answers(host, job("x = 1")))[-1].value["names"]
     assert host.process == worker
@@ -75,7 +75,7 @@ async def test_a_step_that_forges_frames_ends_no_worker(host, text):
 
 @shares_a_worker
 async def test_a_job_without_steps_is_refused(host):
-    with pytest.raises(JobFailed, match="no steps"):
+    with pytest.raises(JobFailedError, match="no steps"):
         await answers(host, Job(Source("k.py", {}), []))
     assert "x" in (await answers(host, job("x = 1")))[-1].value["names"]
 
@@ -98,7 +98,7 @@ async def test_a_link_in_the_jobs_folder_leads_the_worker_nowhere(host, tmp_path
 def test_a_folder_that_forbids_its_own_removal_is_removed(tmp_path):
     """Not as root, whom nothing is forbidden."""
     code = (
-        "import os, pathlib\nfrom accelopt_profiling.worker.sources import remove_folder\n"
+        "import os, pathlib\nfrom accelopt_profiling.worker.job_folders import remove_folder\n"
         "if os.getuid() == 0: os.setuid(65534)\n"
         "os.makedirs('job/a/b/c')\nopen('job/a/b/c/d', 'w').close()\nos.mkdir('kept', 0o500)\n"
         "os.symlink('../kept', 'job/link')\nos.chmod('job/a/b', 0)\nos.chmod('job/a', 0)\n"
@@ -115,7 +115,7 @@ async def test_an_environment_variable_that_looks_like_a_key_is_dropped(host, mo
     await host.close()
     monkeypatch.setenv("NVIDIA_API_KEY", "nvapi-secret")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answers(host, job("import os\nraise ValueError(sorted(os.environ))"))
     assert "NVIDIA_API_KEY" not in failed.value.error.message
     assert "CUDA_VISIBLE_DEVICES" in failed.value.error.message
@@ -148,7 +148,7 @@ def test_any_bytes_are_decoded_alike_however_they_arrive(parts, size):
 
 TYPES_INTO_TERMINAL = """
 import asyncio, contextlib
-from accelopt_profiling.hosts.host import JobFailed
+from accelopt_profiling.hosts.host import JobFailedError
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
 
@@ -157,7 +157,7 @@ async def main():
     try:
         async for _ in host.run(Job(Source("k.py", {"k.py": "open('/dev/tty')"}), [Step("load", "numpy")])):
             print("opened")
-    except JobFailed as failed:
+    except JobFailedError as failed:
         print(failed)
     await host.close()
 

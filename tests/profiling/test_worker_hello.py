@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.worker import devices
-from accelopt_profiling.worker.devices import gpus, neuron_cores, parse_neuron, parse_nvidia, parse_rocm
-from accelopt_profiling.worker.hello import PROTOCOL, hello
+from accelopt_profiling.worker import handshake
+from accelopt_profiling.worker.handshake import (
+    PROTOCOL,
+    gpus,
+    hello,
+    neuron_cores,
+    parse_neuron,
+    parse_nvidia,
+    parse_rocm,
+)
 from accelopt_profiling.worker.isolation import Isolation
 
 NVIDIA = (
@@ -59,7 +66,7 @@ def test_nvidia(tools):
 @pytest.mark.parametrize("there", [False, True])
 def test_cudas_device_file_is_made_ahead_of_steps_that_cannot(tools, tmp_path, monkeypatch, there):
     file = tmp_path / "nvidia-uvm"
-    monkeypatch.setattr(devices, "UNIFIED_MEMORY", file)
+    monkeypatch.setattr(handshake, "UNIFIED_MEMORY", file)
     tools("nvidia-smi", NVIDIA)
     (tmp_path / "nvidia-modprobe").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
     (tmp_path / "nvidia-modprobe").chmod(0o755)

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
+from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.hosts.rerun import Rerunning
+from accelopt_profiling.hosts.retrying_host import RetryingHost
 from accelopt_profiling.jobs import Job, Limits, Source, Step
-from accelopt_profiling.worker.sources import pid_space, remove_stale_folders
+from accelopt_profiling.worker.job_folders import pid_namespace, remove_stale_folders
 
 
 def job(text: str, seconds: float = 20.0, background: bool = False, **limits: int) -> Job:
@@ -63,21 +63,21 @@ async def test_a_good_file_is_loaded(host):
     ],
 )
 async def test_a_bad_file_gets_its_answer_and_the_next_job_runs(host, text, code):
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answer(host, job(text, memory_bytes=1 << 30))
     assert failed.value.error.code == code
     assert "x" in (await answer(host, job("x = 1")))["names"]
 
 
 async def test_an_error_names_the_line(host):
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answer(host, job("x = 1\n\ny = x / 0\n"))
     assert (failed.value.error.file, failed.value.error.line) == ("k.py", 3)
     assert "ZeroDivisionError" in failed.value.error.message
 
 
 async def test_an_endless_file_is_ended(host):
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answer(host, job("while True: pass", seconds=0.5))
     assert failed.value.error.code == "timeout"
 
@@ -168,7 +168,7 @@ async def test_a_killed_worker_takes_its_jobs_and_their_strays_with_it(host):
     task = asyncio.create_task(answer(host, job(text)))
     pids = await running(host, least=2)
     host._connection._process.kill()
-    with pytest.raises(HostUnreachable):
+    with pytest.raises(HostUnreachableError):
         await task
     await until(lambda: not [pid for pid in pids if alive(pid)])
 
@@ -186,7 +186,7 @@ async def test_secrets_of_the_environment_are_not_seen(host, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("MY_MODEL", "sk-secret")
     monkeypatch.setenv("PYTHON_LICENSE_TOKEN", "secret")
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answer(host, job(ENVIRONMENT))
     assert not re.search("OPENAI|MY_MODEL|TOKEN", failed.value.error.message)
     assert "HOME" in failed.value.error.message
@@ -198,7 +198,7 @@ async def test_a_worker_that_was_started_with_secrets_starts_again_without(monke
     python.chmod(0o755)
     host = LocalHost(str(python))
     try:
-        with pytest.raises(JobFailed) as failed:
+        with pytest.raises(JobFailedError) as failed:
             await answer(host, job(ENVIRONMENT))
         assert "OPENAI" not in failed.value.error.message
         assert "HOME" in failed.value.error.message
@@ -243,7 +243,7 @@ async def test_a_step_without_a_sandbox_has_no_privileges(monkeypatch):
         text = (
             "for line in open('/proc/self/status'):\n    if line.startswith('CapEff'): raise ValueError(line)"
         )
-        with pytest.raises(JobFailed) as failed:
+        with pytest.raises(JobFailedError) as failed:
             await answer(host, job(text))
         assert int(failed.value.error.message.split()[-1], 16) == 0
     finally:
@@ -254,7 +254,7 @@ async def test_a_worker_that_was_killed_is_started_again(host):
     task = asyncio.create_task(answer(host, job(SLEEPS)))
     await running(host)
     host._connection._process.kill()
-    with pytest.raises(HostUnreachable):
+    with pytest.raises(HostUnreachableError):
         await task
     assert "x" in (await answer(host, job("x = 1")))["names"]
 
@@ -264,7 +264,7 @@ async def test_an_interrupted_job_is_run_again_and_answers_once(host, tmp_path):
     text = f"import os, time\nwhile not os.path.exists({str(killed)!r}): time.sleep(0.01)\nx = 1"
 
     async def messages():
-        return [message async for message in Rerunning(host).run(job(text))]
+        return [message async for message in RetryingHost(host).run(job(text))]
 
     task = asyncio.create_task(messages())
     await running(host)
@@ -289,7 +289,7 @@ async def test_a_killed_worker_leaves_no_files(host):
     left = list(Path(tempfile.gettempdir()).glob(f"accelopt-{host.process}-*"))
     assert left
     os.kill(host.process, 9)
-    with pytest.raises(HostUnreachable):
+    with pytest.raises(HostUnreachableError):
         await task
     await until(lambda: not [f for f in left if f.exists()])
 
@@ -301,14 +301,14 @@ async def test_what_is_left_of_workers_that_are_gone_is_removed(tmp_path, monkey
     for name in (
         f"accelopt-{ended.pid}-a",
         f"accelopt-worker-{ended.pid}-b",
-        f"accelopt-{ended.pid}-{pid_space()}-e",
-        f"accelopt-{ended.pid}-{pid_space() + 1}-f",
+        f"accelopt-{ended.pid}-{pid_namespace()}-e",
+        f"accelopt-{ended.pid}-{pid_namespace() + 1}-f",
         f"accelopt-{os.getpid()}-c",
         "accelopt-x-d",
     ):
         (tmp_path / name).mkdir()
     remove_stale_folders()
-    kept = {f"accelopt-{os.getpid()}-c", "accelopt-x-d", f"accelopt-{ended.pid}-{pid_space() + 1}-f"}
+    kept = {f"accelopt-{os.getpid()}-c", "accelopt-x-d", f"accelopt-{ended.pid}-{pid_namespace() + 1}-f"}
     assert {f.name for f in tmp_path.iterdir()} == kept
 
 
@@ -324,7 +324,7 @@ async def verify_sandbox(host: LocalHost) -> None:
     """
     text = "import os\nraise ValueError(os.getpid(), os.getppid(), os.stat('/proc/self/ns/pid').st_ino)"
     isolation = (await host.facts()).isolation
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answer(host, job(text))
     own, parent, space = map(int, re.findall(r"\d+", failed.value.error.message))
     if not isolation.processes or own > 100 or parent != 0 or space == os.stat("/proc/self/ns/pid").st_ino:
@@ -419,7 +419,7 @@ async def test_a_hostile_job_gets_nowhere(sandboxed, text, said):
         "written_bytes": 16 << 20,
         "open_files": 64,
     }
-    with pytest.raises(JobFailed) as failed:
+    with pytest.raises(JobFailedError) as failed:
         await answer(host, job(text, **limits))
     assert re.search(said, failed.value.error.message)
     await gone(host)

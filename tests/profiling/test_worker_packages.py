@@ -10,9 +10,9 @@ from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.problems.loading.script_problem import ScriptProblem
-from accelopt_profiling.worker.packages import PACKAGE, climbed
-from accelopt_profiling.worker.sources import write_sources
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.job_folders import write_sources
+from accelopt_profiling.worker.relative_imports import PACKAGE, climbed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import enter_sources, load_module
 
 PROBLEM = "def get_inputs(): return [1]\ndef reference(x): return x\n"
@@ -75,7 +75,7 @@ def test_a_file_without_relative_imports_is_in_no_package(load):
     ],
 )
 def test_what_goes_wrong_is_said_of_the_users_file(load, text, code, said):
-    with pytest.raises(StepFailed) as failed:
+    with pytest.raises(StepFailedError) as failed:
         load("k.py", {"k.py": text, "broken.py": "N = 1\nN / 0\n"})
     assert failed.value.error.code == code
     assert said in failed.value.error.message

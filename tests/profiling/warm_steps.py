@@ -1,4 +1,4 @@
-"""A warm parent for tests: a program that imports torch and triton once and forks a child for every profile.
+"""A preloaded parent for tests: a program that imports torch and triton once and forks a child for every profile.
 
 Requests and answers are lines of JSON. A request is ``{"files": {path: text}, "kernel": path, "problem": ProblemRef,
 "target": name, "import_paths": [...], "detail": bool}``; the answer has ``partial`` (what was emitted, each with its
@@ -44,7 +44,7 @@ class WarmSteps:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the warm parent ended with {self._process.wait()}")
+            raise RuntimeError(f"the preloaded parent ended with {self._process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -101,8 +101,8 @@ def _child(request: dict[str, Any], folder: Path, out: Any, started: float) -> N
     from accelopt_profiling.plain import from_plain, to_plain
     from accelopt_profiling.problems.ref import ProblemRef
     from accelopt_profiling.triton.profile import profile
-    from accelopt_profiling.worker.sources import write_sources
-    from accelopt_profiling.worker.step import StepContext, StepFailed
+    from accelopt_profiling.worker.job_folders import write_sources
+    from accelopt_profiling.worker.step_context import StepContext, StepFailedError
     from accelopt_profiling.worker.usercode import enter_sources
 
     def send(kind: str, value: Any) -> None:
@@ -119,7 +119,7 @@ def _child(request: dict[str, Any], folder: Path, out: Any, started: float) -> N
     )
     try:
         send("result", profile(context, params))
-    except StepFailed as failed:
+    except StepFailedError as failed:
         send("error", failed.error)
     os._exit(0)
 

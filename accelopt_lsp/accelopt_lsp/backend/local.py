@@ -27,7 +27,7 @@ from accelopt_lsp.models import resolve_team
 from accelopt_lsp.resources import host_named
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
-from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachable
+from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.profiler import profile as run_profile
@@ -160,7 +160,7 @@ class LocalBackend:
                 async for event in events:
                     for said in told.of(event):
                         yield said
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
 
     async def _wished(self, file: FileText, kernel: str, target: str) -> str:
@@ -236,7 +236,7 @@ class LocalBackend:
                 async for results in growing:
                     yield results
             return
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             if not host.remote:
                 raise HostUnavailableError(str(error)) from None
             self.host_problem(str(error))
@@ -246,7 +246,7 @@ class LocalBackend:
             async with aclosing(run_profile(local, request)) as growing:
                 async for results in growing:
                     yield results
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
 
     def _host(self, settings: Settings, name: str | None = None) -> Host:
@@ -261,7 +261,7 @@ class LocalBackend:
         cut short in the middle is hard to get rid of, and the next profile needs it anyway.
 
         Raises:
-            HostUnreachable
+            HostUnreachableError
         """
         connecting = asyncio.ensure_future(host.facts())
         self._connecting.add(connecting)

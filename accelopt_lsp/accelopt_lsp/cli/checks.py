@@ -159,7 +159,7 @@ def nvidia() -> Check:
 
 def isolation() -> Check:
     """What this machine's kernel lets the worker keep from user code."""
-    from accelopt_profiling.worker.isolation import isolation as found_isolation
+    from accelopt_profiling.worker.isolation import probe_isolation as found_isolation
 
     found = found_isolation()
     if found.processes and found.network and found.files:

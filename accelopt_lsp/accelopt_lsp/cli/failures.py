@@ -38,9 +38,9 @@ def expected_failure(error: BaseException) -> CommandFailed | None:
     if isinstance(error, CommandFailed):
         return error
     names = {cls.__name__ for cls in type(error).__mro__}
-    if names & {"MemoryUnavailableError", "HostUnreachable", "EditorFailed", "HostUnavailableError"}:
+    if names & {"MemoryUnavailableError", "HostUnreachableError", "EditorFailed", "HostUnavailableError"}:
         return CommandFailed(Exit.UNAVAILABLE, str(error))
-    if names & {"JobFailed", "MemoryImportError", "ProblemError", "UserError"}:
+    if names & {"JobFailedError", "MemoryImportError", "ProblemError", "UserError"}:
         return CommandFailed(Exit.WRONG_INPUT, str(error))
     return None
 

@@ -65,13 +65,13 @@ async def _ask(settings: Settings, names: list[str]) -> list[Reached]:
 
 
 async def _ask_one(settings: Settings, name: str) -> Reached:
-    from accelopt_profiling.hosts.host import HostUnreachable
+    from accelopt_profiling.hosts.host import HostUnreachableError
 
     host = host_named(settings, name)
     try:
         facts = await host.facts()
         activity = await host.activity()
-    except HostUnreachable as error:
+    except HostUnreachableError as error:
         return Reached(name, False, error=str(error))
     finally:
         await host.close()

@@ -11,7 +11,7 @@ from accelopt_agent.evaluation.evaluators import CostUnknown, ToolLost
 from accelopt_agent.request import OptimizeRequest
 from accelopt_profiling.gate.gate import GateRequest, check
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.hosts.host import Host, HostUnreachable, JobFailed
+from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
@@ -51,7 +51,7 @@ class ProfiledCost:
                         self._stages.setdefault(kernel.name, []).append((kernel.stage, kernel.latency))
                     if self._request.proved and all(k.latency.us is not None for k in last.kernels):
                         return last
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             raise ToolLost(str(error)) from error
         if last is None:
             name = self._request.path.name
@@ -78,7 +78,7 @@ class ProfiledCost:
                     measured = _named(last, kernel)
                     if measured and measured.latency.us is not None and measured.stage in stages:
                         return measured
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             raise ToolLost(str(error)) from error
         measured = _named(last, kernel) if last else None
         if last is not None and measured is not None and measured.latency.us is not None:
@@ -106,7 +106,7 @@ class HostGate:
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
         try:
             return await check(self._host, await asyncio.to_thread(self._gate_request, text, kernel))
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             raise ToolLost(str(error)) from error
 
     async def compare(self, text: str, kernel: str) -> Comparison | None:
@@ -124,9 +124,9 @@ class HostGate:
             session = await time_on(
                 self._host, asked.candidate, found, asked.problem, before, limits=asked.limits
             )
-        except HostUnreachable as error:
+        except HostUnreachableError as error:
             raise ToolLost(str(error)) from error
-        except JobFailed as failed:
+        except JobFailedError as failed:
             raise CostUnknown(failed.error.code, failed.error.message, lasting=False) from failed
         except ValueError as error:
             raise CostUnknown(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from accelopt_benchmarks.result import Row
-from accelopt_profiling.hosts.host import HostUnreachable, JobFailed
+from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 
 T = TypeVar("T")
 
@@ -44,12 +44,12 @@ async def attempt(work: Awaitable[T], seconds: float) -> T | str:
         return await asyncio.wait_for(work, seconds)
     except (asyncio.TimeoutError, TimeoutError):
         return f"not done within {seconds:.0f} s"
-    except JobFailed as failed:
+    except JobFailedError as failed:
         where = f" ({failed.error.file}, line {failed.error.line})" if failed.error.file else ""
         detail = (failed.error.detail.strip().splitlines() or [""])[-1]
         more = f": {detail}" if detail and detail not in failed.error.message else ""
         return f"{failed.step or 'the job'} failed{where}: {failed.error.message}{more}"[:400]
-    except HostUnreachable as error:
+    except HostUnreachableError as error:
         return str(error)[:400]
     except Exception as error:
         return f"{type(error).__name__}: {error}"[:400]

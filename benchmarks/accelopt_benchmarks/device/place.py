@@ -70,7 +70,7 @@ async def open_place(seconds: float) -> Place:
     """Start a worker here and try its device; where namespaces keep CUDA away, go on without them and say so.
 
     Raises:
-        HostUnreachable: the worker cannot be started.
+        HostUnreachableError: the worker cannot be started.
     """
     ends = time.monotonic() + seconds
     place = await _tried(LocalHost(), ends)

@@ -17,7 +17,7 @@ from accelopt_benchmarks.hosts.loopback import NoServer, loopback_host
 from accelopt_benchmarks.result import Row
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.hosts.rerun import Rerunning
+from accelopt_profiling.hosts.retrying_host import RetryingHost
 from accelopt_profiling.jobs import Job, Source, Step
 
 #: A candidate without work of its own: what it takes is what the worker adds.
@@ -118,7 +118,7 @@ async def killed_workers(candidates: int, every: float = 10.0) -> list[Row]:
     began = time.perf_counter()
     killing = asyncio.create_task(kill())
     try:
-        await asyncio.gather(*(serve(Rerunning(host)) for host in locals_))
+        await asyncio.gather(*(serve(RetryingHost(host)) for host in locals_))
     finally:
         killing.cancel()
         for host in locals_:

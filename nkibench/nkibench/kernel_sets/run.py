@@ -57,7 +57,7 @@ async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncG
     """The results in the tasks' order; those that the folder's journal has are told at once.
 
     Raises:
-        HostUnreachable, ToolLost: the host was lost. OSError: the folder cannot be written.
+        HostUnreachableError, ToolLost: the host was lost. OSError: the folder cannot be written.
     """
     journal = Journal(plan.folder / "journal.jsonl")
     for task in tasks:

@@ -31,7 +31,7 @@ from accelopt_profiling.gate.tuning import Configurations
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import perform
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
 
@@ -136,11 +136,13 @@ class Candidate:
         for place, output in arrays_of(outputs):
             if not is_plain(output):
                 said = f"Output {place} is a {type(output).__qualname__}, a kind of array of its own."
-                raise StepFailed(StepError("wrong-type", said))
+                raise StepFailedError(StepError("wrong-type", said))
         try:
             save_values(folder, outputs)
         except NotCarried as error:
-            raise StepFailed(StepError("wrong-output", f"An output cannot be compared: {error}.")) from error
+            raise StepFailedError(
+                StepError("wrong-output", f"An output cannot be compared: {error}.")
+            ) from error
         for output, mask in seen.known(outputs).items():
             np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
         self.context.emit({"saved": [index, name, digest(folder)]})

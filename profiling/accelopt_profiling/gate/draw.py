@@ -26,7 +26,7 @@ from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: Inputs up to this size are given to the reference once more, to see what kinds of work it does and what it looks at.
 _COUNTED_BYTES = 4 << 20
@@ -218,7 +218,7 @@ class _Drawing:
             save_values(folder / "call", [to_plain(asked)])
         except NotCarried as error:
             message = f"An input cannot be checked: {error}."
-            raise StepFailed(StepError("problem-invalid", message, self.params.problem.path)) from error
+            raise StepFailedError(StepError("problem-invalid", message, self.params.problem.path)) from error
         return case_digests(self.context, index)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import enter_sources, user_errors
 
 #: Below the folder ``gate``: the tolerance that the problem states.
@@ -41,7 +41,9 @@ def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]
         for name, text in source.files.items():
             file = (root / "src" / name).resolve()
             if not file.is_relative_to(root.resolve() / "src"):
-                raise StepFailed(StepError("unsupported", f"The source path {name} leaves the job's folder."))
+                raise StepFailedError(
+                    StepError("unsupported", f"The source path {name} leaves the job's folder.")
+                )
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="")
         own = replace(context, folder=root, source=source)
@@ -79,9 +81,9 @@ def problem_errors(context: StepContext, doing: str) -> Iterator[None]:
     try:
         with user_errors(context, doing):
             yield
-    except StepFailed as failed:
+    except StepFailedError as failed:
         if failed.error.code in ("user-error", "exited"):
-            raise StepFailed(replace(failed.error, code="problem-raised")) from failed
+            raise StepFailedError(replace(failed.error, code="problem-raised")) from failed
         raise
     except ProblemError as error:
-        raise StepFailed(StepError(error.code, error.message, error.file, error.line)) from error
+        raise StepFailedError(StepError(error.code, error.message, error.file, error.line)) from error

@@ -28,7 +28,7 @@ from accelopt_profiling.gate.reach import (
 from accelopt_profiling.gate.reading.read import read
 from accelopt_profiling.gate.reference import ReferenceParams, ReferenceResult
 from accelopt_profiling.gate.verdict import Reason, Verdict
-from accelopt_profiling.hosts.host import Host, HostFacts, JobFailed
+from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
 from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain
@@ -68,7 +68,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     out, a problem too loose to tell right from wrong). Every case is in ``checks``.
 
     Raises:
-        HostUnreachable: the host could not be reached, or was lost; nothing is known about the candidate.
+        HostUnreachableError: the host could not be reached, or was lost; nothing is known about the candidate.
     """
     cases = request.cases or plan_cases(request.options)
     request = await asyncio.to_thread(_whole, request)
@@ -90,7 +90,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
                     _keep(evidence, progress.step, progress.value)
                 elif progress.step == "gate.run" and isinstance(progress.value, dict):
                     _hear(evidence, progress.value)
-    except JobFailed as failed:
+    except JobFailedError as failed:
         if not evidence.reasons:
             evidence.reasons.append(
                 failed_step(failed.step, failed.error, _case_name(cases, evidence.running))

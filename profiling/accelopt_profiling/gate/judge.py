@@ -19,7 +19,7 @@ from accelopt_profiling.gate.looseness import judge_tolerance
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 
 
 def judge(context: StepContext, params: JudgeParams) -> list[JudgedCase]:

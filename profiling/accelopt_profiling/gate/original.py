@@ -19,7 +19,7 @@ from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import perform
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 
@@ -46,7 +46,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
     """Run the original at derived shapes, and once without its kernels to see what its host code computes.
 
     Raises:
-        StepFailed: the original cannot even be loaded.
+        StepFailedError: the original cannot even be loaded.
     """
     if params.same:
         return OriginalResult()
@@ -66,11 +66,11 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
             if asked.derived:
                 if (folder / "original").exists():
-                    raise StepFailed(
+                    raise StepFailedError(
                         StepError("tampered", "The candidate wrote into the folder of the answers.")
                     )
                 with (
-                    contextlib.suppress(StepFailed, NotCarried),
+                    contextlib.suppress(StepFailedError, NotCarried),
                     emulation(params.dialect, params.target, params.interpret_seconds) as seen,
                     poisoned_memory(),
                     user_errors(own),
@@ -84,7 +84,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     save_values(folder / "original", outputs)
             elif asked.twice and params.dialect != "numpy":
                 with (
-                    contextlib.suppress(StepFailed),
+                    contextlib.suppress(StepFailedError),
                     neutralised(params.dialect, params.target, params.interpret_seconds, work.pausing),
                     poisoned_memory(),
                     work.counting(),

@@ -90,7 +90,7 @@ def _kernel_file_calls(request: GateRequest, name: str) -> bool:
 
 
 def runtime_of(request: GateRequest) -> Runtime:
-    """The warm parent for the steps that run user code: "torch" for Triton and wherever a file imports torch."""
+    """The preloaded parent for the steps that run user code: "torch" for Triton and wherever a file imports torch."""
     if request.dialect == "triton" or request.problem.kind in ("kernelbench", "flashinfer"):
         return "torch"
     texts = [*request.original.files.values(), *request.candidate.files.values()]

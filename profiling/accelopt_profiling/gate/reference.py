@@ -27,7 +27,7 @@ from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
     """Run the problem's reference on every drawn case, in the inputs' own precision and in float64.
 
     Raises:
-        StepFailed: the reference raised, or returned nothing; or the candidate left files where the answers go.
+        StepFailedError: the reference raised, or returned nothing; or the candidate left files where the answers go.
     """
     for index in range(params.cases):
         for name in ("expected", "native", "nearby", "further", *FINISHED.values()):
             if (case_folder(context, index) / name).exists():
-                raise StepFailed(
+                raise StepFailedError(
                     StepError("tampered", "The candidate wrote into the folder of the expected values.")
                 )
     with problem_files(context, params.source) as own, emulation(params.dialect, params.target):
@@ -112,7 +112,7 @@ def _one(
         _save(folder / "expected", expected.values)
         for name, values in runs.nearby.items():
             _save(folder / name, values)
-    except StepFailed as failed:
+    except StepFailedError as failed:
         refused = asked.derived or (asked.altered and failed.error.code == "problem-raised")
         if not refused or failed.error.code == "tampered":
             raise
@@ -153,8 +153,8 @@ def _save(folder: Any, values: list[Any]) -> None:
         save_values(folder, values)
     except NotCarried as error:
         message = f"The reference's result cannot be compared: {error}."
-        raise StepFailed(StepError("problem-invalid", message)) from error
+        raise StepFailedError(StepError("problem-invalid", message)) from error
     except FileExistsError:
-        raise StepFailed(
+        raise StepFailedError(
             StepError("tampered", "The candidate wrote into the folder of the expected values.")
         ) from None

@@ -27,7 +27,7 @@ from accelopt_profiling.gate.identity import Identity
 from accelopt_profiling.gate.later import Clock, Counts
 from accelopt_profiling.gate.ran import RunCase, RunParams, RunResult
 from accelopt_profiling.gate.watch import Watch
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
 #: Outputs of further calls are kept to see whether any two share memory, up to this size together.
@@ -103,7 +103,7 @@ class _Run:
         built: dict[str, Any] = {}
         try:
             outputs, result = candidate.call(index, arguments, "outputs", built)
-        except StepFailed as failed:
+        except StepFailedError as failed:
             own = asked.derived or asked.altered
             if not own or failed.error.code not in ("user-error", "wrong-output"):
                 raise
@@ -153,7 +153,7 @@ class _Run:
         self.clock.advance()
         self.counts.advance()
         arguments = candidate.arguments(index)
-        with contextlib.suppress(StepFailed), candidate.emulated() as seen, poisoned_memory():
+        with contextlib.suppress(StepFailedError), candidate.emulated() as seen, poisoned_memory():
             outputs = candidate.perform(index, arguments, seen, self.built, turned=True)
             candidate.save(index, "later", outputs, seen)
             return replace(result, later=seen.launched())
@@ -178,10 +178,10 @@ class _Run:
                 try:
                     outputs = candidate.perform(index, given, seen)
                     break
-                except StepFailed:
+                except StepFailedError:
                     continue
         if outputs is not None:
-            with contextlib.suppress(StepFailed), emulation(params.dialect, params.target):
+            with contextlib.suppress(StepFailedError), emulation(params.dialect, params.target):
                 candidate.save(index, "idle", _unmarked(outputs), Seen())
 
 

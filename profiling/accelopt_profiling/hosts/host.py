@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from accelopt_profiling.jobs import Job, Runtime, StepError
-from accelopt_profiling.worker.activity import Activity
+from accelopt_profiling.worker.activity import WorkerActivity
 from accelopt_profiling.worker.isolation import Isolation
 
 
-class HostUnreachable(Exception):
+class HostUnreachableError(Exception):
     """The host cannot be used: which one, what happened, what to do next.
 
     ``again_in`` is after how many seconds another try makes sense; None when it does not.
@@ -22,11 +22,11 @@ class HostUnreachable(Exception):
         self.again_in = again_in
 
 
-class JobInterrupted(HostUnreachable):
+class JobInterruptedError(HostUnreachableError):
     """The connection or the worker was lost while a job ran; it gave no answer and will give none."""
 
 
-class JobFailed(Exception):
+class JobFailedError(Exception):
     """A step ended without an answer. ``step`` is its name, ``error`` says why."""
 
     def __init__(self, step: str, error: StepError) -> None:
@@ -55,13 +55,13 @@ class HostFacts:
 class HostActivity:
     """What the workers of this user do on a host. ``device`` tells who has its devices to itself, of whichever user."""
 
-    workers: list[Activity] = field(default_factory=list)
+    workers: list[WorkerActivity] = field(default_factory=list)
     device: str = ""
     resources_free: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Progress:
+class JobMessage:
     """One message of a running job: a partial result of a step, or with ``final`` its result.
 
     ``attempt`` counts from 1; what a later attempt says takes the place of what an earlier one said.
@@ -80,22 +80,22 @@ class Host(Protocol):
     remote: bool
 
     async def facts(self) -> HostFacts:
-        """Connect if necessary and tell what the host has. Raises HostUnreachable."""
+        """Connect if necessary and tell what the host has. Raises HostUnreachableError."""
 
-    def run(self, job: Job) -> AsyncGenerator[Progress, None]:
+    def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         """Run a job and yield its messages. Closing the iterator early kills the job on the host.
 
         Raises:
-            HostUnreachable: the connection could not be made.
-            JobInterrupted: it was lost while the job ran.
-            JobFailed: a step failed; the steps after it were not run.
+            HostUnreachableError: the connection could not be made.
+            JobInterruptedError: it was lost while the job ran.
+            JobFailedError: a step failed; the steps after it were not run.
         """
 
     async def warm(self, runtime: Runtime) -> None:
         """Import a runtime's packages ahead of the first job that needs them."""
 
     async def activity(self) -> HostActivity:
-        """Connect if necessary and tell what runs there now. Raises HostUnreachable."""
+        """Connect if necessary and tell what runs there now. Raises HostUnreachableError."""
 
     async def close(self) -> None:
         """End the worker and everything it runs."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import accelopt_profiling
 from accelopt_profiling.hosts.archive import NO_PLACE_TO_START_IN
-from accelopt_profiling.hosts.connection import WorkerConnection
+from accelopt_profiling.hosts.worker_connection import WorkerConnection
 from accelopt_profiling.hosts.worker_host import WorkerHost
 from accelopt_profiling.worker.environment import worker_environment
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
-from accelopt_profiling.hosts.connection import WorkerConnection
 from accelopt_profiling.hosts.local import program
 from accelopt_profiling.hosts.ray_bridge import parse_ask
+from accelopt_profiling.hosts.worker_connection import WorkerConnection
 from accelopt_profiling.hosts.worker_host import WorkerHost
 from accelopt_profiling.jobs import Runtime
 

@@ -21,7 +21,7 @@ from typing import Any
 from accelopt_profiling.hosts import ray_task
 from accelopt_profiling.hosts.archive import BOOTSTRAP, worker_archive
 from accelopt_profiling.worker.frames import Decoder, encode
-from accelopt_profiling.worker.hello import PROTOCOL
+from accelopt_profiling.worker.handshake import PROTOCOL
 
 #: How often the cluster runs a task again whose node or process was lost.
 RETRIES = 3

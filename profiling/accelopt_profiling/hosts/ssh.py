@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 
 from accelopt_profiling.hosts.archive import bootstrap_line, preamble
-from accelopt_profiling.hosts.connection import WorkerConnection
+from accelopt_profiling.hosts.worker_connection import WorkerConnection
 from accelopt_profiling.hosts.worker_host import WorkerHost
 
 #: The last row: what a person's configuration may ask for interactive sessions would fail a worker's (a command of

@@ -8,8 +8,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 
-from accelopt_profiling.hosts.connection import WorkerConnection
-from accelopt_profiling.hosts.host import HostActivity, HostFacts, HostUnreachable, Progress
+from accelopt_profiling.hosts.host import HostActivity, HostFacts, HostUnreachableError, JobMessage
+from accelopt_profiling.hosts.worker_connection import WorkerConnection
 from accelopt_profiling.jobs import Job, Runtime
 
 _LONGEST_PAUSE = 60.0
@@ -52,14 +52,14 @@ class WorkerHost(ABC):
                 await self._connection.close()
             wait = self._next_try - time.monotonic()
             if wait > 0:
-                raise HostUnreachable(f"{self._failure} (next try in {wait:.0f} s)", wait)
+                raise HostUnreachableError(f"{self._failure} (next try in {wait:.0f} s)", wait)
             self._connection = connection = self._new_connection()
             try:
                 await connection.start()
-            except HostUnreachable as error:
+            except HostUnreachableError as error:
                 self._connection = None
                 self._failure = self._advised(str(error))
-                raise HostUnreachable(self._failure, self._wait_for_next_try()) from None
+                raise HostUnreachableError(self._failure, self._wait_for_next_try()) from None
             self._pause = self._next_try = 0.0
             return connection
 
@@ -76,7 +76,7 @@ class WorkerHost(ABC):
     async def warm(self, runtime: Runtime) -> None:
         await (await self._connected()).warm(runtime)
 
-    async def run(self, job: Job) -> AsyncGenerator[Progress, None]:
+    async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         connection = await self._connected()
         async with contextlib.aclosing(connection.run(job)) as messages:
             async for progress in messages:

@@ -27,7 +27,7 @@ from accelopt_profiling.nki.time_model.timeline import timeline
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.targets.load import UnknownTarget
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 _TOOLCHAIN = {"nki": "emulated", "numpy": np.__version__}
@@ -37,13 +37,13 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     """Measure the NKI kernels of a file: first numbers through ``context.emit``, the complete ones returned.
 
     Raises:
-        StepFailed: the file or its problem cannot be run.
+        StepFailedError: the file or its problem cannot be run.
     """
     try:
         emulated_version()
         machine = hardware(params.target)
     except (UnknownTarget, UnknownVersionError) as error:
-        raise StepFailed(StepError("unsupported", str(error))) from None
+        raise StepFailedError(StepError("unsupported", str(error))) from None
     sdk = real_packages()
     with emulated(limits=machine.limits, sdk=False):
         run = _ProfileRun(context, params, machine)
@@ -83,7 +83,7 @@ class _ProfileRun:
     def load(self) -> None:
         """Load the file and its problem, with whatever ``nki`` is in place."""
         if self.params.problem is None:
-            raise StepFailed(StepError("no-problem", "No problem says what inputs this kernel takes."))
+            raise StepFailedError(StepError("no-problem", "No problem says what inputs this kernel takes."))
         self.module: ModuleType = self._load()
         with user_errors(self.context):
             self.problem: Problem = load_problem(self.context, self.params.problem, self.module)
@@ -92,10 +92,10 @@ class _ProfileRun:
         try:
             with user_errors(self.context):
                 return load_module(self.context)
-        except StepFailed as failed:
+        except StepFailedError as failed:
             cause = failed.__cause__
             if isinstance(cause, KernelFaultError):
-                raise StepFailed(
+                raise StepFailedError(
                     StepError(cause.code, cause.message, self.context.source.kernel, cause.line)
                 ) from None
             raise
@@ -122,7 +122,7 @@ class _ProfileRun:
             try:
                 with user_errors(self.context):
                     outputs = self.problem.run(self.module, inputs)
-            except StepFailed as failed:
+            except StepFailedError as failed:
                 if isinstance(failed.__cause__, KernelFaultError):
                     self._stop(failed.__cause__, emulation)
                 elif not self._broke_off(failed, emulation):
@@ -144,7 +144,7 @@ class _ProfileRun:
         if emulation.machines:
             emulation.machines.pop()
 
-    def _broke_off(self, failed: StepFailed, emulation: Emulation) -> bool:
+    def _broke_off(self, failed: StepFailedError, emulation: Emulation) -> bool:
         """Whether a file that runs itself failed outside of its kernels, after launches: those have their cost then."""
         error = failed.error
         frames = traceback.extract_tb(failed.__cause__.__traceback__ if failed.__cause__ else None)

@@ -31,8 +31,8 @@ async def time_on(
     """Time the kernel file of ``source``; with the text of a ``baseline`` the session has their ``comparison``.
 
     Raises:
-        HostUnreachable: the host cannot be reached.
-        JobFailed: there is no GPU ("unsupported"), or one of the files failed.
+        HostUnreachableError: the host cannot be reached.
+        JobFailedError: there is no GPU ("unsupported"), or one of the files failed.
         ValueError: the host's answer cannot be read.
     """
     job = timing_job(source, kernels, problem, baseline, plan, limits)

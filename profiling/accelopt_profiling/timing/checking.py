@@ -13,7 +13,7 @@ from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.timing.inputs import on_device
 from accelopt_profiling.timing.outputs import FOLDER
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 
@@ -43,7 +43,7 @@ def check_timed(context: StepContext, params: CheckTimedParams) -> CheckedRuns:
     """Compare the kept outputs of the step before with the problem's reference on the same values.
 
     Raises:
-        StepFailed: the problem cannot be loaded or raised, or what was kept cannot be read.
+        StepFailedError: the problem cannot be loaded or raised, or what was kept cannot be read.
     """
     from accelopt_profiling.comparison.outputs import OutputCheck  # brings NumPy
     from accelopt_profiling.comparison.saved_values import load_values
@@ -59,7 +59,7 @@ def check_timed(context: StepContext, params: CheckTimedParams) -> CheckedRuns:
             run, values = (int(part) for part in folder.name.split("-"))
             outputs = load_values(folder)
         except ValueError as error:
-            raise StepFailed(
+            raise StepFailedError(
                 StepError("internal", f"Outputs of a timed run cannot be read: {error}.")
             ) from None
         if values not in checks:

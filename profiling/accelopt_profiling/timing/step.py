@@ -30,7 +30,7 @@ from accelopt_profiling.timing.names import traced
 from accelopt_profiling.timing.outputs import KeptOutputs, own_kinds
 from accelopt_profiling.timing.running import Plan
 from accelopt_profiling.timing.session import BASELINE, CANDIDATE, Surroundings, time_calls
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 
@@ -54,12 +54,14 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
     the job's folder for the step ``checking.check_timed``.
 
     Raises:
-        StepFailed: there is no GPU, or the user's code failed.
+        StepFailedError: there is no GPU, or the user's code failed.
     """
     import torch
 
     if not torch.cuda.is_available():
-        raise StepFailed(StepError("unsupported", "torch sees no GPU on this host, so nothing was timed."))
+        raise StepFailedError(
+            StepError("unsupported", "torch sees no GPU on this host, so nothing was timed.")
+        )
     device, clock = TorchDevice(torch), time.perf_counter
     conditions = partial(read_conditions, device.identifier)
     around = Surroundings(clock, lambda call: traced(torch, call), _hooked, conditions)
@@ -76,7 +78,7 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
         def after(name: str, run: int, given: Given, returned: Any) -> None:
             if kinds := own_kinds(returned, torch.Tensor):
                 said = f"The call returned a kind of tensor of its own ({', '.join(kinds)}); return torch's."
-                raise StepFailed(StepError("unsupported", said))
+                raise StepFailedError(StepError("unsupported", said))
             if name == CANDIDATE:
                 kept.see(run, given, returned)
 

@@ -20,7 +20,7 @@ from accelopt_profiling.trainium.failure import DeviceFailure
 from accelopt_profiling.trainium.measurement import device_measurement
 from accelopt_profiling.trainium.request import DeviceRequest
 from accelopt_profiling.trainium.toolchain import find_toolchain, open_device
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
 
@@ -43,7 +43,7 @@ def time_on_trainium(
     ``timings`` and ``counters``; and the profiler's own fields as ``profile``.
 
     Raises:
-        StepFailed: there is no device, a tool failed, or the user's code did.
+        StepFailedError: there is no device, a tool failed, or the user's code did.
     """
     with user_errors(context):
         problem = load_problem(context, params.problem, None)
@@ -51,7 +51,7 @@ def time_on_trainium(
         call, arguments = problem.call(inputs)
     kernel = next((k for k in params.kernels if k.name == call.function), None)
     if kernel is None or call.style != "returns":
-        raise StepFailed(
+        raise StepFailedError(
             StepError(
                 "unsupported", f"{call.function} is no NKI kernel of the file, so it cannot be run alone."
             )
@@ -65,7 +65,7 @@ def time_on_trainium(
         run = open_device(find_toolchain(os.environ, device_folder=device_folder)).run(request)
     except DeviceFailure as failure:
         code = "user-error" if failure.code == "kernel-failed" else failure.code
-        raise StepFailed(StepError(code, str(failure), detail=failure.detail)) from failure
+        raise StepFailedError(StepError(code, str(failure), detail=failure.detail)) from failure
     with user_errors(context):
         correctness = check_outputs(problem, inputs, run.outputs, inputs)
     found = device_measurement(kernel, run, params.target, params.host, correctness)

@@ -8,7 +8,7 @@ from accelopt_profiling.measurement import Finding
 from accelopt_profiling.triton.capture.session import Execution, describe
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.interpreter.arithmetic import Unsupported
-from accelopt_profiling.worker.step import StepFailed
+from accelopt_profiling.worker.step_context import StepFailedError
 
 
 def execution_findings(execution: Execution) -> list[Finding]:
@@ -28,7 +28,7 @@ def execution_findings(execution: Execution) -> list[Finding]:
     return found
 
 
-def own_run_finding(failed: StepFailed, sampled: bool, line: int) -> Finding | None:
+def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Finding | None:
     """Why a file that runs itself broke off after its launches. A check that fails is information where only a
     sample of some launch's programs ran: what the others would have written is NaN.
     """

@@ -19,7 +19,7 @@ from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
-from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the warm parent
+from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.quantity import executed
@@ -33,7 +33,7 @@ from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.estimation.estimate import Estimate, estimate
 from accelopt_profiling.triton.findings import compile_findings, execution_findings, own_run_finding
 from accelopt_profiling.triton.interpreter import coverage
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
@@ -41,19 +41,19 @@ SAMPLE = 4
 CHECK_SECONDS = 2.0
 TUNING_SECONDS = 6.0
 
-interpreter().prepare()  # a warm parent imports this module once, so that no child has to
+interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
 
 def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasurement]:
     """Profile ``params.kernels``; each partial result is emitted as ``{"kernels": [...]}``, the last is returned.
 
     Raises:
-        StepFailed: the file or its problem cannot be loaded or run, or the target is not a GPU.
+        StepFailedError: the file or its problem cannot be loaded or run, or the target is not a GPU.
     """
     try:
         target = load_gpu(params.target)
     except UnknownTarget as error:
-        raise StepFailed(StepError("unsupported", str(error))) from error
+        raise StepFailedError(StepError("unsupported", str(error))) from error
     return _Profile(context, params, target).run()
 
 
@@ -106,7 +106,7 @@ class _Profile:
         """Counts from inputs that were not really drawn; where that fails, the real inputs will have to do."""
         with emulated(self.target.name, sample=SAMPLE, hollow=True) as session:
             module, problem = self._loaded()
-            with suppress(StepFailed), user_errors(self.context):
+            with suppress(StepFailedError), user_errors(self.context):
                 # Zeros are not the user's data: an error that they cause is not worth telling.
                 problem.run(module, problem.inputs(self.params.seed))
         if not session.launches:
@@ -153,7 +153,7 @@ class _Profile:
                 module, problem = self._loaded()
                 with user_errors(self.context):
                     problem.run(module, problem.inputs(self.params.seed))
-            except StepFailed as failed:
+            except StepFailedError as failed:
                 if not session.launches:
                     raise
                 first = next(iter(self.known.values())).kernel

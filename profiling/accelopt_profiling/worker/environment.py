@@ -1,4 +1,4 @@
-"""The environment variables of a worker and of its steps: no key of the user's reaches a process that runs user code.
+"""Choose the environment variables of a worker and its steps, so that no key reaches a process that runs user code.
 
 A process shows the variables that it was started with in ``/proc/PID/environ`` as long as it lives, and a forked child
 shows those of its parent, whatever either removes later. So the worker itself must be started with few variables.
@@ -45,7 +45,8 @@ _RESTART = (
 
 
 def step_environment(folder: Path, host: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a step: the host's toolchain variables, and home, temporary and cache folders of its own.
+    """Return the environment of a step: the host's toolchain variables, and home, temporary and cache folders of its
+    own.
 
     Triton's cache is the step's own, so that no candidate can leave compiled code there for another one.
     """
@@ -55,7 +56,7 @@ def step_environment(folder: Path, host: Mapping[str, str]) -> dict[str, str]:
 
 
 def worker_environment(host: Mapping[str, str]) -> dict[str, str]:
-    """The variables of ``host`` that a worker may be started with."""
+    """Return the variables of ``host`` that a worker may be started with."""
     return _kept(host, _WORKER_NAMES, _WORKER_PREFIXES)
 
 

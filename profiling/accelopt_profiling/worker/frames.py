@@ -22,7 +22,7 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 class Decoder:
-    """Bytes in, messages out. ``noise`` holds the first bytes that belonged to no frame."""
+    """Turns bytes into messages. ``noise`` holds the first bytes that belonged to no frame."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

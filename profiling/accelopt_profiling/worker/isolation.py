@@ -1,4 +1,4 @@
-"""What a host's kernel lets a worker keep from a step, found by trying it out in a process of its own."""
+"""Find out by trying, in a process of its own, which parts of a sandbox the host's kernel allows, and set them up."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from typing import Any
 
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker import namespaces
-from accelopt_profiling.worker.files import protect_files
+from accelopt_profiling.worker.sandbox_files import protect_files
 
 _UNPROTECTED = "steps see the host's network, processes and files, and can end this user's processes"
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """``note`` says why not all of the rest holds.
+    """The parts of a sandbox that hold on a host; ``note`` says why not all do.
 
-    ``processes``: a step sees and leaves behind no process; ``network``: it has none; ``files``: it sees no keys and
-    changes no file but its own; ``watched``: its processes' memory and number are bounded together.
+    ``processes``: a step neither reaches other processes nor leaves any behind; ``network``: it has none; ``files``: it
+    sees no keys and changes no file but its own; ``watched``: the memory and number of its processes are bounded
+    together.
     """
 
     processes: bool = False
@@ -33,30 +34,30 @@ class Isolation:
     note: str = ""
 
 
-def isolation() -> Isolation:
-    """Try it out. ``ACCELOPT_NAMESPACES=0`` switches namespaces off."""
+def probe_isolation() -> Isolation:
+    """Try every part. ``ACCELOPT_NAMESPACES=0`` switches namespaces off."""
     if os.environ.get("ACCELOPT_NAMESPACES") == "0":
         return Isolation(note=f"ACCELOPT_NAMESPACES=0 is set: {_UNPROTECTED}")
     try:
-        return from_plain(Isolation, _said_by_child(_try))
+        return from_plain(Isolation, _result_of_child(_try))
     except ValueError:
         return Isolation(note="namespaces could not be tried out")
 
 
-def _said_by_child(tell: Callable[[], dict[str, Any]]) -> Any:
-    """What ``tell`` returns in a child process. Raises ValueError: the child ended without a word."""
+def _result_of_child(function: Callable[[], dict[str, Any]]) -> Any:
+    """Return what ``function`` returns in a child process. Raises ValueError: the child ended without a result."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         with contextlib.suppress(BaseException):
-            os.write(writing, json.dumps(tell()).encode())
+            os.write(writing, json.dumps(function()).encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
-        said = answer.read()
+        result = answer.read()
     os.waitpid(child, 0)
-    return json.loads(said)
+    return json.loads(result)
 
 
 def _try() -> dict[str, Any]:
@@ -69,14 +70,14 @@ def _try() -> dict[str, Any]:
         namespaces.unshare(namespaces.NEW_PIDS)
     except OSError as error:
         return {"note": f"no user namespaces here ({error}): {_UNPROTECTED}"}
-    return {"processes": True, **_said_by_child(lambda: furnish(Path(tempfile.gettempdir())))}
+    return {"processes": True, **_result_of_child(lambda: furnish(Path(tempfile.gettempdir())))}
 
 
 def furnish(base: Path) -> dict[str, Any]:
-    """In the first process of a PID namespace: give it the other namespaces, as far as the kernel allows.
+    """In the first process of a PID namespace: create the other namespaces, as far as the kernel allows.
 
-    Returns which it got: "network" (with IPC), "mounts", "watched" (its own ``/proc``), "files" (``base`` is all that
-    can be changed), and a "note" about the rest.
+    Returns which there are: "network" (with IPC), "mounts", "watched" (its own ``/proc``), "files" (``base`` is all
+    that can be changed), and a "note" about the rest.
     """
     done: dict[str, Any] = {"network": False, "mounts": False, "watched": False, "files": False}
     notes: list[str] = []

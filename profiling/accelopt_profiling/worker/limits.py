@@ -1,16 +1,22 @@
-"""Limits of one child process."""
+"""Limits of a step: bounds that the kernel keeps for each process, and a watch over all processes of its sandbox."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
 import signal
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from accelopt_profiling.jobs import Limits
 
+#: How the first process of a sandbox ends when its step used too much.
+TOO_MUCH_MEMORY, TOO_MANY_PROCESSES, TOO_MUCH_WRITTEN = 41, 42, 43
+WATCH_SECONDS = 0.1
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -18,7 +24,7 @@ def apply_limits(limits: Limits, device: bool = False) -> None:
     """Bound this process: address space, CPU time, file size, open files, processes; no core files.
 
     A step that uses the ``device`` has no bound on its address space, of which drivers reserve terabytes: what it
-    really uses is watched from its cell.
+    really uses is watched from its sandbox.
     """
     if not device:
         _bound(resource.RLIMIT_AS, _address_space() + limits.memory_bytes)
@@ -56,3 +62,56 @@ def adopt_orphans() -> None:
 def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def watch(memory: int, processes: int, written: int, shared: int, reap: Callable[[], None]) -> None:
+    """Measure all processes of the sandbox every 0.1 s; end this one, and so the sandbox, when they use too much.
+
+    ``memory`` and ``written`` (to disk) are in bytes; ``shared`` is the memory that a step has in common with the
+    preloaded parent that it was forked from. Where several bounds are exceeded at one time, written bytes are reported
+    before memory and memory before processes: ended children that nobody waited for count as processes, so on a busy
+    machine a late measurement would name them instead of the bytes that they wrote.
+    """
+    while True:
+        time.sleep(WATCH_SECONDS)
+        reap()
+        pids = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+        if sum(_written(pid) for pid in ("1", *pids)) > written:
+            os._exit(TOO_MUCH_WRITTEN)
+        used = sum(own_memory(pid) for pid in pids)
+        if used > memory + len(pids) * shared and _exact_memory(pids) > memory + shared:
+            os._exit(TOO_MUCH_MEMORY)
+        if len(pids) > processes:
+            os._exit(TOO_MANY_PROCESSES)
+
+
+def own_memory(pid: str) -> int:
+    """Return the resident bytes of one process that are no file's; pages shared with the preloaded parent count."""
+    try:
+        fields = Path(f"/proc/{pid}/statm").read_text().split()
+        return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _written(pid: str) -> int:
+    """Return the bytes that a process, and the children it waited for, sent on their way to a disk."""
+    try:
+        for line in Path(f"/proc/{pid}/io").read_text().splitlines():
+            if line.startswith("write_bytes:"):
+                return int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
+
+
+def _exact_memory(pids: list[str]) -> int:
+    """Return the proportional bytes of all processes: each page counts once."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            total += sum(
+                int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("Pss_Anon")
+            )
+    return total

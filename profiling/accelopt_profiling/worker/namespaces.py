@@ -1,4 +1,4 @@
-"""Linux namespaces by system call: what keeps a step's processes, network and files to themselves.
+"""Linux namespaces by system call: they separate a step's processes, network and files from the host's.
 
 Every function raises OSError where the kernel refuses; nothing here needs root.
 """
@@ -93,12 +93,12 @@ def keep_mounts_private() -> None:
 
 
 def mount_own_processes() -> None:
-    """A ``/proc`` that shows this PID namespace only."""
+    """Mount a ``/proc`` that shows this PID namespace only."""
     mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
 
 
 def mount_empty(folder: str, read_only: bool = False, mebibytes: int = 1) -> None:
-    """An empty folder in memory over ``folder``, with room for ``mebibytes``."""
+    """Mount an empty folder in memory over ``folder``, with room for ``mebibytes``."""
     flags = _MS_NOSUID | _MS_NODEV | (_MS_READ_ONLY if read_only else 0)
     mount("none", folder, "tmpfs", flags, f"mode=0700,size={mebibytes}m")
 
@@ -109,12 +109,12 @@ def bind(source: str, target: str) -> None:
 
 
 def make_everything_read_only() -> None:
-    """All mounts that are there now, devices' own writes apart (Linux 5.12)."""
+    """Make all present mounts read-only, device files apart (Linux 5.12)."""
     _set_attributes("/", _AT_RECURSIVE, struct.pack("=4Q", _ATTR_READ_ONLY, 0, 0, 0))
 
 
 def make_writable(folder: str) -> None:
-    """The one mount at ``folder``, which this namespace made (Linux 5.12)."""
+    """Make the one mount at ``folder``, made in this namespace, writable (Linux 5.12)."""
     _set_attributes(folder, 0, struct.pack("=4Q", 0, _ATTR_READ_ONLY, 0, 0))
 
 

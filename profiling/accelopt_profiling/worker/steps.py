@@ -1,4 +1,4 @@
-"""The steps a worker knows: the name, the type of its parameters, and the function, imported when it is needed."""
+"""The steps that a worker can run, by name: parameters and function, imported when they are needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 
 def profile(context: StepContext, params: ProfileParams) -> Any:
@@ -22,17 +22,17 @@ def profile(context: StepContext, params: ProfileParams) -> Any:
 
 
 def load(context: StepContext) -> Any:
-    """Import the kernel file and name what it defines: the cheapest proof that it can run on this host."""
+    """Import the kernel file and name what it defines: the cheapest check that it runs on this host."""
     from accelopt_profiling.worker.usercode import load_module
 
     return {"names": sorted(name for name in vars(load_module(context)) if not name.startswith("__"))}
 
 
 def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]:
-    """The step ``name`` bound to its parameters.
+    """Return the step ``name`` bound to its parameters.
 
     Raises:
-        StepFailed: there is no such step, or the parameters do not fit it (an older or newer client).
+        StepFailedError: there is no such step, or the parameters do not fit it (an older or newer client).
     """
     if name == "profile":
         bound = _parse(name, ProfileParams, params)
@@ -57,7 +57,7 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
     from accelopt_profiling.gate.steps import STEPS
 
     if name not in STEPS:
-        raise StepFailed(
+        raise StepFailedError(
             StepError("unsupported", f"This worker knows no step {name!r}; is it an older version?")
         )
     function, kind = STEPS[name]
@@ -69,6 +69,6 @@ def _parse(name: str, kind: type[Any], params: dict[str, Any]) -> Any:
     try:
         return from_plain(kind, params)
     except ValueError as error:
-        raise StepFailed(
+        raise StepFailedError(
             StepError("unsupported", f"The parameters of the step {name} do not fit: {error}")
         ) from None

@@ -12,8 +12,8 @@ from types import ModuleType
 
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.worker.packages import package_for
-from accelopt_profiling.worker.step import StepContext, StepFailed
+from accelopt_profiling.worker.relative_imports import package_for
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: Names under which user files were imported in this process.
 _loaded: set[str] = set()
@@ -31,7 +31,7 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
     """Import the kernel file, or another source file given by its relative ``path``.
 
     Raises:
-        StepFailed: it raised, exited, or wants a missing package; the error names the line in the user's file.
+        StepFailedError: it raised, exited, or wants a missing package; the error names the line in the user's file.
     """
     relative = path or context.source.kernel
     full = context.folder / "src" / relative
@@ -46,7 +46,7 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
                 return loaded  # its package imports it
         spec = importlib.util.spec_from_file_location(module_name, full)
         if spec is None or spec.loader is None:
-            raise StepFailed(StepError("unsupported", f"{relative} is not a Python file.", relative))
+            raise StepFailedError(StepError("unsupported", f"{relative} is not a Python file.", relative))
         module = importlib.util.module_from_spec(spec)
         sys.modules[module_name] = module
         _loaded.add(module_name)
@@ -57,7 +57,7 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
 
 
 def _module_name(context: StepContext, stem: str) -> str:
-    """The name under which other files of the job import the file: its own, unless that is a library's already."""
+    """Return the name under which other files of the job import the file: its own, unless a library has it."""
     present = sys.modules.get(stem)
     own = stem in _loaded or _is_source(context, getattr(present, "__file__", None) or "")
     taken = stem in sys.stdlib_module_names or (present is not None and not own)
@@ -66,28 +66,28 @@ def _module_name(context: StepContext, stem: str) -> str:
 
 @contextmanager
 def user_errors(context: StepContext, doing: str = "", code: str = "user-error") -> Iterator[None]:
-    """Turn any error of user code into ``StepFailed`` with the innermost line of the user's own files.
+    """Turn any error of user code into ``StepFailedError`` with the innermost line of the user's own files.
 
     ``code`` is that of the step error an exception becomes.
     """
     try:
         yield
-    except StepFailed:
+    except StepFailedError:
         raise
     except ProblemError as error:
-        raise StepFailed(StepError(error.code, error.message, error.file, error.line)) from error
+        raise StepFailedError(StepError(error.code, error.message, error.file, error.line)) from error
     except ModuleNotFoundError as error:
         file, line = user_line(context, error)
         message = f"The package {error.name!r} is not installed where the kernel runs; install it there and save again."
-        raise StepFailed(StepError("missing-package", message, file, line)) from error
+        raise StepFailedError(StepError("missing-package", message, file, line)) from error
     except MemoryError as error:
         file, line = user_line(context, error)
-        raise StepFailed(
+        raise StepFailedError(
             StepError("memory", "The run asked for more memory than its limit.", file, line)
         ) from error
     except SystemExit as error:
         file, line = user_line(context, error)
-        raise StepFailed(
+        raise StepFailedError(
             StepError("exited", f"The file ended its own process (exit {error.code}).", file, line)
         ) from error
     except (
@@ -96,16 +96,16 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         file, line = user_line(context, error)
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         detail = "".join(traceback.format_exception(error))[-4000:]
-        raise StepFailed(StepError(code, f"{doing}{what}", file, line, detail)) from error
+        raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error
 
 
 def problem_errors(context: StepContext, function: str) -> AbstractContextManager[None]:
-    """``user_errors`` while a function of the problem runs."""
+    """Do what ``user_errors`` does, for a function of the problem."""
     return user_errors(context, f"`{function}` raised ", "problem-raised")
 
 
 def user_line(context: StepContext, error: BaseException) -> tuple[str | None, int | None]:
-    """The innermost frame of ``error`` that lies in the job's source files: relative path and 1-based line."""
+    """Return the innermost frame of ``error`` in the job's source files: relative path and 1-based line."""
     root = (context.folder / "src").resolve()
     if isinstance(error, SyntaxError) and _is_source(context, error.filename or ""):
         return str(Path(error.filename or "").resolve().relative_to(root)), error.lineno
@@ -117,5 +117,5 @@ def user_line(context: StepContext, error: BaseException) -> tuple[str | None, i
 
 
 def _is_source(context: StepContext, file: str) -> bool:
-    """Whether a file name that Python told is one of the job's sources."""
+    """Return whether a file name from a traceback or a module is one of the job's sources."""
     return bool(file) and Path(file).resolve().is_relative_to((context.folder / "src").resolve())

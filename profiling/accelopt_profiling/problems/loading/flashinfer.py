@@ -22,7 +22,7 @@ from accelopt_profiling.problems.loading.flashinfer_definition import (
 )
 from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 
 
 class FlashInferProblem:

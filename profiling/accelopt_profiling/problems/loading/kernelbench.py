@@ -16,7 +16,7 @@ from accelopt_profiling.problems.loading.call import seed_everything, to_device
 from accelopt_profiling.problems.loading.python_problem import PythonProblem, problem_module
 from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 
 WEIGHT_SEED = 42  # seed_num of KernelBench's eval_kernel_against_ref
 

@@ -6,7 +6,7 @@ from types import ModuleType
 
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 
 
 def load_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
@@ -14,7 +14,7 @@ def load_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleTyp
     problem without it (the process that computes the reference never imports a candidate).
 
     Raises:
-        ProblemError, StepFailed: what is wrong with it and what to do about it.
+        ProblemError, StepFailedError: what is wrong with it and what to do about it.
     """
     if ref.kind == "nkibench":
         from accelopt_profiling.problems.loading.nkibench import load_nkibench_problem

@@ -16,7 +16,7 @@ from accelopt_profiling.problems.discovery.problem_files import NKIBENCH
 from accelopt_profiling.problems.loading.python_problem import PythonProblem, problem_module
 from accelopt_profiling.problems.problem import Call, Problem, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 
 RELATIVE_TOLERANCE = 2e-5  # rel_tol of NKIBench's KernelWrapper, in float32
 

@@ -18,7 +18,7 @@ from accelopt_profiling.problems.discovery.problem_files import MODULE
 from accelopt_profiling.problems.loading.call import perform, seed_everything
 from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 

@@ -17,7 +17,7 @@ from accelopt_profiling.problems.loading.call import copied, perform, seed_every
 from accelopt_profiling.problems.loading.script_run import record_calls, run_as_main, run_functions
 from accelopt_profiling.problems.problem import Call, Problem, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 

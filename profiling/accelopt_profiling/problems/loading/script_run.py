@@ -11,8 +11,8 @@ from typing import Any
 
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.worker.packages import package_for
-from accelopt_profiling.worker.step import StepContext
+from accelopt_profiling.worker.relative_imports import package_for
+from accelopt_profiling.worker.step_context import StepContext
 
 #: Calls of different shapes that are kept of one run.
 MAX_CALLS = 8

@@ -1,4 +1,4 @@
-"""One running step as the supervisor sees it: its pipes, its deadline, and what it has said."""
+"""A job that runs and its current step, as the supervisor sees them: pipes, deadline, messages and outcome."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import os
 import signal
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.jobs import Limits, Step, StepError
+from accelopt_profiling.jobs import Job, Limits, Step, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker.frames import Decoder
 
 _KEPT_OUTPUT = 16_000
-#: How many bytes of results a step may send; the profile of a large file takes a few of these.
-_MOST_SAID = 32 << 20
+#: How many bytes of results a step may send; the profile of a large file takes a few of the 32 MiB.
+_MOST_SENT = 32 << 20
 
 
 @dataclass
 class RunningStep:
-    """``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its last result or error.
+    """The process of one step. ``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its last
+    result or error.
 
     User code runs in the child, so whatever comes out of either pipe may be forged.
     """
@@ -36,14 +38,14 @@ class RunningStep:
     cancelled: bool = False
     answer: dict[str, Any] | None = None
     decoder: Decoder = field(default_factory=Decoder)
-    said: int = 0
+    sent: int = 0
     printed: int = 0
     tail: bytes = b""
     open_pipes: set[int] = field(default_factory=set)
 
     @classmethod
     def prepare(cls, token: str, step: Step) -> tuple[RunningStep, int, int]:
-        """A running step and the write ends of its two pipes."""
+        """Return a running step and the write ends of its two pipes."""
         frames_read, frames_write = os.pipe()
         output_read, output_write = os.pipe()
         os.set_blocking(frames_read, False)
@@ -53,11 +55,11 @@ class RunningStep:
         return running, frames_write, output_write
 
     def read_frames(self) -> list[dict[str, Any]]:
-        """Partial results that arrived; the last result or error is kept in ``answer``."""
+        """Return the partial results that have arrived; the last result or error is kept in ``answer``."""
         data = self._read(self.frames)
-        self.said += len(data)
-        if self.said > _MOST_SAID:
-            mib = _MOST_SAID >> 20
+        self.sent += len(data)
+        if self.sent > _MOST_SENT:
+            mib = _MOST_SENT >> 20
             why = f"The run sent more than {mib} MiB of results and was ended."
             self.kill(StepError("too-much-output", why))
             return []
@@ -89,19 +91,19 @@ class RunningStep:
         return data
 
     def started(self, pid: int) -> None:
-        """The child exists: its time runs from now, and a kill that came too early takes effect."""
+        """Note the child's process number; its time runs from now, and a kill that came before takes effect."""
         self.pid = pid
         self.deadline = time.monotonic() + self.step.limits.seconds
         if self.killed is not None or self.cancelled:
             self.kill(None)
 
     def cancel(self) -> None:
-        """End the child; nobody waits for its answer."""
+        """End the child without an answer."""
         self.cancelled = True
         self.kill(None)
 
     def kill(self, why: StepError | None) -> None:
-        """End the child and its process group; ``why`` becomes the step's answer."""
+        """Kill the child and its process group; ``why`` becomes the step's answer."""
         self.killed = self.killed or why
         if self.pid is not None and self.ended is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -110,11 +112,11 @@ class RunningStep:
                 os.kill(self.pid, signal.SIGKILL)
 
     def drain(self) -> list[dict[str, Any]]:
-        """After the child's end: read what is left in the pipes and close them, even if a stray process holds them."""
+        """Read what is left in the pipes after the child's end and close them, even if a stray process holds them."""
         partial: list[dict[str, Any]] = []
         before = -1
-        while self.frames in self.open_pipes and self.killed is None and self.said > before:
-            before = self.said
+        while self.frames in self.open_pipes and self.killed is None and self.sent > before:
+            before = self.sent
             partial += self.read_frames()
         self.read_output()
         os.close(self.frames)
@@ -123,7 +125,7 @@ class RunningStep:
         return partial
 
     def outcome(self) -> dict[str, Any] | StepError:
-        """The step's result message, or why there is none."""
+        """Return the step's result message, or why there is none."""
         if self.killed is not None:
             return self.killed
         if self.answer is not None and self.answer.get("type") == "result":
@@ -133,9 +135,9 @@ class RunningStep:
                 return from_plain(StepError, self.answer.get("error"))
             except ValueError as error:
                 return StepError("internal", f"The step sent an error that cannot be read: {error}")
-        return self._died()
+        return self._exit_error()
 
-    def _died(self) -> StepError:
+    def _exit_error(self) -> StepError:
         status = self.ended or 0
         printed = self.tail[-2000:].decode(errors="replace")
         if status < 0:
@@ -147,8 +149,8 @@ class RunningStep:
         return StepError("exited", f"The file ended its own process (exit {status}).", detail=printed)
 
 
-def beyond(why: str, limits: Limits) -> StepError | None:
-    """The answer of a step whose processes together went beyond a limit (``parent.Ended.why``)."""
+def usage_error(why: str, limits: Limits) -> StepError | None:
+    """Return the answer of a step whose processes together went beyond a limit (``StepEnded.why``)."""
     if why == "memory":
         return StepError("memory", "The run used more memory than its limit, all its processes together.")
     if why == "processes":
@@ -156,6 +158,33 @@ def beyond(why: str, limits: Limits) -> StepError | None:
             "user-error", f"The run started more than {limits.processes} processes and was ended."
         )
     if why == "written":
-        said = f"The run wrote more than {limits.written_bytes >> 20} MiB to disk and was ended."
-        return StepError("user-error", said)
+        message = f"The run wrote more than {limits.written_bytes >> 20} MiB to disk and was ended."
+        return StepError("user-error", message)
     return None
+
+
+@dataclass(eq=False)
+class ActiveJob:
+    """A job and its current step. ``running`` is the step's process, None while it waits for the devices.
+
+    ``since`` is when the step began, or began to wait (``time.monotonic``).
+    """
+
+    id: str
+    job: Job
+    folder: Path
+    index: int = 0
+    running: RunningStep | None = None
+    since: float = 0.0
+
+    @property
+    def step(self) -> Step:
+        return self.job.steps[self.index]
+
+    @property
+    def last(self) -> bool:
+        return self.index == len(self.job.steps) - 1
+
+    @property
+    def name(self) -> str:
+        return self.job.source.name or self.job.source.kernel

@@ -1,6 +1,7 @@
-"""The package that a file lies in, for files that import their neighbours relatively (``from .tiles import TILE``).
+"""Packages for files of a job that import their neighbours relatively (``from .tiles import TILE``).
 
-A job has files, not packages: the folder of such a file, and as many above it as its imports climb, become one here.
+A job has files, not packages: the folder of such a file, and as many folders above it as its imports climb, become a
+package here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PACKAGE = "job_package"
 
 
 def climbed(files: Mapping[str, str]) -> int:
-    """How many folders up the relative imports of the Python files reach: 1 is a file's own; 0 where there are none."""
+    """Return how many folders up the relative imports of Python files reach: 1 is a file's own, 0 without any."""
     highest = 0
     for name, text in files.items():
         if name.endswith(".py") and _RELATIVE.search(text):
@@ -38,7 +39,7 @@ def package_for(relative: str, files: Mapping[str, str], root: Path) -> str | No
     """Import the packages around the job's file ``relative`` and return the name of the innermost; None where the file
     imports nothing relatively. ``root`` is the folder of the job's files.
 
-    What a package's own ``__init__.py`` raises goes through.
+    Raises what a package's own ``__init__.py`` raises.
     """
     if not climbed({relative: files.get(relative, "")}):
         return None

@@ -1,6 +1,6 @@
-"""Cells: each step runs in one, a PID, network, mount and IPC namespace with a small first process of its own.
+"""The sandbox of a step: PID, network, mount and IPC namespaces with a small first process of their own.
 
-The launcher, forked from the warm parent while that is still small, makes cells ahead of time.
+``sandbox_launcher``, a process forked from the preloaded parent while that is still small, makes them ahead of time.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.worker import namespaces
-from accelopt_profiling.worker.bounds import own_memory
-from accelopt_profiling.worker.files import keep_only
-from accelopt_profiling.worker.launcher import launch
+from accelopt_profiling.worker.limits import own_memory
+from accelopt_profiling.worker.sandbox_files import keep_only
+from accelopt_profiling.worker.sandbox_launcher import launch
 
-_LOST = OSError("the launcher of cells ended")
+_ENDED = OSError("the launcher of sandboxes ended")
 
 
 @dataclass
-class Cell:
-    """One cell as the warm parent holds it. ``pid`` is its first process, seen from outside."""
+class Sandbox:
+    """One sandbox as the preloaded parent sees it. ``pid`` is its first process, by the host's number."""
 
     pid: int
     furnished: dict[str, Any]
@@ -34,18 +34,18 @@ class Cell:
     _spaces: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pid: int, furnished: dict[str, Any]) -> Cell:
+    def of(cls, pid: int, furnished: dict[str, Any]) -> Sandbox:
         kinds = {"pid": namespaces.NEW_PIDS, "mnt": namespaces.NEW_MOUNTS, "net": namespaces.NEW_NETWORK}
         kinds["ipc"] = namespaces.NEW_IPC
         spaces = {flag: os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name, flag in kinds.items()}
         return cls(pid, furnished, os.pidfd_open(pid), spaces)
 
     def hold_children(self) -> None:
-        """Children forked from now on, until another cell is told the same, belong to this cell's processes."""
+        """Put the children that this process forks from now on into this sandbox's PID namespace."""
         namespaces.join(self._spaces[namespaces.NEW_PIDS], namespaces.NEW_PIDS)
 
     def enter(self, folder: Path) -> None:
-        """In a child of the cell: take on its network and files, then give up every privilege."""
+        """In a child forked into it: join its network and mounts, then drop every privilege."""
         if self.furnished["network"]:
             namespaces.join(self._spaces[namespaces.NEW_IPC], namespaces.NEW_IPC)
             namespaces.join(self._spaces[namespaces.NEW_NETWORK], namespaces.NEW_NETWORK)
@@ -56,7 +56,7 @@ class Cell:
         namespaces.give_up_privileges()
 
     def end(self, seconds: float = 2.0) -> None:
-        """Kill everything in the cell and wait until it is gone."""
+        """Kill all its processes and wait until its first process has ended, at most ``seconds``."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
         select.select([self.handle], [], [], seconds)
@@ -64,9 +64,11 @@ class Cell:
             os.close(descriptor)
 
 
-class Cells:
-    """The warm parent's side of the launcher, for hosts whose ``isolation`` has ``processes``: a process that enters a
-    user namespace where the kernel then allows nothing in it could not even write files any more.
+class SandboxLauncher:
+    """The preloaded parent's side of the launcher, which it forks.
+
+    Only for hosts whose ``Isolation`` has ``processes``: where the kernel lets a process enter a user namespace and
+    then allows nothing in it, the process could not even write files any more.
 
     Raises:
         OSError: the kernel refuses all the same.
@@ -82,30 +84,30 @@ class Cells:
         theirs.close()
         self._ends: dict[int, int] = {}
 
-    def take(self, limits: Limits) -> Cell:
-        """The next cell, its first process watching over ``limits``. Raises OSError when there is none."""
-        bounds = {
+    def take(self, limits: Limits) -> Sandbox:
+        """Return the next sandbox, whose first process watches over ``limits``. Raises OSError when there is none."""
+        limits_of_sandbox = {
             "memory": limits.memory_bytes, "processes": limits.processes, "written": limits.written_bytes,
             "shared": own_memory("self"),
         }  # fmt: skip
-        self._control.send(json.dumps(bounds).encode())
+        self._control.send(json.dumps(limits_of_sandbox).encode())
         while True:
-            message = self._hear()
-            if "cell" in message:
-                return Cell.of(message["cell"], message["furnished"])
+            message = self._read()
+            if "sandbox" in message:
+                return Sandbox.of(message["sandbox"], message["furnished"])
             if "failed" in message:
                 raise OSError(message["failed"])
 
-    def end_of(self, cell: Cell) -> int:
-        """The exit status of a cell that was ended: a constant of ``bounds``, or no news."""
-        while cell.pid not in self._ends:
-            self._hear()
-        return self._ends.pop(cell.pid)
+    def end_of(self, sandbox: Sandbox) -> int:
+        """Return the exit status of a sandbox that was ended: ``limits.TOO_MUCH_MEMORY`` and so on, or another."""
+        while sandbox.pid not in self._ends:
+            self._read()
+        return self._ends.pop(sandbox.pid)
 
-    def _hear(self) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
         data = self._control.recv(1 << 16)
         if not data:
-            raise _LOST
+            raise _ENDED
         message: dict[str, Any] = json.loads(data)
         if "ended" in message:
             self._ends[message["ended"]] = message["status"]

@@ -1,4 +1,4 @@
-"""The life of one step, in the child process that was forked for it."""
+"""Run one step in the child process that was forked for it, inside its sandbox where there is one."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import Any, NoReturn
 from accelopt_profiling.jobs import Limits, Source, StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.worker import namespaces
-from accelopt_profiling.worker.cell import Cell
 from accelopt_profiling.worker.environment import step_environment
 from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import apply_limits, die_with_parent
-from accelopt_profiling.worker.step import StepContext, StepFailed, host_error
+from accelopt_profiling.worker.sandbox import Sandbox
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError, host_error
 from accelopt_profiling.worker.steps import find_step
 from accelopt_profiling.worker.usercode import enter_sources
 
 
 def run_step(
     name: str, params: dict[str, Any], folder: Path, source: Source, limits: Limits, frames: int, output: int,
-    background: bool, device: bool, cell: Cell | None,
+    background: bool, device: bool, sandbox: Sandbox | None,
 ) -> NoReturn:  # fmt: skip
-    """Run one step and end the process. Messages go to the descriptor ``frames``, what it prints to ``output``.
+    """Run one step and end the process. Messages go to the descriptor ``frames``, printed text to ``output``.
 
-    Where there is a ``cell``, the process was forked into it and takes on its network and files here.
+    The process was forked into the PID namespace of ``sandbox``, if any, and joins its network and mounts here.
     """
     os.setpgid(0, 0)  # no session of its own: its low priority counts only among those that share one
     die_with_parent()
@@ -48,8 +48,8 @@ def run_step(
 
     error: StepError | None = None
     try:
-        if cell is not None:
-            cell.enter(folder)
+        if sandbox is not None:
+            sandbox.enter(folder)
         else:
             with contextlib.suppress(OSError):  # not Linux
                 namespaces.give_up_privileges()
@@ -60,7 +60,7 @@ def run_step(
         environment = step_environment(folder, os.environ.copy())
         os.environ.clear()
         os.environ.update(environment)
-        tempfile.tempdir = None  # the warm parent may have looked for its own already
+        tempfile.tempdir = None  # the preloaded parent may have looked for its own already
         apply_limits(limits, device)
         context = StepContext(
             folder, source, lambda value: send({"type": "partial", "value": to_plain(value)})
@@ -68,7 +68,7 @@ def run_step(
         enter_sources(context)
         value = find_step(name, params)(context)
         send({"type": "result", "value": to_plain(value)})
-    except StepFailed as failed:
+    except StepFailedError as failed:
         error = failed.error
     except MemoryError:
         error = StepError("memory", "The run asked for more memory than its limit.")

@@ -8,20 +8,21 @@ import itertools
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from accelopt_profiling.hosts.answers import activity_in, facts_in, printable, step_error_in
 from accelopt_profiling.hosts.host import (
     HostActivity,
     HostFacts,
-    HostUnreachable,
-    JobFailed,
-    JobInterrupted,
-    Progress,
+    HostUnreachableError,
+    JobFailedError,
+    JobInterruptedError,
+    JobMessage,
 )
-from accelopt_profiling.jobs import Job, Runtime
-from accelopt_profiling.plain import to_plain
+from accelopt_profiling.jobs import Job, Runtime, StepError
+from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.waiting import within
+from accelopt_profiling.worker.activity import WorkerActivity
 from accelopt_profiling.worker.frames import Decoder, encode
-from accelopt_profiling.worker.hello import PROTOCOL
+from accelopt_profiling.worker.handshake import PROTOCOL
+from accelopt_profiling.worker.isolation import Isolation
 
 _KEPT_ERRORS = 4000
 _SHOWN = 200
@@ -33,9 +34,9 @@ class WorkerConnection:
 
     ``patience`` is how many seconds it may take for its first words and for an answer; after ``silence`` seconds
     without a word about a job it is asked whether it is still there. One connection serves any number of jobs at a
-    time. When the worker ends, jobs in flight raise JobInterrupted. A ``beside`` worker shares this machine: it stays
-    in this process's session, because Linux divides the cores between sessions first, and its low priority would count
-    for nothing against the editor's server from a session of its own.
+    time. When the worker ends, jobs in flight raise JobInterruptedError. A ``beside`` worker shares this machine: it
+    stays in this process's session, because Linux divides the cores between sessions first, and its low priority would
+    count for nothing against the editor's server from a session of its own.
     """
 
     def __init__(self, name: str, command: Sequence[str], preamble: bytes = b"", patience: float = 30.0,
@@ -63,16 +64,16 @@ class WorkerConnection:
 
     @property
     def facts(self) -> HostFacts:
-        """What the worker said of itself. Raises HostUnreachable before the handshake."""
+        """What the worker said of itself. Raises HostUnreachableError before the handshake."""
         if self._facts is None:
-            raise HostUnreachable(f"{self._name} is not connected.")
+            raise HostUnreachableError(f"{self._name} is not connected.")
         return self._facts
 
     async def start(self) -> HostFacts:
         """Start the worker and wait for its handshake.
 
         Raises:
-            HostUnreachable: the command failed, the worker said nothing in time, or speaks another protocol.
+            HostUnreachableError: the command failed, the worker said nothing in time, or speaks another protocol.
         """
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -80,7 +81,7 @@ class WorkerConnection:
                 stderr=asyncio.subprocess.PIPE, env=self._environment, start_new_session=not self._beside,
             )  # fmt: skip
         except OSError as error:
-            raise HostUnreachable(
+            raise HostUnreachableError(
                 f"{self._name}: {self._command[0]} could not be started: {error}"
             ) from error
         first: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -92,15 +93,15 @@ class WorkerConnection:
             await self._write_preamble()
             facts = self._introduced(await within(self._patience, first))
             if self._closed:
-                raise HostUnreachable(f"{self._name} was closed while it was started.")
+                raise HostUnreachableError(f"{self._name} was closed while it was started.")
         except (TimeoutError, asyncio.TimeoutError):
             await self.close()
-            raise HostUnreachable(
+            raise HostUnreachableError(
                 f"{self._name} did not answer within {self._patience:g} s.{self._evidence()}"
             ) from None
         except ConnectionError:
             await self.close()
-            raise HostUnreachable(f"{self._name} closed the connection.{self._evidence()}") from None
+            raise HostUnreachableError(f"{self._name} closed the connection.{self._evidence()}") from None
         except BaseException:
             await self.close()
             raise
@@ -109,20 +110,20 @@ class WorkerConnection:
 
     async def _write_preamble(self) -> None:
         """Raises TimeoutError: nothing of it was taken for as long as the patience lasts."""
-        with contextlib.suppress(JobInterrupted):  # it may have ended with a reason, which is read next
+        with contextlib.suppress(JobInterruptedError):  # it may have ended with a reason, which is read next
             for at in range(0, len(self._preamble), _PIECE):
                 await within(self._patience, self._write(self._preamble[at : at + _PIECE]))
 
     def _introduced(self, message: dict[str, Any]) -> HostFacts:
         if message.get("type") == "refused":
-            raise HostUnreachable(f"{self._name}: {printable(str(message.get('message')))}")
+            raise HostUnreachableError(f"{self._name}: {printable(str(message.get('message')))}")
         if message.get("protocol") != PROTOCOL:
             said = printable(str(message.get("protocol")))[:_SHOWN]
-            raise HostUnreachable(f"{self._name} speaks protocol {said}, this is {PROTOCOL}.")
+            raise HostUnreachableError(f"{self._name} speaks protocol {said}, this is {PROTOCOL}.")
         try:
             return facts_in(self._name, message)
         except ValueError as error:
-            raise HostUnreachable(
+            raise HostUnreachableError(
                 f"{self._name} introduced itself in a way that cannot be read: {error}."
             ) from None
 
@@ -131,7 +132,7 @@ class WorkerConnection:
         await self._write(encode({"type": "warm", "runtime": runtime}))
 
     async def activity(self) -> HostActivity:
-        """Ask what all workers of this user do on the host. Raises HostUnreachable."""
+        """Ask what all workers of this user do on the host. Raises HostUnreachableError."""
         number = str(next(self._numbers))
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._queues[number] = queue
@@ -139,17 +140,17 @@ class WorkerConnection:
             await self._write(encode({"type": "status", "id": number}))
             message = await within(self._patience, queue.get())
         except (TimeoutError, asyncio.TimeoutError):
-            raise HostUnreachable(f"{self._name} did not answer within {self._patience:g} s.") from None
+            raise HostUnreachableError(f"{self._name} did not answer within {self._patience:g} s.") from None
         finally:
             self._queues.pop(number, None)
         if message is None:
-            raise HostUnreachable(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
+            raise HostUnreachableError(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
         try:
             return activity_in(message)
         except ValueError as error:
-            raise HostUnreachable(f"{self._name} gave an answer that cannot be read: {error}.") from None
+            raise HostUnreachableError(f"{self._name} gave an answer that cannot be read: {error}.") from None
 
-    async def run(self, job: Job) -> AsyncGenerator[Progress, None]:
+    async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         """Run a job; see ``Host.run``."""
         job_id = str(next(self._numbers))
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
@@ -161,18 +162,20 @@ class WorkerConnection:
                 message = await self._next(queue)
                 if message is None:
                     finished = True
-                    raise JobInterrupted(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
+                    raise JobInterruptedError(
+                        f"The connection to {self._name} was lost.{self._evidence()}", 0.0
+                    )
                 kind, step = message.get("type"), str(message.get("step", ""))
                 if kind == "failed":
                     finished = True
-                    raise JobFailed(step, step_error_in(message))
+                    raise JobFailedError(step, step_error_in(message))
                 if kind in ("partial", "result"):  # a newer worker may say more
                     finished = kind == "result" and bool(message.get("last"))
-                    yield Progress(step, message.get("value"), kind == "result")
+                    yield JobMessage(step, message.get("value"), kind == "result")
         finally:
             self._queues.pop(job_id, None)
             if not finished and self.alive:
-                with contextlib.suppress(ConnectionError, HostUnreachable):
+                with contextlib.suppress(ConnectionError, HostUnreachableError):
                     self._write_soon(encode({"type": "cancel", "id": job_id}))
 
     async def _next(self, queue: asyncio.Queue[dict[str, Any] | None]) -> dict[str, Any] | None:
@@ -183,9 +186,9 @@ class WorkerConnection:
             except (TimeoutError, asyncio.TimeoutError):
                 try:
                     await self.activity()
-                except JobInterrupted:
+                except JobInterruptedError:
                     return None
-                except HostUnreachable:
+                except HostUnreachableError:
                     self._errors += f"\nno answer within {self._patience:g} s while a job ran\n".encode()
                     self._lost = True
                     if self._process is not None:
@@ -215,7 +218,7 @@ class WorkerConnection:
     def _write_soon(self, data: bytes) -> None:
         process = self._process
         if process is None or process.stdin is None or self._lost:
-            raise JobInterrupted(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
+            raise JobInterruptedError(f"The connection to {self._name} was lost.{self._evidence()}", 0.0)
         process.stdin.write(data)
 
     async def _write(self, data: bytes) -> None:
@@ -226,7 +229,9 @@ class WorkerConnection:
             await self._process.stdin.drain()
         except ConnectionError:
             self._lost = True
-            raise JobInterrupted(f"The connection to {self._name} was lost.{self._evidence()}", 0.0) from None
+            raise JobInterruptedError(
+                f"The connection to {self._name} was lost.{self._evidence()}", 0.0
+            ) from None
 
     async def _read_messages(self, first: asyncio.Future[dict[str, Any]]) -> None:
         assert self._process is not None
@@ -264,3 +269,56 @@ class WorkerConnection:
         lines = [printable(line) for line in said.splitlines()]
         shown = [line[:_SHOWN] for line in lines if line][-3:]
         return f" It said: {' / '.join(shown)}" if shown else ""
+
+
+def facts_in(name: str, hello: dict[str, Any]) -> HostFacts:
+    """The facts in a worker's first message. Raises ValueError: what does not fit in it."""
+    devices = hello.get("devices", [])
+    if not isinstance(devices, list) or not all(isinstance(device, dict) for device in devices):
+        raise ValueError("its devices are no list of objects")
+    try:
+        isolation = from_plain(Isolation, hello.get("isolation"))
+    except ValueError:
+        isolation = Isolation(note="The worker did not say.")
+    return HostFacts(
+        name=name, python=str(hello.get("python", "")), devices=devices, isolation=isolation,
+        versions={package: str(version) for package, version in _object(hello, "versions").items()},
+        memory_bytes=int(_number(hello.get("memory_bytes", 0))),
+        memory_free_bytes=int(_number(hello.get("memory_free_bytes", 0))),
+        resources={name: _number(amount) for name, amount in _object(hello, "resources").items()},
+    )  # fmt: skip
+
+
+def activity_in(answer: dict[str, Any]) -> HostActivity:
+    """What runs on a host, from the answer to "status". Raises ValueError: what does not fit in it."""
+    holder = answer.get("device")
+    device = printable(str(holder.get("what", "another program"))) if isinstance(holder, dict) else ""
+    free = {name: _number(amount) for name, amount in _object(answer, "resources_free").items()}
+    return HostActivity(from_plain(list[WorkerActivity], answer.get("workers", [])), device, free)
+
+
+def step_error_in(failed: dict[str, Any]) -> StepError:
+    try:
+        return from_plain(StepError, failed.get("error"))
+    except ValueError:
+        return StepError(
+            "internal", f"The worker sent an error that cannot be read: {failed.get('error')!r:.200}"
+        )
+
+
+def printable(text: str) -> str:
+    """Without control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
+def _object(message: dict[str, Any], name: str) -> dict[str, Any]:
+    value = message.get(name, {})
+    if not isinstance(value, dict):
+        raise ValueError(f"its {name} are no object")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e300:
+        raise ValueError(f"{value!r:.40} is no amount")
+    return value

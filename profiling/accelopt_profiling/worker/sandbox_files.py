@@ -1,4 +1,4 @@
-"""What of a host's files a step does not see (keys, agents, other jobs) and what it cannot change (all but its own)."""
+"""Hide the host's keys, agents and other jobs from a step, and make all files but its own read-only."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def protect_files(base: Path) -> None:
 
 
 def keep_only(folder: Path) -> None:
-    """Of all jobs' folders leave only ``folder`` to be seen, at the same path."""
+    """Hide all jobs' folders except ``folder``, which stays at the same path."""
     own = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         for other in folder.parent.parent.glob("accelopt-[0-9]*-*"):  # not the worker's own archive

@@ -1,4 +1,4 @@
-"""What a step sees inside its child process, and how it fails."""
+"""What a step is given inside its child process, and the error that it fails with."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from accelopt_profiling.jobs import Source, StepError
 _NO_ROOM = {errno.EFBIG, errno.ENOSPC, errno.EDQUOT}
 
 
-class StepFailed(Exception):
-    """Ends a step with an answer the user can act on."""
+class StepFailedError(Exception):
+    """Ends a step with a ``StepError`` that tells the user what to do."""
 
     def __init__(self, error: StepError) -> None:
         super().__init__(error.message)
@@ -22,7 +22,7 @@ class StepFailed(Exception):
 
 
 def host_error(what: str, error: OSError, detail: str = "") -> StepError:
-    """``what`` (a clause) was kept from happening by the host: "disk-full" or "internal"."""
+    """Return the error of a step that the host kept from ``what`` (a clause): "disk-full" or "internal"."""
     code = "disk-full" if error.errno in _NO_ROOM else "internal"
     return StepError(code, f"{what}: {error}", detail=detail)
 

@@ -13,20 +13,20 @@ from accelopt_profiling.hosts.host import (
     Host,
     HostActivity,
     HostFacts,
-    HostUnreachable,
-    JobFailed,
-    JobInterrupted,
-    Progress,
+    HostUnreachableError,
+    JobFailedError,
+    JobInterruptedError,
+    JobMessage,
 )
 from accelopt_profiling.jobs import Job, Runtime, StepError
 
 _log = logging.getLogger(__name__)
 
 
-class Rerunning:
+class RetryingHost:
     """``host`` with every job run to its one end.
 
-    An interrupted job is reported in the log and run again from its first step, ``tries`` times in all; ``Progress``
+    An interrupted job is reported in the log and run again from its first step, ``tries`` times in all; ``JobMessage``
     tells the ``attempt``, and what a later attempt says takes the place of what an earlier one said. A job has one
     last message or one error, never two: an attempt that was cut off can no longer answer. Between attempts the host
     has ``patience`` seconds to be reached again, and is tried no more often than it asks for.
@@ -39,29 +39,29 @@ class Rerunning:
     async def facts(self) -> HostFacts:
         return await self._host.facts()
 
-    async def run(self, job: Job) -> AsyncGenerator[Progress, None]:
+    async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         for attempt in range(1, self._tries + 1):
             try:
                 async with contextlib.aclosing(self._host.run(job)) as messages:
                     async for progress in messages:
                         yield dataclasses.replace(progress, attempt=attempt)
                 return
-            except JobInterrupted as interruption:
+            except JobInterruptedError as interruption:
                 _log.warning("%s Job of %s, attempt %d.", interruption, job.source.name, attempt)
                 if attempt < self._tries:
                     await self._reached_again()
         steps = ", ".join(step.name for step in job.steps)
         message = f"The worker on {self.name} was lost {self._tries} times while it ran this ({steps})."
-        raise JobFailed("", StepError("crashed", f"{message} It is not run again."))
+        raise JobFailedError("", StepError("crashed", f"{message} It is not run again."))
 
     async def _reached_again(self) -> None:
-        """Connect again, waiting as long as the host asks between tries. Raises HostUnreachable."""
+        """Connect again, waiting as long as the host asks between tries. Raises HostUnreachableError."""
         end = time.monotonic() + self._patience
         while True:
             try:
                 await self._host.facts()
                 return
-            except HostUnreachable as error:
+            except HostUnreachableError as error:
                 if error.again_in is None or time.monotonic() + error.again_in > end:
                     raise
                 await asyncio.sleep(error.again_in)

@@ -1,7 +1,8 @@
-"""The launcher: a small process that makes cells ahead of time, hands them out, and tells how they ended.
+"""The launcher: a small process that makes sandboxes ahead of time, hands them out, and reports how they ended.
 
-Each cell has a keeper, which waits for the end of the cell's first process, and that first process, which furnishes the
-cell, watches over its bounds, and takes everything in the cell with it when it ends.
+Each sandbox has two processes besides its step. The first process of its PID namespace sets up the other namespaces,
+watches over the limits, and ends every process in the sandbox when it ends. Its parent outside, the keeper, waits for
+that end and passes on the exit status.
 """
 
 from __future__ import annotations
@@ -18,23 +19,22 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from accelopt_profiling.worker import namespaces
-from accelopt_profiling.worker.bounds import WATCH_SECONDS, watch
 from accelopt_profiling.worker.isolation import furnish
-from accelopt_profiling.worker.limits import die_with_parent
+from accelopt_profiling.worker.limits import WATCH_SECONDS, die_with_parent, watch
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A cell that waits for its bounds on the pipe ``bounds``; ``keeper`` is the process that waits for its end."""
+class _SpareSandbox:
+    """A sandbox that waits for its limits on the pipe ``limits``; ``keeper`` is the process that waits for its end."""
 
     keeper: int
     pid: int
-    bounds: int
+    limits: int
     furnished: dict[str, Any]
 
 
 def launch(control: socket.socket, base: Path) -> NoReturn:
-    """The launcher: keeps one cell ready, hands it out, and tells how cells ended."""
+    """Keep one sandbox ready, hand it out on request, and report how sandboxes ended, until ``control`` is closed."""
     die_with_parent()
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -48,23 +48,23 @@ def launch(control: socket.socket, base: Path) -> NoReturn:
             if reading in ready:
                 os.read(reading, 4096)
             if control.fileno() in ready:
-                bounds = control.recv(1 << 16)
-                if not bounds:
+                limits = control.recv(1 << 16)
+                if not limits:
                     break
-                if isinstance(spare, _Made):
-                    os.write(spare.bounds, bounds)
-                    os.close(spare.bounds)
-                    message: dict[str, Any] = {"cell": spare.pid, "furnished": spare.furnished}
+                if isinstance(spare, _SpareSandbox):
+                    os.write(spare.limits, limits)
+                    os.close(spare.limits)
+                    message: dict[str, Any] = {"sandbox": spare.pid, "furnished": spare.furnished}
                 else:
                     message = {"failed": str(spare)}
                 control.send(json.dumps(message).encode())
                 spare = _try_to_make(base, made)
-            _tell_ends(control, made)
+            _report_ends(control, made)
     finally:
         os._exit(0)
 
 
-def _tell_ends(control: socket.socket, made: dict[int, int]) -> None:
+def _report_ends(control: socket.socket, made: dict[int, int]) -> None:
     with contextlib.suppress(ChildProcessError):
         while True:
             keeper, status = os.waitpid(-1, os.WNOHANG)
@@ -75,42 +75,42 @@ def _tell_ends(control: socket.socket, made: dict[int, int]) -> None:
                 control.send(json.dumps(message).encode())
 
 
-def _try_to_make(base: Path, made: dict[int, int]) -> _Made | OSError:
+def _try_to_make(base: Path, made: dict[int, int]) -> _SpareSandbox | OSError:
     try:
-        cell = _make(base)
+        sandbox = _make(base)
     except OSError as error:
         return error
-    made[cell.keeper] = cell.pid
-    return cell
+    made[sandbox.keeper] = sandbox.pid
+    return sandbox
 
 
-def _make(base: Path) -> _Made:
-    """Fork a keeper, which forks the first process of a new cell; wait until its namespaces are furnished."""
-    bounds_read, bounds_write = os.pipe()
+def _make(base: Path) -> _SpareSandbox:
+    """Fork a keeper, which forks the first process of a new sandbox; wait until its namespaces are set up."""
+    limits_read, limits_write = os.pipe()
     ready_read, ready_write = os.pipe()
     keeper = os.fork()
     if keeper == 0:
-        _keep(bounds_read, ready_write, base)
-    os.close(bounds_read)
+        _keep(limits_read, ready_write, base)
+    os.close(limits_read)
     os.close(ready_write)
-    with os.fdopen(ready_read, "rb") as answer:
-        said = answer.read()
-    if not said:
-        os.close(bounds_write)
-        raise OSError("the first process of a cell ended")
-    pid, furnished = json.loads(said)
-    return _Made(keeper, pid, bounds_write, furnished)
+    with os.fdopen(ready_read, "rb") as pipe:
+        answer = pipe.read()
+    if not answer:
+        os.close(limits_write)
+        raise OSError("the first process of a sandbox ended")
+    pid, furnished = json.loads(answer)
+    return _SpareSandbox(keeper, pid, limits_write, furnished)
 
 
-def _keep(bounds: int, ready: int, base: Path) -> NoReturn:
-    """The keeper of one cell: its first process's parent, which says how that ended by ending the same way."""
+def _keep(limits: int, ready: int, base: Path) -> NoReturn:
+    """Fork the first process of a sandbox, wait for its end, and end with the same status."""
     status = 1
     try:
         die_with_parent()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        kept = sorted((bounds, ready))
+        kept = sorted((limits, ready))
         os.closerange(3, kept[0])
         os.closerange(kept[0] + 1, kept[1])
         os.closerange(kept[1] + 1, 4096)
@@ -119,8 +119,8 @@ def _keep(bounds: int, ready: int, base: Path) -> NoReturn:
         first = os.fork()
         if first == 0:
             os.close(outside)
-            _be_first(bounds, inside, ready, base)
-        os.close(bounds)
+            _be_first(limits, inside, ready, base)
+        os.close(limits)
         os.close(ready)
         os.close(inside)
         os.write(outside, str(first).encode())
@@ -131,10 +131,10 @@ def _keep(bounds: int, ready: int, base: Path) -> NoReturn:
         os._exit(status)
 
 
-def _be_first(bounds: int, outside: int, ready: int, base: Path) -> NoReturn:
-    """The first process of a cell: furnish it, then reap orphans and watch over the bounds until it is killed.
+def _be_first(limits: int, outside: int, ready: int, base: Path) -> NoReturn:
+    """Set up the sandbox, then reap orphans and watch over the limits until this process is killed.
 
-    ``outside`` tells the process number by which the rest of the host knows it.
+    The pipe ``outside`` brings the number by which the host knows this process.
     """
     try:
         die_with_parent()
@@ -143,10 +143,10 @@ def _be_first(bounds: int, outside: int, ready: int, base: Path) -> NoReturn:
         os.write(ready, json.dumps([pid, furnished]).encode())
         os.close(ready)
         os.close(outside)
-        said = os.read(bounds, 1 << 16)
-        if said and furnished["watched"]:
-            watch(**json.loads(said), reap=_reap)
-        while said:
+        answer = os.read(limits, 1 << 16)
+        if answer and furnished["watched"]:
+            watch(**json.loads(answer), reap=_reap)
+        while answer:
             _reap()
             time.sleep(WATCH_SECONDS)
     finally:
