@@ -14,7 +14,7 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
-from accelopt_agent.search.resume import TRIED
+from accelopt_agent.search.recorder import CANDIDATE_TRIED
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunEvent
 from accelopt_profiling.plain import from_plain
@@ -108,7 +108,7 @@ def _of_run(events: list[RunEvent], baseline_us: float) -> dict[str, float]:
     times: dict[tuple[str, ...], float] = {(): baseline_us}
     best: dict[str, float] = {}
     for event in events:
-        us = (event.data.get("latency") or {}).get("us") if event.kind == TRIED else None
+        us = (event.data.get("latency") or {}).get("us") if event.kind == CANDIDATE_TRIED else None
         if us is None:
             continue
         *before, rule = event.data["steps"]

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from accelopt_agent.events import ModelCall
-from accelopt_agent.model.client import Ask, ModelFault, ask
+from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.explain import explain, summarizer_user
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.versions import Versions, versions_of
+from accelopt_agent.suggestions.versions import MeasuredVersions, measured_versions
 from accelopt_lsp.features.explanation import ModelExplanation, explanation
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
@@ -42,14 +42,14 @@ async def explanations(
     model: ModelSettings | None,
     why_not: str,
     *,
-    asked: Ask = ask,
+    asked: ModelQuery = query_model,
     backoff_seconds: float = 1.0,
 ) -> AsyncGenerator[Explanation, None]:
     """The page from the counters and, with a ``model``, once more with its words. ``why_not`` tells why none is asked.
 
     What a model said about the same question is in the memory and not paid for again.
     """
-    versions = await _from(memory, lambda m: versions_of(m, suggestion), Versions())
+    versions = await _from(memory, lambda m: measured_versions(m, suggestion), MeasuredVersions())
 
     async def page(said: ModelExplanation | None, remark: str) -> str:
         return await asyncio.to_thread(explanation, suggestion, versions, said, remark)
@@ -70,7 +70,7 @@ async def explanations(
         text = await explain(
             model, suggestion, versions, book=calls.append, asked=asked, backoff_seconds=backoff_seconds
         )
-    except ModelFault as fault:
+    except ModelCallError as fault:
         remark = f"{fault} This is put together from the counters alone. {ledger_line(calls)}"
         yield Explanation(await page(None, remark.strip()), calls=tuple(calls))
         return
@@ -81,7 +81,7 @@ async def explanations(
     )
 
 
-def _key(suggestion: Suggestion, model: ModelSettings, versions: Versions) -> str:
+def _key(suggestion: Suggestion, model: ModelSettings, versions: MeasuredVersions) -> str:
     question = f"{model.base_url}\0{summarizer_user(suggestion, versions, model.share)}"
     return f"{EXPLAINED} {suggestion.id} {model.model} {hashlib.sha256(question.encode()).hexdigest()[:16]}"
 

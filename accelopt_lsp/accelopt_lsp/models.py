@@ -67,7 +67,7 @@ def resolve_team(settings: Settings, file: Path, *, in_editor: bool = False) -> 
         return None, ""
     if team.planner.of_editor and not in_editor:
         return None, f"The model {team.models} is the editor's own: it is asked from the editor only."
-    from accelopt_agent.model.consent import Consents
+    from accelopt_agent.model.consent import ConsentStore
 
-    missing = Consents().missing(team.planner, consent_folder(settings, file))
+    missing = ConsentStore().missing(team.planner, consent_folder(settings, file))
     return (team, "") if missing is None else (None, missing)

@@ -12,7 +12,7 @@ from accelopt_profiling.measurement import KernelMeasurement, Latency
 
 #: What the cost of a candidate says: it could not be run; it is slower than the baseline; it is not clearly
 #: faster, which may be noise; it is clearly faster and may go through the gate.
-Outcome = Literal["failed", "slower", "unclear", "faster"]
+CandidateOutcome = Literal["failed", "slower", "unclear", "faster"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class CandidateTried:
 
     number: int
     candidate: Candidate
-    outcome: Outcome
+    outcome: CandidateOutcome
     latency: Latency
     detail: str = ""
 
@@ -94,6 +94,18 @@ class Finished:
     reason: str
     usage: Usage
     calls: tuple[ModelCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResumableRun:
+    """An interrupted run that can be resumed without paying for anything twice. ``tried`` counts the candidates of it
+    and of the runs that it resumed; ``instructions`` are what the person asked for."""
+
+    run: str
+    kernel: str
+    kernel_hash: str
+    tried: int
+    instructions: str = ""
 
 
 Event = BaselineMeasured | CandidateTried | CandidateJudged | SuggestionFound | ProgressText | Finished

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_agent.evaluation.evaluators import CostModel, CostUnknown, Gate, ToolLost
-from accelopt_agent.evaluation.host_evaluation import HostGate, ProfiledCost
-from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText
-from accelopt_agent.model.client import Ask, ask
+from accelopt_agent.evaluation.evaluators import (
+    CostEvaluator,
+    CostUnavailableError,
+    EvaluatorLostError,
+    GateEvaluator,
+)
+from accelopt_agent.evaluation.host_evaluation import HostCost, HostGate
+from accelopt_agent.events import (
+    BaselineMeasured,
+    CandidateJudged,
+    CandidateTried,
+    Event,
+    Finished,
+    ProgressText,
+    SuggestionFound,
+)
+from accelopt_agent.model.client import ModelQuery, query_model
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import Team
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.search.budget import BudgetSpent, Meter
+from accelopt_agent.rules.proposer import RuleProposer
+from accelopt_agent.search.budget import BudgetExhaustedError, Meter
 from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.pause import Pause
-from accelopt_agent.search.proposer import Proposer, RuleProposer
-from accelopt_agent.search.recorder import Recorder
-from accelopt_agent.search.resume import BASELINE, RESUMES, Remembered, remembered
+from accelopt_agent.search.pause import PauseSwitch
+from accelopt_agent.search.proposer import Proposer
+from accelopt_agent.search.recorder import BASELINE, RESUMES, Recorder
+from accelopt_agent.search.resume import ResumedResults, resumed_results
 from accelopt_agent.search.strategies import strategy_named
-from accelopt_agent.tally import Tally
 from accelopt_agent.transfer.proposer import MemoryProposer
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus
@@ -32,14 +46,65 @@ from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 
 
+class RunSummary:
+    """Counts a run's events. ``kernels`` are those it is about; ``asks_a_model``: rules are not all it has."""
+
+    def __init__(self, kernels: Sequence[Kernel], asks_a_model: bool) -> None:
+        self._kernels, self._asks_a_model = {k.name: k for k in kernels}, asks_a_model
+        self._searched: list[Kernel] = []
+        self._outcomes: Counter[str] = Counter()
+        self._refused = 0
+        self.found = 0
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, BaselineMeasured) and event.kernel in self._kernels:
+            self._searched.append(self._kernels[event.kernel])
+        elif isinstance(event, CandidateTried):
+            self._outcomes[event.outcome] += 1
+        elif isinstance(event, CandidateJudged):
+            self._refused += not event.verdict.accepted
+        elif isinstance(event, SuggestionFound):
+            self.found += 1
+
+    def said(self) -> str:
+        if self.found:
+            return f"{self.found} suggestion{'' if self.found == 1 else 's'}"
+        why = self._why()
+        return f"nothing faster found ({why})" if why else "nothing faster found"
+
+    def _why(self) -> str:
+        tried, unclear = self._outcomes.total(), self._outcomes["unclear"]
+        if self._refused:
+            return f"{self._refused} refused by the gate"
+        if unclear:
+            which = (
+                "it made"
+                if tried == 1
+                else f"{unclear} of {tried} made"
+                if unclear < tried
+                else f"all {tried} made"
+            )
+            return f"{which} no difference that is larger than the uncertainty of the times"
+        if tried or not self._searched:
+            return ""
+        if all(_written_for_today(k) for k in self._searched) and not self._asks_a_model:
+            return "the rules rewrite neuronxcc.nki; kernels of today's nki need a model, see docs/how-to/models.md"
+        return "no rewrite was proposed" if self._asks_a_model else "no rule applies"
+
+
+def _written_for_today(kernel: Kernel) -> bool:
+    """Whether an NKI kernel is in the current dialect, which has no rules."""
+    return kernel.dialect == "nki" and not any(d.startswith("neuronxcc.") for d in kernel.decorators)
+
+
 def optimize(
     request: OptimizeRequest,
     host: Host,
     memory: Memory | None,
     *,
     model: ModelSettings | Team | None = None,
-    asked: Ask = ask,
-    pause: Pause | None = None,
+    asked: ModelQuery = query_model,
+    pause: PauseSwitch | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Search on ``host`` and yield what happens, the last event always being ``Finished``.
 
@@ -49,7 +114,7 @@ def optimize(
     Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run
     is then recorded as cancelled. Expected failures are told in the events and raised by nothing.
     """
-    cost, gate = ProfiledCost(host, request), HostGate(host, request)
+    cost, gate = HostCost(host, request), HostGate(host, request)
     return drive(
         request,
         cost,
@@ -67,7 +132,7 @@ def _proposers(
     memory: Memory | None,
     model: ModelSettings | Team | None,
     meter: Meter,
-    asked: Ask,
+    asked: ModelQuery,
 ) -> list[Proposer]:
     found: list[Proposer] = []
     if memory is not None:
@@ -88,12 +153,12 @@ class _End:
 
 async def drive(
     request: OptimizeRequest,
-    cost: CostModel,
-    gate: Gate,
+    cost: CostEvaluator,
+    gate: GateEvaluator,
     memory: Memory | None,
     host: str,
     proposers: Callable[[Meter], Sequence[Proposer]],
-    pause: Pause | None = None,
+    pause: PauseSwitch | None = None,
     asks_a_model: bool = True,
 ) -> AsyncGenerator[Event, None]:
     """``optimize`` with its tools given: the part that runs without a host."""
@@ -106,9 +171,9 @@ async def drive(
         "strategy": request.strategy,
         "instructions": request.instructions,
     }
-    known = Remembered()
+    known = ResumedResults()
     if request.resume and first is not None:
-        known = await remembered(recorder, first.content_hash, request.target, host)
+        known = await resumed_results(recorder, first.content_hash, request.target, host)
         options |= {RESUMES: known.run} if known.run else {}
     run = await recorder.start(
         str(request.path),
@@ -118,7 +183,7 @@ async def drive(
         host,
         options,
     )
-    tally = Tally(kernels, asks_a_model)
+    tally = RunSummary(kernels, asks_a_model)
     try:
         events = _all_kernels(
             request, kernels, cost, gate, recorder, meter, run, host, known, proposers, pause
@@ -128,9 +193,9 @@ async def drive(
                 tally.take(event)
                 yield event
         end = _End("finished", tally.said())
-    except BudgetSpent as spent:
+    except BudgetExhaustedError as spent:
         end = _End("finished", f"{tally.said()}: {spent}")
-    except (ToolLost, CostUnknown) as error:
+    except (EvaluatorLostError, CostUnavailableError) as error:
         end = _End("failed", str(error))
     except BaseException as error:
         if isinstance(error, Exception):
@@ -149,19 +214,19 @@ async def drive(
 async def _all_kernels(
     request: OptimizeRequest,
     kernels: list[Kernel],
-    cost: CostModel,
-    gate: Gate,
+    cost: CostEvaluator,
+    gate: GateEvaluator,
     recorder: Recorder,
     meter: Meter,
     run: str,
     host: str,
-    known: Remembered,
+    known: ResumedResults,
     proposers: Callable[[Meter], Sequence[Proposer]],
-    pause: Pause | None,
+    pause: PauseSwitch | None,
 ) -> AsyncGenerator[Event, None]:
     if not kernels:
         which = f"no kernel {request.kernel}" if request.kernel else "no kernel that is launched"
-        raise CostUnknown("no-kernel", f"{request.path} has {which}.", lasting=True)
+        raise CostUnavailableError("no-kernel", f"{request.path} has {which}.", lasting=True)
     baseline = await cost.baseline()
     measured = {m.name: m for m in baseline.kernels}
     for kernel in sorted(kernels, key=lambda k: -_us(measured.get(k.name))):
@@ -184,7 +249,7 @@ async def _all_kernels(
         )  # fmt: skip
         search = KernelSearch(
             request, root, strategy, sources,
-            cost=cost, gate=gate, recorder=recorder, meter=meter, run=run, host=host, remembered=known, pause=pause,
+            cost=cost, gate=gate, recorder=recorder, meter=meter, run=run, host=host, resumed=known, pause=pause,
         ).run()  # fmt: skip
         async with aclosing(search):
             async for event in search:

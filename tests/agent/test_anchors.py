@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_agent.model.anchors import Anchor, anchored, anchors_of, carried_out, numbered
-from accelopt_agent.model.edits import BadAnswer
-from accelopt_agent.model.shown import window
+from accelopt_agent.model.anchors import Anchor, apply_plan_answer, numbered, parse_anchors, text_with_anchors
+from accelopt_agent.model.edits import InvalidAnswerError
+from accelopt_agent.model.role_context import excerpt_ranges
 
 FILE = """\
 import nki
@@ -41,7 +41,7 @@ def other():
     ],
 )
 def test_the_lines_that_a_plan_names_become_anchors(plan: str, anchors: tuple[Anchor, ...]) -> None:
-    assert anchors_of(plan, FILE) == anchors
+    assert parse_anchors(plan, FILE) == anchors
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_the_lines_that_a_plan_names_become_anchors(plan: str, anchors: tuple[An
     ],
 )
 def test_a_plan_without_ground_is_refused(plan: str, why: str) -> None:
-    with pytest.raises(BadAnswer, match=why):
-        anchors_of(plan, FILE)
+    with pytest.raises(InvalidAnswerError, match=why):
+        parse_anchors(plan, FILE)
 
 
 TWO = (Anchor(6, 6), Anchor(9, 10))
@@ -79,7 +79,7 @@ WANTED = FILE.replace("scale = 2", "scale = 4").replace(
     ],
 )
 def test_every_anchor_is_filled(answer: str) -> None:
-    assert carried_out(FILE, TWO, answer) == WANTED
+    assert apply_plan_answer(FILE, TWO, answer) == WANTED
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_every_anchor_is_filled(answer: str) -> None:
     ],
 )
 def test_what_is_not_the_plan_is_caught(answer: str, why: str) -> None:
-    with pytest.raises(BadAnswer, match=why):
-        carried_out(FILE, TWO, answer)
+    with pytest.raises(InvalidAnswerError, match=why):
+        apply_plan_answer(FILE, TWO, answer)
 
 
 def test_what_is_shown_has_the_lines_and_the_names_they_use() -> None:
-    ranges = window(FILE, "k", (Anchor(10, 10),), around=0)
-    shown = "\n".join(anchored(FILE, (Anchor(10, 10),), *r) for r in ranges)
+    ranges = excerpt_ranges(FILE, "k", (Anchor(10, 10),), around=0)
+    shown = "\n".join(text_with_anchors(FILE, (Anchor(10, 10),), *r) for r in ranges)
     assert "# <<< change 1\n        b = a * scale\n# >>> change 1" in shown
     assert "scale = 2" in shown
     assert "def k(x):" in shown
@@ -123,7 +123,7 @@ def test_of_long_lines_fewer_are_shown_around_and_of_imports_those_that_the_kern
     long = "import os\nimport numpy as np\nimport lib as load\n" + long
     anchor = Anchor(16, 16)
     assert "b = a * scale" in long.split("\n")[15]
-    shown = "\n".join(anchored(long, (anchor,), *r) for r in window(long, "k", (anchor,)))
+    shown = "\n".join(text_with_anchors(long, (anchor,), *r) for r in excerpt_ranges(long, "k", (anchor,)))
     assert shown.count("c = a + ") == 1
     assert "store(b)" in shown
     assert "import lib as load" in shown
@@ -134,8 +134,8 @@ def test_of_long_lines_fewer_are_shown_around_and_of_imports_those_that_the_kern
 @given(st.text(alphabet="<>CHANGE 12\n\t#abc`=", max_size=200))
 def test_no_answer_changes_a_line_outside_the_anchors(answer: str) -> None:
     try:
-        text = carried_out(FILE, TWO, answer)
-    except BadAnswer:
+        text = apply_plan_answer(FILE, TWO, answer)
+    except InvalidAnswerError:
         return
     before, after = FILE.split("\n"), text.split("\n")
     assert after[:5] == before[:5]
@@ -145,4 +145,4 @@ def test_no_answer_changes_a_line_outside_the_anchors(answer: str) -> None:
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_line_ends_stay(newline: str) -> None:
-    assert carried_out(FILE.replace("\n", newline), TWO, GOOD) == WANTED.replace("\n", newline)
+    assert apply_plan_answer(FILE.replace("\n", newline), TWO, GOOD) == WANTED.replace("\n", newline)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_agent.suggestions.apply import Refusal, TextEdit, apply_to_text, edits_for
+from accelopt_agent.suggestions.apply import ApplyRefusal, TextEdit, apply_to_text, edits_for
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_profiling.gate.verdict import Verdict
@@ -65,7 +65,7 @@ WITH_IMPORT = suggest(BASE, FAST.replace(IMPORTS, IMPORTS + "import math\n"))
 
 def applied(current: str, suggestion: Suggestion) -> str:
     edits = edits_for(current, suggestion)
-    assert not isinstance(edits, Refusal), edits.reason
+    assert not isinstance(edits, ApplyRefusal), edits.reason
     return apply_to_text(current, edits)
 
 
@@ -76,7 +76,7 @@ def test_the_unchanged_file_becomes_the_suggested_one() -> None:
 
 def test_edits_touch_only_the_changed_lines() -> None:
     edits = edits_for(BASE, ONLY_KERNEL)
-    assert not isinstance(edits, Refusal)
+    assert not isinstance(edits, ApplyRefusal)
     touched = {line for e in edits for line in range(e.start_line, e.end_line)}
     lines = BASE.split("\n")
     assert {lines[i] for i in touched} == {
@@ -126,7 +126,7 @@ def test_comments_and_blank_lines_in_the_kernel_are_kept(at: int, added: str) ->
     changed = "".join([*lines[: at + 2], added, *lines[at + 2 :]])
     current = BASE.replace(KERNEL, changed)
     edits = edits_for(current, ONLY_KERNEL)
-    assert not isinstance(edits, Refusal), edits.reason
+    assert not isinstance(edits, ApplyRefusal), edits.reason
     result = apply_to_text(current, edits)
     hashes = {k.content_hash for k in find_kernels(result).kernels}
     assert hashes == {k.content_hash for k in find_kernels(ONLY_KERNEL.text).kernels}
@@ -150,9 +150,9 @@ def test_what_no_longer_fits_is_refused_with_the_reason(
 ) -> None:
     edits = edits_for(current, suggestion)
     if says is None:
-        assert not isinstance(edits, Refusal)
+        assert not isinstance(edits, ApplyRefusal)
     else:
-        assert isinstance(edits, Refusal)
+        assert isinstance(edits, ApplyRefusal)
         assert says in edits.reason
 
 

@@ -10,9 +10,15 @@ from played_model import playing, says
 from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request, us_of
 
 from accelopt_agent.events import Event, Finished, ProgressText, SuggestionFound
-from accelopt_agent.model.client import ModelFault, ask
-from accelopt_agent.model.consent import Consents, asked_for
-from accelopt_agent.model.editor_models import FAULTS, EditorModels, Question, Reply, no_models
+from accelopt_agent.model.client import ModelCallError, query_model
+from accelopt_agent.model.consent import ConsentStore, required_consent
+from accelopt_agent.model.editor_models import (
+    FAULTS,
+    EditorModelReply,
+    EditorModelRequest,
+    EditorModels,
+    no_models,
+)
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import EDITOR, ModelSettings
 from accelopt_agent.optimize import drive
@@ -26,11 +32,11 @@ WIDER = "<<<<<<< CHANGE 1\n    time_us = 60\n    wide = True\n>>>>>>>"
 class Played:
     """An editor whose model gives these replies, the last one again and again."""
 
-    def __init__(self, *replies: Reply) -> None:
-        self.asked: list[Question] = []
+    def __init__(self, *replies: EditorModelReply) -> None:
+        self.asked: list[EditorModelRequest] = []
         self._replies = list(replies)
 
-    async def __call__(self, question: Question) -> Reply:
+    async def __call__(self, question: EditorModelRequest) -> EditorModelReply:
         self.asked.append(question)
         return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
@@ -49,7 +55,11 @@ def ended(events: list[Event]) -> Finished:
 
 
 async def test_the_team_asks_the_editor_and_its_tokens_are_in_the_ledger() -> None:
-    editor = Played(Reply(PLAN, 200, 10), Reply(WIDER, 100, 20), Reply(fault="blocked", message="quota"))
+    editor = Played(
+        EditorModelReply(PLAN, 200, 10),
+        EditorModelReply(WIDER, 100, 20),
+        EditorModelReply(fault="blocked", message="quota"),
+    )
     events = await searched(editor, rules=False)
     assert [us_of(e.suggestion.text) for e in events if isinstance(e, SuggestionFound)] == [60]
     calls = ended(events).calls
@@ -66,7 +76,7 @@ async def test_the_team_asks_the_editor_and_its_tokens_are_in_the_ledger() -> No
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_fault_is_one_line_and_the_run_goes_on(fault: str) -> None:
     said = "because\nof <this>"
-    events = await searched(Played(Reply(fault=fault, message=said)))
+    events = await searched(Played(EditorModelReply(fault=fault, message=said)))
     lines = [e.text for e in events if isinstance(e, ProgressText) and "acme/large" in e.text]
     what, final = FAULTS[fault]
     assert lines[0] == f"The editor's model acme/large {what}: because of <this>"
@@ -85,24 +95,24 @@ async def test_each_fault_is_one_line_and_the_run_goes_on(fault: str) -> None:
     ],
 )
 async def test_useless_answers_are_faults_that_were_paid_for(text: str, says: str) -> None:
-    with pytest.raises(ModelFault, match=says) as caught:
-        await EditorModels(Played(Reply(text)))(OWN, "s", "u")
+    with pytest.raises(ModelCallError, match=says) as caught:
+        await EditorModels(Played(EditorModelReply(text)))(OWN, "s", "u")
     assert caught.value.estimated
     assert caught.value.tokens_out == -(-len(text) // 4)
 
 
 async def test_an_editor_that_is_never_done_is_given_up() -> None:
-    async def never(question: Question) -> Reply:
+    async def never(question: EditorModelRequest) -> EditorModelReply:
         await asyncio.Event().wait()
         raise AssertionError
 
     slow = ModelSettings(EDITOR, "acme/large", longest_seconds=0.05)
-    with pytest.raises(ModelFault, match=r"not done after 0\.05 s"):
+    with pytest.raises(ModelCallError, match=r"not done after 0\.05 s"):
         await EditorModels(never)(slow, "s", "u")
 
 
 async def test_tokens_that_the_editor_does_not_count_are_estimated_and_say_so() -> None:
-    answer = await EditorModels(Played(Reply("eight ch")))(OWN, "1234", "5678")
+    answer = await EditorModels(Played(EditorModelReply("eight ch")))(OWN, "1234", "5678")
     assert (answer.tokens_in, answer.tokens_out, answer.estimated) == (2, 2, True)
 
 
@@ -113,13 +123,13 @@ async def test_addresses_are_asked_over_http_as_ever() -> None:
 
 
 async def test_without_an_editor_there_is_no_editors_model() -> None:
-    with pytest.raises(ModelFault, match="there is no editor here"):
-        await ask(OWN, "s", "u")
+    with pytest.raises(ModelCallError, match="there is no editor here"):
+        await query_model(OWN, "s", "u")
 
 
 def test_the_editors_models_need_an_agreement_of_their_own(tmp_path: Path) -> None:
-    consents = Consents(tmp_path / "c.json")
+    consents = ConsentStore(tmp_path / "c.json")
     assert "is sent to the models of the editor" in (consents.missing(OWN, tmp_path) or "")
-    consents.give(asked_for(OWN, tmp_path))
+    consents.give(required_consent(OWN, tmp_path))
     assert consents.missing(OWN, tmp_path) is None
     assert consents.missing(ModelSettings("https://models.example.org/v1", "m"), tmp_path) is not None

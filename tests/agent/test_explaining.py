@@ -13,7 +13,7 @@ from toy_search import TEXT, WIDE, ToyProposer, measurement, play
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.versions import Versions, versions_of
+from accelopt_agent.suggestions.versions import MeasuredVersions, measured_versions
 from accelopt_lsp.explain import Explanation, explanations
 from accelopt_lsp.features.explanation import ModelExplanation, explanation
 from accelopt_memory.memory import Memory
@@ -46,10 +46,10 @@ async def explained(
 
 async def test_both_versions_come_from_the_run(memory: Memory) -> None:
     suggestion = await found(memory)
-    versions = versions_of(memory, suggestion)
+    versions = measured_versions(memory, suggestion)
     assert versions.slow == measurement(TEXT)
     assert versions.fast == measurement(suggestion.text)
-    assert versions_of(memory, replace(suggestion, run="another")) == Versions()
+    assert measured_versions(memory, replace(suggestion, run="another")) == MeasuredVersions()
 
 
 async def test_without_a_model_the_counters_speak() -> None:
@@ -59,7 +59,7 @@ async def test_without_a_model_the_counters_speak() -> None:
         quantities={"dma_bytes": executed(200, "B"), "waits": executed(3), "same": executed(7)},
     )  # fmt: skip
     counted = {"dma_bytes": executed(150, "B"), "waits": measured(9), "same": executed(7)}
-    versions = Versions(slow, replace(slow, quantities=counted, bound="VectorE"))
+    versions = MeasuredVersions(slow, replace(slow, quantities=counted, bound="VectorE"))
     page = explanation(suggestion, versions, None, "Nobody was asked.")
     assert "| dma bytes | 200 B | 150 B | -25 % | executed |" in page
     assert "| waits | 3 | 9 | +200 % | executed, then measured |" in page
@@ -120,7 +120,9 @@ async def test_what_the_gate_says_again_and_again_is_told_once() -> None:
         *(Reason("not-run", f"The problem never launches the kernel {n}; it was not checked.") for n in "xy"),
         Reason("loose-problem", "The tolerance tells nothing apart."),
     ]
-    page = explanation(replace(suggestion, gate=replace(suggestion.gate, reasons=said)), Versions(), None, "")
+    page = explanation(
+        replace(suggestion, gate=replace(suggestion.gate, reasons=said)), MeasuredVersions(), None, ""
+    )
     told = page.partition("The gate also says:")[2].partition("\n## ")[0]
     remarks = [line for line in told.splitlines() if line]
     assert remarks == [
@@ -137,7 +139,7 @@ async def test_the_gate_s_words_for_a_kernel_that_is_not_launched_are_known() ->
 
 async def test_what_a_model_writes_makes_no_link_picture_or_html() -> None:
     words = "![x](https://evil.example/?q=1) <img src=x> [a]\n\n> b | c"
-    page = explanation(await found(), Versions(), ModelExplanation("m|n", words), "")
+    page = explanation(await found(), MeasuredVersions(), ModelExplanation("m|n", words), "")
     kinds = {child.type for token in MarkdownIt().parse(page) for child in [token, *(token.children or [])]}
     assert not kinds & {"link_open", "image", "html_inline", "html_block"}
     assert "<img src=x>" in "".join(t.content.replace("\\", "") for t in MarkdownIt().parse(page))

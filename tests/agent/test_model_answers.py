@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelopt_agent.model.edit_scope import outside_changes
-from accelopt_agent.model.edits import BadAnswer, Replacement, apply_edits, read_edits
+from accelopt_agent.model.edits import InvalidAnswerError, Replacement, apply_edits, read_edits
 from accelopt_agent.model.prompt_templates import fenced, placeholders, render, template
 from accelopt_agent.model.team import ROLES
 
@@ -73,12 +73,12 @@ def test_lines_can_be_removed() -> None:
     [("    z = 2", "not in the file"), ("", "which lines"), ("    a = 1\n    c = a + b", "not in")],
 )
 def test_edits_that_do_not_fit_are_refused(search: str, says: str) -> None:
-    with pytest.raises(BadAnswer, match=says):
+    with pytest.raises(InvalidAnswerError, match=says):
         apply_edits(FILE, [Replacement(tuple(search.split("\n")), ("x",))])
 
 
 def test_an_edit_that_fits_twice_is_refused() -> None:
-    with pytest.raises(BadAnswer, match="2 places"):
+    with pytest.raises(InvalidAnswerError, match="2 places"):
         apply_edits("a = 1\nb = 2\na = 1\n", [Replacement(("a = 1",), ("a = 2",))])
 
 
@@ -86,10 +86,10 @@ def test_an_edit_that_fits_twice_is_refused() -> None:
 def test_garbage_is_an_answer_without_edits_and_never_a_crash(answer: str) -> None:
     try:
         edits = read_edits(answer)
-    except BadAnswer:
+    except InvalidAnswerError:
         return
     assert edits
-    with contextlib.suppress(BadAnswer):
+    with contextlib.suppress(InvalidAnswerError):
         assert apply_edits(FILE, edits) != FILE or all(e.search == e.replace for e in edits)
 
 

@@ -13,14 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from played_model import PATIENCE, Reply, chunk, error, playing, says
 
-from accelopt_agent.model.answer import Reading, Unusable
-from accelopt_agent.model.client import ModelFault, ask
+from accelopt_agent.model.answer import AnswerReader, UnusableAnswerError, repeats_itself
+from accelopt_agent.model.client import ModelCallError, query_model, retry_after_seconds, retry_pause
 from accelopt_agent.model.keys import without_key
-from accelopt_agent.model.ledger import accounts, entry, total
-from accelopt_agent.model.repetition import repeats_itself
+from accelopt_agent.model.ledger import accounts, ledger_entry, total
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.model.structured import NoObject, read_object
-from accelopt_agent.model.waiting import asked_pause, pause
+from accelopt_agent.model.structured import NoJsonObjectError, read_object
 
 SCHEMA = ("plan", {"type": "object", "properties": {"step": {"type": "string"}}, "required": ["step"]})
 
@@ -31,7 +29,7 @@ def settings(url: str, **options: Any) -> ModelSettings:
 
 async def test_an_answer_is_streamed_and_counted() -> None:
     with playing([says("one two three", tokens=(90, 7), cached=64, pieces=5)]) as played:
-        answer = await ask(settings(played.url), "s", "u")
+        answer = await query_model(settings(played.url), "s", "u")
     assert (answer.text, answer.tokens_in, answer.tokens_out) == ("one two three", 90, 7)
     assert (answer.tokens_cached, answer.estimated) == (64, False)
     assert played.asked[0]["stream"] is True
@@ -40,18 +38,18 @@ async def test_an_answer_is_streamed_and_counted() -> None:
 
 async def test_a_server_that_does_not_stream_is_read_as_well() -> None:
     with playing([says("hello", streams=False)]) as played:
-        assert (await ask(settings(played.url), "s", "u")).text == "hello"
+        assert (await query_model(settings(played.url), "s", "u")).text == "hello"
 
 
 async def test_tokens_that_the_server_does_not_count_are_estimated_and_said_to_be() -> None:
     with playing([says("x" * 40, tokens=None)]) as played:
-        answer = await ask(settings(played.url), "s" * 6, "u" * 6)
+        answer = await query_model(settings(played.url), "s" * 6, "u" * 6)
     assert (answer.tokens_in, answer.tokens_out, answer.estimated) == (3, 10, True)
 
 
 async def test_what_was_thought_aloud_is_no_part_of_the_answer() -> None:
     with playing([says("<think>Hm. {wide}</think>\nMake it wide.")]) as played:
-        assert (await ask(settings(played.url), "s", "u")).text.strip() == "Make it wide."
+        assert (await query_model(settings(played.url), "s", "u")).text.strip() == "Make it wide."
 
 
 @pytest.mark.parametrize(
@@ -71,7 +69,7 @@ async def test_what_a_server_does_not_know_is_left_out_once_and_for_all(
 ) -> None:
     with playing([error(400, complaint), says("{}")]) as played:
         for _ in range(2):
-            await ask(settings(played.url), "s", "u", schema=SCHEMA)
+            await query_model(settings(played.url), "s", "u", schema=SCHEMA)
     assert sent_first in played.asked[0]
     for later in played.asked[1:]:
         assert sent_first not in later
@@ -81,7 +79,7 @@ async def test_what_a_server_does_not_know_is_left_out_once_and_for_all(
 
 async def test_a_server_with_structured_output_is_held_to_the_schema() -> None:
     with playing([says('{"step": "x"}')]) as played:
-        answer = await ask(settings(played.url), "s", "u", schema=SCHEMA)
+        answer = await query_model(settings(played.url), "s", "u", schema=SCHEMA)
     assert played.asked[0]["response_format"]["json_schema"]["schema"] == SCHEMA[1]
     assert read_object(answer.text, ("step",)) == {"step": "x"}
 
@@ -89,9 +87,9 @@ async def test_a_server_with_structured_output_is_held_to_the_schema() -> None:
 async def test_a_model_that_is_not_there_is_answered_with_those_that_are() -> None:
     with (
         playing([error(404)], models=["toy-model-2", "other"]) as played,
-        pytest.raises(ModelFault, match=r"does not exist.* It has toy-model-2") as caught,
+        pytest.raises(ModelCallError, match=r"does not exist.* It has toy-model-2") as caught,
     ):
-        await ask(settings(played.url), "s", "u")
+        await query_model(settings(played.url), "s", "u")
     assert caught.value.final
     assert len(played.asked) == 1  # and it is not asked in place of the other
 
@@ -99,8 +97,8 @@ async def test_a_model_that_is_not_there_is_answered_with_those_that_are() -> No
 async def test_tokens_of_an_answer_that_was_stopped_are_paid_for() -> None:
     piece = chunk({"content": "again and again, "})
     with playing([Reply(events=(piece,), endless=True)]) as played:
-        with pytest.raises(ModelFault, match="repeats itself") as caught:
-            await ask(settings(played.url), "s" * 40, "u")
+        with pytest.raises(ModelCallError, match="repeats itself") as caught:
+            await query_model(settings(played.url), "s" * 40, "u")
         assert played.left.wait(PATIENCE)  # the server is told to stop
     assert caught.value.estimated
     assert 100 < caught.value.tokens_out < 2000
@@ -111,7 +109,7 @@ async def test_cancelling_ends_the_servers_work() -> None:
     silent = Reply(events=(chunk({"content": "Let me"}),), hang=True)
     with playing([silent]) as played:
         task = asyncio.create_task(
-            ask(ModelSettings(played.url, "toy-model", seconds=10 * PATIENCE), "s", "u")
+            query_model(ModelSettings(played.url, "toy-model", seconds=10 * PATIENCE), "s", "u")
         )
         assert await asyncio.to_thread(played.came.wait, PATIENCE)
         task.cancel()
@@ -124,9 +122,9 @@ async def test_an_answer_that_drips_is_ended_after_the_longest_time() -> None:
     drip = chunk({})
     with (
         playing([Reply(events=(drip,), endless=True)]) as played,
-        pytest.raises(ModelFault, match=r"was not done after 0.3 s"),
+        pytest.raises(ModelCallError, match=r"was not done after 0.3 s"),
     ):
-        await ask(settings(played.url, longest_seconds=0.3, attempts=1), "s", "u")
+        await query_model(settings(played.url, longest_seconds=0.3, attempts=1), "s", "u")
 
 
 async def test_a_server_that_repeats_the_key_does_not_get_it_into_the_fault(
@@ -135,21 +133,21 @@ async def test_a_server_that_repeats_the_key_does_not_get_it_into_the_fault(
     monkeypatch.setenv("TOY_KEY", "a-secret-of-some-length")
     with (
         playing([error(403, "key a-secret-of-some-length is barred\nand more")]) as played,
-        pytest.raises(ModelFault, match=r"\(key\) is barred and more") as caught,
+        pytest.raises(ModelCallError, match=r"\(key\) is barred and more") as caught,
     ):
-        await ask(settings(played.url, key_variable="TOY_KEY"), "s", "u")
+        await query_model(settings(played.url, key_variable="TOY_KEY"), "s", "u")
     assert "a-secret" not in str(caught.value)
 
 
 def test_pauses_double_and_are_at_least_what_the_server_asks() -> None:
-    assert [pause(n, 1.0, None) for n in (1, 2, 3)] == [1, 2, 4]
-    assert pause(1, 1.0, 7.5) == 7.5
-    assert pause(4, 1.0, 7.5) == 8
-    assert asked_pause({"retry-after": "2.5"}) == 2.5
+    assert [retry_pause(n, 1.0, None) for n in (1, 2, 3)] == [1, 2, 4]
+    assert retry_pause(1, 1.0, 7.5) == 7.5
+    assert retry_pause(4, 1.0, 7.5) == 8
+    assert retry_after_seconds({"retry-after": "2.5"}) == 2.5
     now = 1_700_000_000.0
-    assert asked_pause({"retry-after": email.utils.formatdate(now + 9, usegmt=True)}, now) == 9
-    assert asked_pause({}) is asked_pause({"retry-after": "soon"}) is None
-    assert asked_pause({"retry-after": "-5"}) == 0
+    assert retry_after_seconds({"retry-after": email.utils.formatdate(now + 9, usegmt=True)}, now) == 9
+    assert retry_after_seconds({}) is retry_after_seconds({"retry-after": "soon"}) is None
+    assert retry_after_seconds({"retry-after": "-5"}) == 0
 
 
 @given(
@@ -191,7 +189,7 @@ def test_code_fences_inside_a_value_stay() -> None:
     ("answer", "says_so"), [('{"step": ', "invalid"), ("no", "no JSON object"), ("{}", "with step")]
 )
 def test_an_answer_without_the_object_says_what_is_missing(answer: str, says_so: str) -> None:
-    with pytest.raises(NoObject, match=says_so):
+    with pytest.raises(NoJsonObjectError, match=says_so):
         read_object(answer, ("step",))
 
 
@@ -199,7 +197,7 @@ def test_an_answer_without_the_object_says_what_is_missing(answer: str, says_so:
 def test_no_text_breaks_the_reader_of_objects(answer: str) -> None:
     try:
         assert isinstance(read_object(answer), dict)
-    except NoObject:
+    except NoJsonObjectError:
         return
 
 
@@ -218,18 +216,18 @@ def test_no_text_breaks_the_reader_of_objects(answer: str) -> None:
     )
 )
 def test_no_answer_of_a_server_breaks_the_reading(event: Any) -> None:
-    reading = Reading(100, 100)
+    reading = AnswerReader(100, 100)
     reading.take(event)
-    with contextlib.suppress(Unusable):
+    with contextlib.suppress(UnusableAnswerError):
         assert reading.finish(streamed=False).text.strip()
 
 
 def test_the_ledger_sums_by_role_and_model_and_prices_cached_tokens_apart() -> None:
     priced = ModelSettings("http://x/v1", "m", price_in=2.0, price_out=10.0, price_cached=0.5)
-    good = entry(
-        "planner", priced, ModelFault("m refuses", tokens_in=1000, tokens_out=100, tokens_cached=400), 1.5
+    good = ledger_entry(
+        "planner", priced, ModelCallError("m refuses", tokens_in=1000, tokens_out=100, tokens_cached=400), 1.5
     )
-    other = entry("coder", ModelSettings("http://x/v1", "n"), ModelFault("n fails"), 0.5)
+    other = ledger_entry("coder", ModelSettings("http://x/v1", "n"), ModelCallError("n fails"), 0.5)
     assert good.money == pytest.approx((600 * 2 + 400 * 0.5 + 100 * 10) / 1e6)
     sums = accounts([good, other, good])
     assert [(a.role, a.model, a.calls, a.faults) for a in sums] == [

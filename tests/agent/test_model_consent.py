@@ -12,7 +12,14 @@ from played_model import error, playing, says
 from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
 
 from accelopt_agent.events import ProgressText
-from accelopt_agent.model.consent import Agreement, Consents, address_of, asked_for, stays_here, what_is_sent
+from accelopt_agent.model.consent import (
+    Consent,
+    ConsentStore,
+    address_of,
+    is_loopback,
+    required_consent,
+    what_is_sent,
+)
 from accelopt_agent.model.keys import KEYRING_SERVICE, api_key, keep_key
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
@@ -25,20 +32,20 @@ HOSTED = ModelSettings("https://me:secret@models.example.org:8443/v1", "m")
 
 
 def test_an_agreement_is_for_one_workspace_one_address_and_so_much(tmp_path: Path) -> None:
-    consents = Consents(tmp_path / "data" / "consents.json")
+    consents = ConsentStore(tmp_path / "data" / "consents.json")
     here, there = tmp_path / "here", tmp_path / "there"
     assert "nobody agreed" in (consents.missing(HOSTED, here) or "")
     kernel_only = ModelSettings(HOSTED.base_url, "m", share="kernel")
-    consents.give(asked_for(kernel_only, here))
+    consents.give(required_consent(kernel_only, here))
     assert consents.missing(kernel_only, here) is None
     assert consents.missing(HOSTED, here) is not None  # the whole file is more than was agreed to
-    consents.give(asked_for(HOSTED, here))
+    consents.give(required_consent(HOSTED, here))
     assert consents.missing(HOSTED, here) is consents.missing(kernel_only, here) is None
     assert consents.missing(HOSTED, there) is not None
     assert consents.missing(ModelSettings("https://other.example.org/v1", "m"), here) is not None
     assert "secret" not in consents.path.read_text()
-    assert consents.withdraw(asked_for(HOSTED, here))
-    assert not consents.withdraw(asked_for(HOSTED, here))
+    assert consents.withdraw(required_consent(HOSTED, here))
+    assert not consents.withdraw(required_consent(HOSTED, here))
     assert consents.missing(HOSTED, here) is not None
 
 
@@ -56,8 +63,8 @@ def test_an_agreement_is_for_one_workspace_one_address_and_so_much(tmp_path: Pat
     ],
 )
 def test_only_the_loopback_needs_no_agreement(url: str, here: bool, tmp_path: Path) -> None:
-    assert stays_here(url) == here
-    assert (Consents(tmp_path / "c.json").missing(ModelSettings(url, "m"), tmp_path) is None) == here
+    assert is_loopback(url) == here
+    assert (ConsentStore(tmp_path / "c.json").missing(ModelSettings(url, "m"), tmp_path) is None) == here
 
 
 def test_addresses_are_kept_without_what_they_may_hold_in_secret() -> None:
@@ -69,11 +76,11 @@ def test_addresses_are_kept_without_what_they_may_hold_in_secret() -> None:
     "text", ["", "[]", '{"agreed": 3}', '{"agreed": [{"workspace": "/"}]}', '{"agreed": ["x"]}']
 )
 def test_a_broken_file_of_agreements_agrees_to_nothing(text: str, tmp_path: Path) -> None:
-    consents = Consents(tmp_path / "c.json")
+    consents = ConsentStore(tmp_path / "c.json")
     consents.path.write_text(text)
     assert consents.all() == []
-    consents.give(Agreement("/w", "http://x", "file"))
-    assert consents.all() == [Agreement("/w", "http://x", "file")]
+    consents.give(Consent("/w", "http://x", "file"))
+    assert consents.all() == [Consent("/w", "http://x", "file")]
 
 
 async def test_a_model_that_may_see_the_kernel_only_is_sent_nothing_else() -> None:

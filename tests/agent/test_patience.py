@@ -25,7 +25,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, SuggestionFound
 from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.strategies.experience import Experience
+from accelopt_agent.search.strategies.hybrid import Experience
 from accelopt_agent.search.trial import Trial
 from accelopt_profiling.kernels import find_kernels
 

@@ -16,7 +16,7 @@ from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.history import interrupted, past_runs
-from accelopt_agent.search.pause import Pause
+from accelopt_agent.search.pause import PauseSwitch
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
@@ -46,7 +46,10 @@ class Held(ToyCost):
 
 
 def begun(
-    memory: Memory | None, pause: Pause, cost: ToyCost | None = None, asked: OptimizeRequest | None = None
+    memory: Memory | None,
+    pause: PauseSwitch,
+    cost: ToyCost | None = None,
+    asked: OptimizeRequest | None = None,
 ) -> AsyncGenerator[Event, None]:
     rules = [ToyProposer({**WIDE, **FUSED, **WRONG})]
     return drive(asked or request(), cost or ToyCost(), ToyGate(), memory, "toy", lambda meter: rules, pause)
@@ -69,7 +72,7 @@ async def until(events: AsyncGenerator[Event, None], text: str) -> list[Event]:
 async def test_what_runs_is_finished_and_nothing_new_begins(memory: Memory) -> None:
     """The switch is thrown while two candidates are being tried: both are taken in, and no third begins."""
     hang = asyncio.Event()
-    cost, pause = ToyCost(hang=hang), Pause()
+    cost, pause = ToyCost(hang=hang), PauseSwitch()
     events = begun(memory, pause, cost)
     rest = asyncio.ensure_future(until(events, "paused"))
     await asyncio.wait_for(cost.busy.wait(), PATIENCE)
@@ -90,7 +93,7 @@ async def test_what_runs_is_finished_and_nothing_new_begins(memory: Memory) -> N
 
 
 async def test_going_on_wakes_a_search_whose_last_candidate_still_runs() -> None:
-    cost, pause = Held(), Pause(on=True)
+    cost, pause = Held(), PauseSwitch(on=True)
     events = begun(None, pause, cost, replace(request(), parallel=1))
     await until(events, "paused")
     pause.go_on()
@@ -112,7 +115,7 @@ async def test_a_pause_uses_no_time() -> None:
 
 
 async def test_a_paused_search_is_cancelled_at_once(memory: Memory) -> None:
-    events = begun(memory, Pause(on=True))
+    events = begun(memory, PauseSwitch(on=True))
     await until(events, "paused")
     await asyncio.wait_for(events.aclose(), PATIENCE)
     assert memory.run_log.runs()[0].status == "cancelled"
@@ -121,7 +124,7 @@ async def test_a_paused_search_is_cancelled_at_once(memory: Memory) -> None:
 
 async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) -> None:
     """The second run is ended before it has repeated what the first one knew."""
-    first = begun(memory, Pause())
+    first = begun(memory, PauseSwitch())
     tried = 0
     async for event in first:
         tried += isinstance(event, CandidateTried)
@@ -133,7 +136,7 @@ async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) ->
     assert (known.kernel, known.tried) == ("kernel", 3)
 
     asked = replace(request(), resume=True, instructions="keep it")
-    second = begun(memory, Pause(), asked=asked)
+    second = begun(memory, PauseSwitch(), asked=asked)
     async for event in second:
         if isinstance(event, CandidateTried):
             break
@@ -143,7 +146,7 @@ async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) ->
     assert (again.tried, again.instructions, again.run != known.run) == (3, "keep it", True)
 
     cost = ToyCost()
-    third = [e async for e in begun(memory, Pause(), cost, replace(request(), resume=True))]
+    third = [e async for e in begun(memory, PauseSwitch(), cost, replace(request(), resume=True))]
     usage = of(Finished, third)[0].usage
     assert usage.remembered == 3
     assert len(cost.seen) == usage.candidates
@@ -153,7 +156,7 @@ async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) ->
 
 
 async def test_runs_are_looked_back_at_step_by_step(memory: Memory) -> None:
-    found = of(SuggestionFound, await _all(begun(memory, Pause())))
+    found = of(SuggestionFound, await _all(begun(memory, PauseSwitch())))
     (run,) = past_runs(memory, "/k.py")
     assert past_runs(memory, "/other.py") == []
     said = [f"{s.what}: {s.outcome}" for s in run.steps]

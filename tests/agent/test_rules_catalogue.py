@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from accelopt_agent.rules import catalogue
-from accelopt_agent.rules.analysis.edits import Edit, OverlappingEdits, apply_edits
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import ByteEdit, OverlappingEditsError, apply_edits
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
 
@@ -50,7 +50,7 @@ def test_a_rule_says_what_it_does(rule: catalogue.Rule) -> None:
 def test_a_rule_that_raises_does_not_take_the_others_down(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(subject: Subject) -> Iterator[Rewrite]:
+    def broken(subject: RuleContext) -> Iterator[Rewrite]:
         raise RuntimeError("a bug in a rule")
         yield
 
@@ -66,13 +66,16 @@ def test_a_rule_that_raises_does_not_take_the_others_down(
 @pytest.mark.parametrize(
     ("edits", "complaint"),
     [
-        ([Edit(0, 6, "import os; import")], "outside"),
-        ([Edit(KERNEL.index("scale"), KERNEL.index("scale") + 5, "(")], "parse"),
-        ([Edit(KERNEL.index("def kernel") + 4, KERNEL.index("def kernel") + 10, "other")], "lost the kernel"),
+        ([ByteEdit(0, 6, "import os; import")], "outside"),
+        ([ByteEdit(KERNEL.index("scale"), KERNEL.index("scale") + 5, "(")], "parse"),
+        (
+            [ByteEdit(KERNEL.index("def kernel") + 4, KERNEL.index("def kernel") + 10, "other")],
+            "lost the kernel",
+        ),
     ],
 )
 def test_a_rule_that_breaks_its_promise_is_refused(
-    monkeypatch: pytest.MonkeyPatch, edits: list[Edit], complaint: str
+    monkeypatch: pytest.MonkeyPatch, edits: list[ByteEdit], complaint: str
 ) -> None:
     monkeypatch.setattr(
         "accelopt_agent.rules.nki.reuse_load.rewrites", lambda _: iter([Rewrite(tuple(edits), "wrong")])
@@ -111,6 +114,9 @@ def test_a_file_that_changed_gives_nothing(text: str) -> None:
 
 
 def test_edits_keep_order_and_refuse_to_overlap() -> None:
-    assert apply_edits(b"abc", [Edit(3, 3, "!"), Edit(1, 2, "B\n"), Edit(1, 1, "<")], "\r\n") == b"a<B\r\nc!"
-    with pytest.raises(OverlappingEdits):
-        apply_edits(b"abc", [Edit(0, 2, ""), Edit(1, 3, "")])
+    assert (
+        apply_edits(b"abc", [ByteEdit(3, 3, "!"), ByteEdit(1, 2, "B\n"), ByteEdit(1, 1, "<")], "\r\n")
+        == b"a<B\r\nc!"
+    )
+    with pytest.raises(OverlappingEditsError):
+        apply_edits(b"abc", [ByteEdit(0, 2, ""), ByteEdit(1, 3, "")])

@@ -37,7 +37,7 @@ from accelopt_agent.events import (
 )
 from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.plain import from_plain
@@ -238,7 +238,7 @@ async def test_a_proposer_that_fails_does_not_end_the_run() -> None:
         name = "memory"
 
         async def propose(self, node: Node) -> list[Candidate]:
-            raise ProposerFailed("The memory is locked.")
+            raise ProposerError("The memory is locked.")
 
     events = await play([Fails(), ToyProposer(WIDE)])
     assert len(of(SuggestionFound, events)) == 1

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from accelopt_agent.search.resume import ANSWERED, JUDGED, TRIED
+from accelopt_agent.search.recorder import CANDIDATE_JUDGED, CANDIDATE_TRIED, PROPOSER_ANSWERED
 from accelopt_memory.memory import Memory
 
 SEARCH = Path(__file__).with_name("killed_search.py")
@@ -52,7 +52,9 @@ def written(folder: Path) -> int:
     """How many costs, verdicts and answers the memory has."""
     with Memory.open(folder / "memory.db") as memory:
         kinds = [(e.key, e.kind) for run in memory.run_log.runs() for e in memory.run_log.events(run.id)]
-    return len({key for key, kind in kinds if key and kind in (TRIED, JUDGED, ANSWERED)})
+    return len(
+        {key for key, kind in kinds if key and kind in (CANDIDATE_TRIED, CANDIDATE_JUDGED, PROPOSER_ANSWERED)}
+    )
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from toy_search import WIDE, ToyGate, ToyProposer, play
 
-from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import CandidateJudged, ProgressText, SuggestionFound
 from accelopt_agent.request import OptimizeRequest
@@ -25,13 +25,13 @@ from accelopt_profiling.timing.session import Session
 class OnDevice(ToyGate):
     """A gate whose host has a device, on which every candidate compares as it is told."""
 
-    def __init__(self, comparison: Comparison | CostUnknown | None) -> None:
+    def __init__(self, comparison: Comparison | CostUnavailableError | None) -> None:
         super().__init__()
         self.comparison, self.compared = comparison, 0
 
     async def compare(self, text: str, kernel: str) -> Comparison | None:
         self.compared += 1
-        if isinstance(self.comparison, CostUnknown):
+        if isinstance(self.comparison, CostUnavailableError):
             raise self.comparison
         return self.comparison
 
@@ -56,7 +56,7 @@ async def test_what_is_not_faster_side_by_side_is_not_offered(comparison, offere
 
 @pytest.mark.parametrize("lasting", [True, False])
 async def test_what_cannot_be_timed_beside_the_original_was_still_judged(tmp_path, lasting) -> None:
-    gate = OnDevice(CostUnknown("wrong-result", "On the device: Run 3", lasting=lasting))
+    gate = OnDevice(CostUnavailableError("wrong-result", "On the device: Run 3", lasting=lasting))
     with Memory.open(tmp_path / "memory.db") as memory:
         events = await play([ToyProposer(WIDE)], gate=gate, memory=memory)
         (run,) = memory.run_log.runs()
@@ -119,7 +119,7 @@ async def test_both_texts_travel_in_one_job(asked) -> None:
     ("host", "code"), [(Host(wrong="Run 3"), "wrong-result"), (Host(fails=True), "user-error")]
 )
 async def test_what_goes_wrong_on_the_device_leaves_the_candidate_out(asked, host, code) -> None:
-    with pytest.raises(CostUnknown) as unknown:
+    with pytest.raises(CostUnavailableError) as unknown:
         await HostGate(host, asked).compare(KERNEL, "k")
     assert unknown.value.code == code
 

@@ -9,11 +9,11 @@ import pytest
 from toy_search import TEXT, ToyCost, faster, us_of
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.request import Budget
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Failure, Node
-from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
 from accelopt_benchmarks.search.contenders import BEAM, CONTENDERS, HYBRID, TREE
@@ -80,7 +80,7 @@ async def test_the_shares_of_what_it_says_are_its_skill() -> None:
     repairs = [(await proposer.propose(failed))[0].text for _ in range(300)]
     assert sum(marks.fault_of(t) is None for t in repairs) / 300 == pytest.approx(0.8, abs=0.07)
     failed.text = SUBJECT.text
-    with pytest.raises(ProposerFailed):
+    with pytest.raises(ProposerError):
         await proposer.propose(failed)
 
 
@@ -90,7 +90,7 @@ async def test_a_broken_text_fails_as_its_mark_says_and_the_others_cost_what_the
     toy, cost = world(tmp_path / "kept.jsonl")
     text = SUBJECT.text
     assert (await toy.cost(marks.same(text, 1), "kernel")).latency.us == 100
-    with pytest.raises(CostUnknown):
+    with pytest.raises(CostUnavailableError):
         await toy.cost(marks.broken(text, "crash", 2), "kernel")
     assert (await toy.cost(marks.broken(text, "wrong", 3), "kernel")).correctness.status == "failed"
     assert (await toy.check(text, "kernel"))[0].accepted

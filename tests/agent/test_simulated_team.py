@@ -87,10 +87,10 @@ async def test_what_it_broke_it_repairs() -> None:
     broken = team.answer(
         Question(system("coder"), f"the kernel `kernel`\n```python\nx\n```\n\n{said(plan)}"), 0
     )
-    from accelopt_agent.model.anchors import anchors_of, carried_out
+    from accelopt_agent.model.anchors import apply_plan_answer, parse_anchors
     from accelopt_agent.model.edits import apply_edits, read_edits
 
-    text = carried_out(TEXT, anchors_of(plan, TEXT), broken)
+    text = apply_plan_answer(TEXT, parse_anchors(plan, TEXT), broken)
     assert "not_defined" in text
     repair = team.answer(Question(system("debugger"), f"the kernel `kernel`\n```python\n{text}\n```\n"), 0)
     right = apply_edits(text, read_edits(repair))

@@ -12,7 +12,7 @@ from accelopt_agent.events import CandidateTried, Event, Finished, SuggestionFou
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestions.accept import accept
-from accelopt_agent.suggestions.apply import Refusal, apply_to_text, edits_for
+from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text, edits_for
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.local import LocalHost
@@ -98,7 +98,7 @@ async def test_an_accepted_pair_leads_to_a_suggestion_on_another_kernel_sooner(
         found = [e.suggestion for e in await search(host, example, memory) if isinstance(e, SuggestionFound)]
         best = max(found, key=lambda s: s.speedup.value)
         edits = edits_for(example.read_text(), best)
-        assert not isinstance(edits, Refusal)
+        assert not isinstance(edits, ApplyRefusal)
         assert apply_to_text(example.read_text(), edits) == best.text
         pair = accept(memory, best)
         within = await search(host, other, memory)

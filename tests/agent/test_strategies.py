@@ -25,7 +25,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, Finished, ProgressText, SuggestionFound
 from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.search.strategies import STRATEGIES
 from accelopt_memory.memory import Memory
 from accelopt_profiling.measurement import FileMeasurement
@@ -77,7 +77,7 @@ async def test_every_strategy_ends_when_nobody_has_anything_to_say(name: str) ->
         name = "model"
 
         async def propose(self, node: Node) -> list[Candidate]:
-            raise ProposerFailed("I do not know.")
+            raise ProposerError("I do not know.")
 
     asked = replace(request(), strategy=name)
     events = await asyncio.wait_for(play([ToyProposer(WIDE), Silent()], asked=asked), PATIENCE)
@@ -133,7 +133,7 @@ async def test_a_model_thinks_while_the_device_works() -> None:
                 return [Candidate("kernel", faster(node.text, 10), "model:toy", "first")]
             await cost.working.wait()
             both.set()
-            raise ProposerFailed("Enough.", final=True)
+            raise ProposerError("Enough.", final=True)
 
     class Works(ToyCost):
         working = asyncio.Event()

@@ -15,15 +15,15 @@ from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.strategies import STRATEGIES, strategy_named
 from accelopt_agent.search.strategies.hybrid import Hybrid
 from accelopt_agent.search.strategies.strategy import (
-    Answered,
-    Ask,
-    Judge,
-    Judged,
-    Room,
-    Step,
+    AskProposer,
+    CandidateMeasured,
+    Capacity,
+    NodeValidated,
+    ProposalsReceived,
+    SearchStep,
     Strategy,
-    Tried,
-    Try,
+    TryCandidate,
+    ValidateNode,
 )
 from accelopt_agent.search.trial import Trial
 from accelopt_profiling.kernels import find_kernels
@@ -43,24 +43,26 @@ def made(parent: Node | None, us: int, number: int, **known: object) -> Node:
     return node
 
 
-def answer(strategy: Strategy, ask: Ask, *nodes: Node) -> None:
+def answer(strategy: Strategy, ask: AskProposer, *nodes: Node) -> None:
     """``ask`` is answered with rewrites that become ``nodes`` as soon as they are tried."""
     trials = [Trial(n.candidate, ask.node, n.fingerprint) for n in nodes if n.candidate is not None]
-    strategy.observe(Answered(ask, trials))
-    while isinstance(step := strategy.choose(Room(asks=False)), (Try, Judge)):
-        if isinstance(step, Judge):
+    strategy.observe(ProposalsReceived(ask, trials))
+    while isinstance(step := strategy.choose(Capacity(proposals=False)), (TryCandidate, ValidateNode)):
+        if isinstance(step, ValidateNode):
             step.node.proof = "accepted"
-            strategy.observe(Judged(step.node))
+            strategy.observe(NodeValidated(step.node))
         else:
             known = step.trial.parent.children
             strategy.observe(
-                Tried(step.trial, next(n for n in known if n.fingerprint == step.trial.fingerprint))
+                CandidateMeasured(
+                    step.trial, next(n for n in known if n.fingerprint == step.trial.fingerprint)
+                )
             )
 
 
-def asks(strategy: Strategy, most: int = 100) -> list[Ask]:
-    found: list[Ask] = []
-    while len(found) < most and isinstance(step := strategy.choose(Room()), Ask):
+def asks(strategy: Strategy, most: int = 100) -> list[AskProposer]:
+    found: list[AskProposer] = []
+    while len(found) < most and isinstance(step := strategy.choose(Capacity()), AskProposer):
         found.append(step)
     return found
 
@@ -72,20 +74,20 @@ def test_beam_asks_so_often_about_so_many_and_the_incumbent_competes() -> None:
     assert [a.node for a in first] == [root] * 3
     good, slow = made(root, 50, 1, clearly_faster=True), made(root, 400, 2)
     answer(beam, first[0], good, slow)
-    strategy_silent = [Answered(a, ()) for a in first[1:]]
+    strategy_silent = [ProposalsReceived(a, ()) for a in first[1:]]
     for seen in strategy_silent:
         beam.observe(seen)
-    step = beam.choose(Room())
-    while isinstance(step, Judge):
+    step = beam.choose(Capacity())
+    while isinstance(step, ValidateNode):
         step.node.proof = "accepted"
-        beam.observe(Judged(step.node))
-        step = beam.choose(Room())
-    assert isinstance(step, Ask)
+        beam.observe(NodeValidated(step.node))
+        step = beam.choose(Capacity())
+    assert isinstance(step, AskProposer)
     second = [step, *asks(beam)]
     assert [a.node for a in second] == [good] * 3 + [root] * 3  # not the slow one
     for ask in second:
-        beam.observe(Answered(ask, ()))
-    assert beam.choose(Room()) is None
+        beam.observe(ProposalsReceived(ask, ()))
+    assert beam.choose(Capacity()) is None
     assert beam.best() is good
 
 
@@ -93,27 +95,27 @@ def test_tree_asks_about_the_root_only_so_often() -> None:
     root = made(None, 100, 0)
     tree = strategy_named("tree", root, ["model"], target="trn1", depth=16, epsilon=0.0, root_children=2)
     for number in (1, 2):
-        ask = tree.choose(Room())
-        assert isinstance(ask, Ask)
+        ask = tree.choose(Capacity())
+        assert isinstance(ask, AskProposer)
         assert ask.node is root
         answer(tree, ask, made(root, 200, number))
-    ask = tree.choose(Room())
-    assert isinstance(ask, Ask)
+    ask = tree.choose(Capacity())
+    assert isinstance(ask, AskProposer)
     assert ask.node is not root
 
 
 def test_tree_closes_a_branch_whose_children_all_failed_and_credits_near_misses() -> None:
     root = made(None, 100, 0)
     tree = STRATEGIES["tree"](root, ["model"], target="trn1", epsilon=0.0, root_children=1, dead_after=2)
-    ask = tree.choose(Room())
-    assert isinstance(ask, Ask)
+    ask = tree.choose(Capacity())
+    assert isinstance(ask, AskProposer)
     good = made(root, 50, 1)
     answer(tree, ask, good)
     near, far = Failure("wrong-result", "row 3"), Failure("kernel-raised", "no")
     about = []
     for number in range(2, 6):
-        ask = tree.choose(Room())
-        assert isinstance(ask, Ask)
+        ask = tree.choose(Capacity())
+        assert isinstance(ask, AskProposer)
         about.append(ask.node)
         failed = made(ask.node, 10, number, failure=near if number == 2 else far, proof="refused")
         failed.measurement = replace(failed.measurement)
@@ -128,8 +130,8 @@ def test_tree_closes_a_branch_whose_children_all_failed_and_credits_near_misses(
 def test_tree_draws_leaves() -> None:
     root = made(None, 100, 0)
     tree = strategy_named("tree", root, ["model"], target="trn1", depth=16, epsilon=1.0, seed=1)
-    ask = tree.choose(Room())
-    assert isinstance(ask, Ask)
+    ask = tree.choose(Capacity())
+    assert isinstance(ask, AskProposer)
     leaves = [made(root, 100 + k, k) for k in range(1, 5)]
     answer(tree, ask, *leaves)
     about = [a.node for a in asks(tree, 4)]
@@ -140,8 +142,8 @@ def test_hybrid_turns_to_a_slower_version_once_it_is_proved() -> None:
     """The fastest version leads nowhere, so a model's slower one has its turn, after the gate."""
     root = made(None, 100, 0)
     hybrid = strategy_named("hybrid", root, ["model"], target="trn1", depth=16, least_gain=-1.0)
-    ask = hybrid.choose(Room())
-    assert isinstance(ask, Ask)
+    ask = hybrid.choose(Capacity())
+    assert isinstance(ask, AskProposer)
     by_model = {"step": ("model:toy", "x")}
     fastest = made(root, 50, 1, clearly_faster=True, **by_model)
     slower = made(root, 60, 2, clearly_faster=True, **by_model)
@@ -152,15 +154,15 @@ def test_hybrid_turns_to_a_slower_version_once_it_is_proved() -> None:
     answer(hybrid, ask, fastest, slower, neutral)
     about: list[Node] = []
     while len(about) < 12:
-        step = hybrid.choose(Room())
-        if isinstance(step, Judge):
+        step = hybrid.choose(Capacity())
+        if isinstance(step, ValidateNode):
             step.node.proof = "accepted"
-            hybrid.observe(Judged(step.node))
+            hybrid.observe(NodeValidated(step.node))
             continue
-        assert isinstance(step, Ask)
+        assert isinstance(step, AskProposer)
         assert step.node.may_be_built_upon
         about.append(step.node)
-        hybrid.observe(Answered(step, ()))
+        hybrid.observe(ProposalsReceived(step, ()))
     assert about[:3] == [fastest] * 3
     assert slower in about
     assert slower.proof == "accepted"
@@ -170,19 +172,19 @@ def test_hybrid_turns_to_a_slower_version_once_it_is_proved() -> None:
 def test_hybrid_tries_once_more_what_promises_nothing_after_each_paid_answer() -> None:
     root, patience = made(None, 100, 0), 3
     hybrid = Hybrid(root, ["rules", "model"], target="trn1", least_gain=-1.0, patience=patience)
-    first = hybrid.choose(Room())
-    assert isinstance(first, Ask)
+    first = hybrid.choose(Capacity())
+    assert isinstance(first, AskProposer)
     fast, *slow = made(root, 50, 1), *(made(root, 200, k) for k in range(2, 13))
     answer(hybrid, first, fast, *slow)
-    again = hybrid.choose(Room())
-    assert isinstance(again, Ask)
+    again = hybrid.choose(Capacity())
+    assert isinstance(again, AskProposer)
     assert (again.node, again.proposer) == (fast, "rules")
     answer(hybrid, again)
     left = []
     for _ in range(4):
         left.append(len(hybrid.ideas))
-        paid = hybrid.choose(Room())
-        assert isinstance(paid, Ask)
+        paid = hybrid.choose(Capacity())
+        assert isinstance(paid, AskProposer)
         assert paid.proposer == "model"
         answer(hybrid, paid)
     assert left[0] == len(slow) - patience
@@ -198,36 +200,38 @@ def test_no_strategy_stands_still_or_asks_about_what_is_unsound(
 ) -> None:
     root, random = made(None, 100, 0), Random(seed)
     strategy = strategy_named(name, root, ["rules", "model"], target="trn1", depth=8, seed=seed)
-    begun: list[Step] = []
+    begun: list[SearchStep] = []
     number = 0
     for us in times * 3:
-        while len(begun) < 4 and (step := strategy.choose(Room())) is not None:
-            if isinstance(step, Ask):  # what it was made from may be refused while the question is under way
+        while len(begun) < 4 and (step := strategy.choose(Capacity())) is not None:
+            if isinstance(
+                step, AskProposer
+            ):  # what it was made from may be refused while the question is under way
                 assert step.node.sound or step.node.failure is not None
                 assert step.node.depth <= 8
             begun.append(step)
         if not begun:
-            assert strategy.choose(Room()) is None
+            assert strategy.choose(Capacity()) is None
             return
         step = begun.pop(random.randrange(len(begun)))
-        if isinstance(step, Ask):
+        if isinstance(step, AskProposer):
             number += 1
             origin = f"rule:r{number % 5}" if step.proposer == "rules" else "model:toy"
             candidate = Candidate("kernel", f"{number}", origin, f"{number % 7}", steps=(origin,))
-            strategy.observe(Answered(step, [Trial(candidate, step.node, f"{number}")]))
-        elif isinstance(step, Try):
+            strategy.observe(ProposalsReceived(step, [Trial(candidate, step.node, f"{number}")]))
+        elif isinstance(step, TryCandidate):
             node = made(step.trial.parent, us, number)
             node.candidate, node.step = step.trial.composed, step.trial.step
             node.clearly_faster = us < 80
             node.repair = step.trial.repairs
             if us % 3 == 0:
                 node.failure, node.proof = Failure("wrong-result", "off"), "refused"
-            strategy.observe(Tried(step.trial, node))
+            strategy.observe(CandidateMeasured(step.trial, node))
         else:
             step.node.proof = "accepted" if us % 2 else "refused"
             if step.node.proof == "refused":
                 step.node.failure = Failure("wrong-result", "off")
-            strategy.observe(Judged(step.node))
+            strategy.observe(NodeValidated(step.node))
     assert strategy.best().proof == "accepted" or strategy.best() is root
 
 

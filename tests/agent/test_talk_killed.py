@@ -13,7 +13,7 @@ from toy_search import TEXT, measurement
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.history import past_runs
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.transcript import Said, Turn
+from accelopt_agent.search.transcript import Transcript, TranscriptEntry
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 
@@ -58,6 +58,8 @@ def test_no_request_is_sent_again_after_a_kill_between_planner_and_coder(tmp_pat
 def test_what_was_said_about_another_text_is_not_taken_for_an_answer() -> None:
     kernel = next(k for k in find_kernels(TEXT).kernels if k.name == "kernel")
     node = Node(TEXT, kernel, measurement(TEXT), Candidate("kernel", TEXT, "model:toy", "x"))
-    said = Said([Turn("planner", "another", "LINES 1-1"), Turn("coder", "another", "x")])
-    assert said.recalled("planner", node) is None
-    assert said.recalled("coder", node) is None
+    said = Transcript(
+        [TranscriptEntry("planner", "another", "LINES 1-1"), TranscriptEntry("coder", "another", "x")]
+    )
+    assert said.replay("planner", node) is None
+    assert said.replay("coder", node) is None

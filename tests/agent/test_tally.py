@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.events import BaselineMeasured, CandidateJudged, CandidateTried, Outcome
-from accelopt_agent.tally import Tally
+from accelopt_agent.events import BaselineMeasured, CandidateJudged, CandidateOutcome, CandidateTried
+from accelopt_agent.optimize import RunSummary
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement, Latency
@@ -21,9 +21,9 @@ def text(imported: str) -> str:
     return f"import {imported} as it\n@it.jit\ndef k(x): return x\n"
 
 
-def said(imported: str, outcomes: Sequence[Outcome], model: bool = False, refused: int = 0) -> str:
+def said(imported: str, outcomes: Sequence[CandidateOutcome], model: bool = False, refused: int = 0) -> str:
     kernels = find_kernels(text(imported)).kernels
-    tally = Tally(kernels, model)
+    tally = RunSummary(kernels, model)
     tally.take(BaselineMeasured("k", KernelMeasurement("k", 1, kernels[0].dialect, "t", "local")))
     for number, outcome in enumerate(outcomes, 1):
         tally.take(CandidateTried(number, CANDIDATE, outcome, Latency()))
@@ -52,8 +52,8 @@ def said(imported: str, outcomes: Sequence[Outcome], model: bool = False, refuse
         ("triton", ["slower", "failed"], "nothing faster found"),
     ],
 )
-def test_why_there_is_none(imported: str, outcomes: list[Outcome], why: str) -> None:
-    assert set(outcomes) <= set(get_args(Outcome))
+def test_why_there_is_none(imported: str, outcomes: list[CandidateOutcome], why: str) -> None:
+    assert set(outcomes) <= set(get_args(CandidateOutcome))
     assert said(imported, outcomes).startswith("nothing faster found")
     assert why in said(imported, outcomes)
 

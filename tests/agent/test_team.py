@@ -11,16 +11,16 @@ from toy_search import TEXT, ToyCost, ToyGate, measurement, request, us_of
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import Event, SuggestionFound
-from accelopt_agent.model.mistakes import mistakes, near_mistakes
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.role_context import coder_window, debugger_window, planner_window
+from accelopt_agent.model.role_prompts import mistakes, near_mistakes
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import accelopt_team, same_for_all, stark_team
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Failure, Node
-from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.search.proposer import ProposerError
 from accelopt_profiling.kernels import find_kernels
 
 PLAN = says("LINES 7-8\nMake it wide, so that fewer loads are waited for.")
@@ -76,9 +76,9 @@ async def test_the_debugger_puts_right_what_the_machine_caught(first: Reply) -> 
 
 
 async def test_what_stays_wrong_is_left_out_with_the_reason() -> None:
-    with pytest.raises(ProposerFailed, match="left as it was"):
+    with pytest.raises(ProposerError, match="left as it was"):
         await proposed([PLAN, UNTOUCHED], node())
-    with pytest.raises(ProposerFailed, match="names no lines"):
+    with pytest.raises(ProposerError, match="names no lines"):
         await proposed([says("Make it wide.")], node())
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.events import Event
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget, OptimizeRequest
@@ -88,7 +88,7 @@ class ToyCost:
         finally:
             self.running -= 1
         if "raise" in text:
-            raise CostUnknown("kernel-raised", "The kernel raised ValueError.", lasting=True)
+            raise CostUnavailableError("kernel-raised", "The kernel raised ValueError.", lasting=True)
         return measurement(text, kernel)
 
 

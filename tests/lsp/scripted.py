@@ -21,8 +21,8 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
-from accelopt_agent.model.editor_models import Complete, Question, no_models
-from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.events import ResumableRun
+from accelopt_agent.model.editor_models import Complete, EditorModelRequest, no_models
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.backend.protocol import (
     FileText,
@@ -64,7 +64,7 @@ class Scripted:
         kept = self._kept.get(file.text)
         own = [s for s in self._suggestions.values() if s.file == file.path]
         stopped = [
-            Interrupted("run0", k.name, k.content_hash, 7)
+            ResumableRun("run0", k.name, k.content_hash, 7)
             for k in file.found.kernels
             if _says(file.text, "INTERRUPTED")
         ]
@@ -103,7 +103,9 @@ class Scripted:
         if _says(file.text, "HOLD"):
             await going.wait()
         if _says(file.text, "ASK"):
-            reply = await self.complete(Question("acme/large", "You plan.", f"The kernel {kernel}", 100))
+            reply = await self.complete(
+                EditorModelRequest("acme/large", "You plan.", f"The kernel {kernel}", 100)
+            )
             yield SearchEnd(1, f"The model: {reply}")
             return
         how = "Resumed." if wish.resume else wish.instructions
@@ -128,10 +130,12 @@ class Scripted:
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[str, None]:
-        from accelopt_agent.suggestions.versions import Versions
+        from accelopt_agent.suggestions.versions import MeasuredVersions
         from accelopt_lsp.features.explanation import explanation  # takes long to import, for one test
 
-        page = explanation(suggestion, Versions(), None, "The model is being asked." if ask_model else "")
+        page = explanation(
+            suggestion, MeasuredVersions(), None, "The model is being asked." if ask_model else ""
+        )
         yield page
         if ask_model:
             yield page.replace("is being asked", "has answered")

@@ -10,7 +10,7 @@ import pytest
 from editor import PATIENCE
 from forked import Parent
 
-from accelopt_agent.model.editor_models import Question, Reply
+from accelopt_agent.model.editor_models import EditorModelReply, EditorModelRequest
 from accelopt_lsp.backend.process import ProcessBackend
 from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchRequest
 from accelopt_lsp.errors import HostUnavailableError, UserError
@@ -88,8 +88,8 @@ ASKING = KERNEL + "ASK = 1\n"
 
 
 async def test_the_childs_questions_reach_the_editors_model(engine: ProcessBackend) -> None:
-    async def complete(question: Question) -> Reply:
-        return Reply(f"{question.system} {question.user}.", 3, 4)
+    async def complete(question: EditorModelRequest) -> EditorModelReply:
+        return EditorModelReply(f"{question.system} {question.user}.", 3, 4)
 
     events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
     assert "unsupported" in events[-1].message  # type: ignore[union-attr]  # nobody lends one yet
@@ -100,7 +100,7 @@ async def test_the_childs_questions_reach_the_editors_model(engine: ProcessBacke
 
 
 async def test_a_question_that_fails_is_answered_all_the_same(engine: ProcessBackend) -> None:
-    async def broken(question: Question) -> Reply:
+    async def broken(question: EditorModelRequest) -> EditorModelReply:
         raise OSError("no wire")
 
     engine.complete = broken
@@ -111,7 +111,7 @@ async def test_a_question_that_fails_is_answered_all_the_same(engine: ProcessBac
 async def test_cancelling_takes_the_question_back(engine: ProcessBackend) -> None:
     asked, taken_back = asyncio.Event(), asyncio.Event()
 
-    async def never(question: Question) -> Reply:
+    async def never(question: EditorModelRequest) -> EditorModelReply:
         asked.set()
         try:
             await asyncio.Event().wait()

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from accelopt_agent.events import ResumableRun
 from accelopt_agent.model.editor_models import Complete, EditorModels, no_models
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.history import interrupted, past_runs
-from accelopt_agent.search.pause import Pause
-from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.backend.cache_key import content_key, depends_on_any, profile_request
@@ -53,7 +53,7 @@ class LocalBackend:
         self._hosts: dict[tuple[str, str], Host] = {}
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
         self._memory_trouble: str | None = None
-        self._pauses: dict[str, Pause] = {}
+        self._pauses: dict[str, PauseSwitch] = {}
 
     async def start(self) -> None:
         """Nothing to do: hosts connect and memories open when they are first used."""
@@ -62,7 +62,7 @@ class LocalBackend:
         key = await asyncio.to_thread(content_key, file)
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
 
-        def look(memory: Memory) -> tuple[Any, list[dict[str, Any]], list[Interrupted]]:
+        def look(memory: Memory) -> tuple[Any, list[dict[str, Any]], list[ResumableRun]]:
             stored = memory.suggestions(file=file.path, state="offered")
             runs = (interrupted(memory, k, target, file.settings.host) for k, target in hashes.items())
             return (
@@ -95,7 +95,7 @@ class LocalBackend:
     async def optimize(
         self, file: FileText, kernel: str, wish: SearchRequest
     ) -> AsyncGenerator[SearchEvent, None]:
-        pause = self._pauses[wish.job] = Pause(
+        pause = self._pauses[wish.job] = PauseSwitch(
             wish.paused
         )  # before anything is awaited: who pauses may be quick
         try:
@@ -117,7 +117,7 @@ class LocalBackend:
         return text
 
     async def _optimize(
-        self, file: FileText, kernel: str, wish: SearchRequest, pause: Pause
+        self, file: FileText, kernel: str, wish: SearchRequest, pause: PauseSwitch
     ) -> AsyncGenerator[SearchEvent, None]:
         await self._search_loaded()
         from accelopt_agent.optimize import optimize

@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_agent.model.editor_models import Question, Reply
+from accelopt_agent.model.editor_models import EditorModelReply, EditorModelRequest
 
 _LENGTH = struct.Struct(">I")
 
@@ -62,7 +62,7 @@ class ModelRequest:
     """The backend asks the editor's model; the reply carries ``number``."""
 
     number: int
-    question: Question
+    question: EditorModelRequest
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ModelReply:
     """What the editor's model said to the question of that number."""
 
     number: int
-    reply: Reply
+    reply: EditorModelReply
 
 
 @dataclass(frozen=True)

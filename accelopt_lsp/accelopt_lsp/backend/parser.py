@@ -15,7 +15,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from accelopt_agent.suggestions.apply import Refusal, TextEdit
+from accelopt_agent.suggestions.apply import ApplyRefusal, TextEdit
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.own_process import own_process
 from accelopt_profiling.kernels import Discovery
@@ -44,14 +44,14 @@ class ParserProcess:
             finding = Finding("syntax-error", 1, "error", f"The file could not be read: {error}.")
             return Discovery(findings=(finding,))
 
-    async def edits_for(self, text: str, suggestion: Suggestion) -> list[TextEdit] | Refusal:
+    async def edits_for(self, text: str, suggestion: Suggestion) -> list[TextEdit] | ApplyRefusal:
         """``apply.edits_for(text, suggestion)``."""
         try:
             answer = await self._ask({"do": "edits", "text": text, "suggestion": to_plain(suggestion)})
         except ParserProcessError as error:
-            return Refusal(f"The file could not be read: {error}.")
+            return ApplyRefusal(f"The file could not be read: {error}.")
         if "refused" in answer:
-            return Refusal(answer["refused"])
+            return ApplyRefusal(answer["refused"])
         return [from_plain(TextEdit, edit) for edit in answer["edits"]]
 
     async def holds(self, text: str, suggestion: Suggestion) -> bool:

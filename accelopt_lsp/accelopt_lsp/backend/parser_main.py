@@ -16,14 +16,14 @@ from accelopt_profiling.plain import from_plain, to_plain
 def answer(request: dict[str, Any]) -> Any:
     if request["do"] == "find":
         return to_plain(find_kernels(request["text"]))
-    from accelopt_agent.suggestions.apply import Refusal, edits_for
+    from accelopt_agent.suggestions.apply import ApplyRefusal, edits_for
     from accelopt_agent.suggestions.suggestion import Suggestion
 
     suggestion = from_plain(Suggestion, request["suggestion"])
     if request["do"] == "holds":
         return holds(request["text"], suggestion.base_text, suggestion.text)
     edits = edits_for(request["text"], suggestion)
-    return {"refused": edits.reason} if isinstance(edits, Refusal) else {"edits": to_plain(edits)}
+    return {"refused": edits.reason} if isinstance(edits, ApplyRefusal) else {"edits": to_plain(edits)}
 
 
 def holds(text: str, base: str, wanted: str) -> bool:

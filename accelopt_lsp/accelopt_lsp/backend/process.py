@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
-from accelopt_agent.model.editor_models import Complete, Reply, no_models
+from accelopt_agent.model.editor_models import Complete, EditorModelReply, no_models
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.backend.messages import (
     CallbackMessage,
@@ -156,7 +156,7 @@ class ProcessBackend:
             reply = await self.complete(asked.question)
         except Exception as bug:
             log.exception("the editor's model could not be asked")
-            reply = Reply(fault="failed", message=str(bug))
+            reply = EditorModelReply(fault="failed", message=str(bug))
         finally:
             self._questions.pop((process.pid, asked.number), None)
         if not process.stdin.is_closing():

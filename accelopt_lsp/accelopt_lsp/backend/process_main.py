@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import BinaryIO
 
-from accelopt_agent.model.editor_models import Complete, Question, Reply
+from accelopt_agent.model.editor_models import Complete, EditorModelReply, EditorModelRequest
 from accelopt_lsp.backend.messages import (
     CallbackMessage,
     CallEnd,
@@ -87,17 +87,17 @@ async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None
     await backend.close()
 
 
-def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asyncio.Future[Reply]]]:
+def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asyncio.Future[EditorModelReply]]]:
     """What asks the editor's models through the server, and where their replies are waited for."""
-    waiting: dict[int, asyncio.Future[Reply]] = {}
+    waiting: dict[int, asyncio.Future[EditorModelReply]] = {}
     numbers = itertools.count()
 
-    async def complete(question: Question) -> Reply:
+    async def complete(question: EditorModelRequest) -> EditorModelReply:
         number, reply = next(numbers), asyncio.get_running_loop().create_future()
         waiting[number] = reply
         send(ModelRequest(number, question))
         try:
-            answer: Reply = await reply
+            answer: EditorModelReply = await reply
         except asyncio.CancelledError:
             waiting.pop(number, None)  # there is none where the reply has just come
             send(WithdrawModelRequest(number))

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from accelopt_agent.events import ResumableRun
 from accelopt_agent.model.editor_models import Complete
-from accelopt_agent.search.unfinished import Interrupted
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernels import Discovery
@@ -35,7 +35,7 @@ class StoredResults:
 
     results: FileMeasurement | None = None
     suggestions: list[Suggestion] = field(default_factory=list)
-    interrupted: list[Interrupted] = field(default_factory=list)
+    interrupted: list[ResumableRun] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

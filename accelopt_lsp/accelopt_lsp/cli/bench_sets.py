@@ -150,7 +150,7 @@ class _Run:
 
     async def results(self, team: Team | None = None, ablation: Ablation | None = None) -> list[SetResult]:
         """One run over the tasks, with a memory of its own."""
-        from accelopt_agent.evaluation.evaluators import ToolLost
+        from accelopt_agent.evaluation.evaluators import EvaluatorLostError
         from accelopt_memory.memory import Memory
         from nkibench.kernel_sets.run import SetPlan, run_set
 
@@ -175,7 +175,7 @@ class _Run:
                 async for result in told:
                     results.append(result)
                     say(_line(result))
-        except ToolLost as error:
+        except EvaluatorLostError as error:
             raise CommandFailed(Exit.UNAVAILABLE, str(error)) from None
         finally:
             await host.close()

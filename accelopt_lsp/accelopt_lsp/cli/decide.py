@@ -80,7 +80,7 @@ def _apply(suggestion: Suggestion) -> bool:
     Raises:
         CommandFailed: the file changed so that the suggestion no longer fits; it is left as it is.
     """
-    from accelopt_agent.suggestions.apply import Refusal, apply_to_text, edits_for
+    from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text, edits_for
     from accelopt_profiling.kernels import find_kernels
 
     path = Path(suggestion.file)
@@ -95,7 +95,7 @@ def _apply(suggestion: Suggestion) -> bool:
     if fast & {k.content_hash for k in find_kernels(text).kernels if k.name == suggestion.kernel}:
         return False
     edits = edits_for(text, suggestion)
-    if isinstance(edits, Refusal):
+    if isinstance(edits, ApplyRefusal):
         raise CommandFailed(Exit.NO, f"{path} was not changed. {edits.reason}")
     _replace(path, (bom + apply_to_text(text, edits)).encode("utf-8"))
     return True

@@ -28,17 +28,17 @@ def model(context: click.Context, as_json: bool) -> int:
     """
     if context.invoked_subcommand is not None:
         return Exit.DONE
-    from accelopt_agent.model.consent import Consents, stays_here, what_is_sent
+    from accelopt_agent.model.consent import ConsentStore, is_loopback, what_is_sent
 
     found, workspace = _configured()
-    missing = Consents().missing(found.planner, workspace)
+    missing = ConsentStore().missing(found.planner, workspace)
     sent = what_is_sent(found.planner.share)
     if as_json:
         print_json(
             {
                 "model": found.planner.model, "models": found.models, "address": found.planner.base_url,
                 "workspace": str(workspace), "sent": sent, "agreed": missing is None,
-                "stays_here": stays_here(found.planner.base_url),
+                "stays_here": is_loopback(found.planner.base_url),
             }
         )  # fmt: skip
         return Exit.DONE if missing is None else Exit.NO
@@ -46,7 +46,7 @@ def model(context: click.Context, as_json: bool) -> int:
     if missing is not None:
         say("Not agreed to: the model is not asked. `accelopt model agree` agrees.")
         return Exit.NO
-    here = stays_here(found.planner.base_url)
+    here = is_loopback(found.planner.base_url)
     click.echo("The address is this machine: nothing leaves it." if here else "Agreed to.")
     return Exit.DONE
 
@@ -54,13 +54,13 @@ def model(context: click.Context, as_json: bool) -> int:
 @model.command()
 def agree() -> None:
     """Agree that kernels of the working folder's project are sent to the configured address."""
-    from accelopt_agent.model.consent import Consents, asked_for
+    from accelopt_agent.model.consent import ConsentStore, required_consent
 
     found, workspace = _configured()
     print_disclosure(found, workspace)
-    consents = Consents()
+    consents = ConsentStore()
     try:
-        consents.give(asked_for(found.planner, workspace))
+        consents.give(required_consent(found.planner, workspace))
     except OSError as error:
         raise CommandFailed(
             Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."
@@ -71,12 +71,12 @@ def agree() -> None:
 @model.command()
 def withdraw() -> int:
     """Take the agreement back."""
-    from accelopt_agent.model.consent import Consents, asked_for
+    from accelopt_agent.model.consent import ConsentStore, required_consent
 
     found, workspace = _configured()
-    consents = Consents()
+    consents = ConsentStore()
     try:
-        withdrawn = consents.withdraw(asked_for(found.planner, workspace))
+        withdrawn = consents.withdraw(required_consent(found.planner, workspace))
     except OSError as error:
         raise CommandFailed(
             Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."

@@ -208,7 +208,7 @@ def _team(settings: Settings, file: Path, *, may_ask: bool) -> Team | None:
     if not may_ask or wanted is None:
         say(why_not)
         return None
-    from accelopt_agent.model.consent import Consents, asked_for
+    from accelopt_agent.model.consent import ConsentStore, required_consent
     from accelopt_lsp.cli.model import print_disclosure
 
     workspace = consent_folder(settings, file)
@@ -217,7 +217,7 @@ def _team(settings: Settings, file: Path, *, may_ask: bool) -> Team | None:
         say("The search goes on without the model.")
         return None
     try:
-        Consents().give(asked_for(wanted.planner, workspace))
+        ConsentStore().give(required_consent(wanted.planner, workspace))
     except OSError as error:
         say(f"This is not remembered: {error.strerror}.")
     return wanted

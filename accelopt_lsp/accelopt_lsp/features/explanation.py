@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.rules.catalogue import Rule, rules
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.versions import Versions
+from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_lsp.features.wording import CHANGE_HEADING, duration, origin, percent, quantity, speedup
 from accelopt_profiling.quantity import Known, Quantity
 
@@ -26,14 +26,14 @@ class ModelExplanation:
 
 
 def explanation(
-    suggestion: Suggestion, versions: Versions, said: ModelExplanation | None, remark: str
+    suggestion: Suggestion, versions: MeasuredVersions, said: ModelExplanation | None, remark: str
 ) -> str:
     """The page. ``remark`` is a line about the model: why it was not asked, what went wrong, what it cost."""
     return "\n\n".join(part for part in _parts(suggestion, versions, said, remark) if part) + "\n"
 
 
 def _parts(
-    suggestion: Suggestion, versions: Versions, said: ModelExplanation | None, remark: str
+    suggestion: Suggestion, versions: MeasuredVersions, said: ModelExplanation | None, remark: str
 ) -> Iterator[str]:
     faster = speedup(suggestion.speedup)
     yield f"# {plain(suggestion.kernel)}: {faster} faster on {plain(suggestion.target)}"
@@ -54,7 +54,7 @@ def _parts(
     yield fenced(suggestion.diff, "diff")
 
 
-def _steps(suggestion: Suggestion, versions: Versions) -> str:
+def _steps(suggestion: Suggestion, versions: MeasuredVersions) -> str:
     known = {rule.name: rule for rule in rules()}
     lines = []
     for step in dict.fromkeys(suggestion.steps or (suggestion.origin,)):
@@ -73,7 +73,7 @@ def _steps(suggestion: Suggestion, versions: Versions) -> str:
     return f"{plain(suggestion.summary)}\n\n" + "\n".join(lines)
 
 
-def _meant(rule: Rule, versions: Versions) -> str:
+def _meant(rule: Rule, versions: MeasuredVersions) -> str:
     """What the rule is meant to move, and whether that moved."""
     moved = {name: (before, after) for name, before, after in versions.moved()}
     parts = []
@@ -87,7 +87,7 @@ def _meant(rule: Rule, versions: Versions) -> str:
     return f" It is meant to bring {', '.join(parts)}." if parts else ""
 
 
-def _costs(suggestion: Suggestion, versions: Versions) -> str:
+def _costs(suggestion: Suggestion, versions: MeasuredVersions) -> str:
     slow, fast = versions.slow, versions.fast
     rows = [
         _row(

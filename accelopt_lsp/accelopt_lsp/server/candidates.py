@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from lsprotocol import types
 
-from accelopt_agent.suggestions.apply import Refusal, apply_to_text
+from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 
@@ -62,7 +62,7 @@ class CandidateTexts:
         except (OSError, ValueError):
             return suggestion.text
         edits = await self._server.reader.edits_for(document.text, suggestion)
-        return suggestion.text if isinstance(edits, Refusal) else apply_to_text(document.text, edits)
+        return suggestion.text if isinstance(edits, ApplyRefusal) else apply_to_text(document.text, edits)
 
     def file_edited(self, document_uri: str) -> None:
         """Have the editor fetch the candidates for a file again that it was given before."""

@@ -13,7 +13,7 @@ from uuid import uuid4
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from accelopt_agent.model.editor_models import FAULTS, Question, Reply
+from accelopt_agent.model.editor_models import FAULTS, EditorModelReply, EditorModelRequest
 
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
@@ -30,13 +30,13 @@ class EditorQuestions:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
 
-    async def complete(self, question: Question) -> Reply:
+    async def complete(self, question: EditorModelRequest) -> EditorModelReply:
         """The editor's reply. Being cancelled takes the question back."""
         server = self._server
         if not server.client.models:
-            return Reply(fault="unsupported")
+            return EditorModelReply(fault="unsupported")
         if not any(job.kind in ("optimize", "explain") for job in server.jobs.running()):
-            return Reply(fault="not-asked-for")
+            return EditorModelReply(fault="not-asked-for")
         params = {
             "model": question.model,
             "system": question.system,
@@ -49,22 +49,24 @@ class EditorQuestions:
         try:
             return _reply(await asyncio.shield(waiting))
         except JsonRpcException as error:
-            return Reply(fault="failed", message=str(error.message))
+            return EditorModelReply(fault="failed", message=str(error.message))
         except asyncio.CancelledError:
             waiting.add_done_callback(_forget)
             server.protocol.notify(types.CANCEL_REQUEST, types.CancelParams(number))
             raise
 
 
-def _reply(answer: Any) -> Reply:
+def _reply(answer: Any) -> EditorModelReply:
     """The client's answer; anything of a wrong type counts as missing."""
     text, fault, message = (getattr(answer, name, None) for name in ("text", "fault", "message"))
     read, written = _count(getattr(answer, "tokensIn", None)), _count(getattr(answer, "tokensOut", None))
     if isinstance(fault, str) and fault:
-        return Reply(_text(text), read, written, fault if fault in FAULTS else "failed", _text(message))
+        return EditorModelReply(
+            _text(text), read, written, fault if fault in FAULTS else "failed", _text(message)
+        )
     if not isinstance(text, str):
-        return Reply(fault="failed", message="the editor answered what is no answer")
-    return Reply(text, read, written)
+        return EditorModelReply(fault="failed", message="the editor answered what is no answer")
+    return EditorModelReply(text, read, written)
 
 
 def _count(value: Any) -> int | None:

@@ -16,7 +16,7 @@ from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.waiting import within
 
 if TYPE_CHECKING:
-    from accelopt_agent.model.consent import Agreement
+    from accelopt_agent.model.consent import Consent
     from accelopt_lsp.server.server import AccelOptServer
 
 log = logging.getLogger(__name__)
@@ -30,8 +30,8 @@ PATIENCE = 120.0
 class Consenting:
     def __init__(self, server: AccelOptServer) -> None:
         self._server = server
-        self._declined: set[Agreement] = set()
-        self._open: dict[Agreement, asyncio.Task[None]] = {}
+        self._declined: set[Consent] = set()
+        self._open: dict[Consent, asyncio.Task[None]] = {}
 
     async def settle(
         self, path: str, settings: Settings, *, again: bool = False, asking: Callable[[], None] = lambda: None
@@ -55,7 +55,7 @@ class Consenting:
         with contextlib.suppress(asyncio.TimeoutError):
             await within(PATIENCE, asyncio.shield(self._open[wanted]))
 
-    async def _ask(self, wanted: Agreement, question: str) -> None:
+    async def _ask(self, wanted: Consent, question: str) -> None:
         server = self._server
         items = [types.MessageActionItem(AGREE), types.MessageActionItem(NOT_NOW)]
         params = types.ShowMessageRequestParams(types.MessageType.Info, question, items)
@@ -76,21 +76,21 @@ class Consenting:
             del self._open[wanted]
 
 
-def _wanted(path: str, settings: Settings) -> tuple[Agreement | None, str]:
+def _wanted(path: str, settings: Settings) -> tuple[Consent | None, str]:
     """The agreement that is missing, and the question to the person."""
-    from accelopt_agent.model.consent import Consents, asked_for, what_is_sent
+    from accelopt_agent.model.consent import ConsentStore, required_consent, what_is_sent
     from accelopt_lsp.models import configured_team, consent_folder
 
     team, workspace = configured_team(settings), consent_folder(settings, Path(path))
-    if team is None or Consents().missing(team.planner, workspace) is None:
+    if team is None or ConsentStore().missing(team.planner, workspace) is None:
         return None, ""
-    wanted = asked_for(team.planner, workspace)
+    wanted = required_consent(team.planner, workspace)
     where = "of this editor" if team.planner.of_editor else f"at {wanted.address}"
     sent = "; ".join(what_is_sent(team.planner.share))
     return wanted, f"May kernels below {wanted.workspace} be sent to {team.models} {where}? Sent are: {sent}."
 
 
-def _agree(wanted: Agreement) -> None:
-    from accelopt_agent.model.consent import Consents
+def _agree(wanted: Consent) -> None:
+    from accelopt_agent.model.consent import ConsentStore
 
-    Consents().give(wanted)
+    ConsentStore().give(wanted)

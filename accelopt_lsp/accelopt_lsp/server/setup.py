@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from accelopt_agent.suggestions.apply import Refusal
+from accelopt_agent.suggestions.apply import ApplyRefusal
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features import actions, hints, hover, lens
 from accelopt_lsp.server import candidates, convert, pages
@@ -185,7 +185,7 @@ async def resolved(server: AccelOptServer, action: types.CodeAction) -> types.Co
             raise UserError("This action holds no suggestion; ask for the code actions again.")
         suggestion, _ = await server.decisions.find(Arguments(id=data["id"], uri=uri))
         edit = await server.decisions.edit_of(suggestion, uri)
-        if isinstance(edit, Refusal):
+        if isinstance(edit, ApplyRefusal):
             raise UserError(edit.reason)
     except UserError as problem:
         server.say(str(problem), types.MessageType.Warning)

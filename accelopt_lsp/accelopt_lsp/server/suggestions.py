@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from accelopt_agent.suggestions.apply import Refusal
+from accelopt_agent.suggestions.apply import ApplyRefusal
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import origin, speedup
@@ -39,18 +39,18 @@ class Decisions:
     def reject(self, args: Arguments) -> BackgroundJob:
         return self._start("reject", args, self._reject)
 
-    async def edit_of(self, suggestion: Suggestion, uri: str) -> types.WorkspaceEdit | Refusal:
+    async def edit_of(self, suggestion: Suggestion, uri: str) -> types.WorkspaceEdit | ApplyRefusal:
         """The edit that brings a suggestion into the current text of ``uri``, or why there is none."""
         try:
             document = await self._server.documents.text(uri)
         except (OSError, ValueError) as error:
-            return Refusal(f"{uri} cannot be read: {error}")
+            return ApplyRefusal(f"{uri} cannot be read: {error}")
         edits = await self._server.reader.edits_for(document.text, suggestion)
-        if isinstance(edits, Refusal):
+        if isinstance(edits, ApplyRefusal):
             return edits
         now = self._server.documents.opened(uri)
         if now is not None and now.version != document.version:
-            return Refusal("The file was edited just now; try again.")
+            return ApplyRefusal("The file was edited just now; try again.")
         lines = self._server.documents.lines_of(document)
         return convert.workspace_edit(uri, document.version, edits, lines, self._server.client)
 
@@ -106,7 +106,7 @@ class Decisions:
         if not server.client.has("workspace", "apply_edit"):
             raise UserError("This editor applies no edits for a server; use `accelopt accept` in a terminal.")
         edit = await self.edit_of(suggestion, uri)
-        if isinstance(edit, Refusal):
+        if isinstance(edit, ApplyRefusal):
             server.say(edit.reason, types.MessageType.Warning)
             return False
         label = f"AccelOpt: {suggestion.summary}"

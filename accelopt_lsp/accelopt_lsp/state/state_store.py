@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.events import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.state.line_map import LineMap, move_findings, move_kernel, move_measurement
 from accelopt_profiling.kernels import Discovery, Kernel
@@ -30,7 +30,7 @@ class KernelState:
     shown: KernelMeasurement | None = None
     before: KernelMeasurement | None = None
     suggestions: tuple[Suggestion, ...] = ()
-    interrupted: Interrupted | None = None
+    interrupted: ResumableRun | None = None
     touched: bool = False
     rest_changed: bool = False
 
@@ -49,7 +49,7 @@ class KernelState:
         return tuple(s for s in self.suggestions if s.base_hash == self.kernel.content_hash)
 
     @property
-    def resumable(self) -> Interrupted | None:
+    def resumable(self) -> ResumableRun | None:
         """The search of exactly this text that can go on."""
         known = self.interrupted
         same = known is not None and not self.touched and known.kernel_hash == self.kernel.content_hash
@@ -130,7 +130,7 @@ class FileState:
             measured_rest=text.rest_hash,
         )
 
-    def with_interrupted(self, runs: Sequence[Interrupted]) -> FileState:
+    def with_interrupted(self, runs: Sequence[ResumableRun]) -> FileState:
         """With the searches that can go on, as the memory knows them now."""
         by_hash = {run.kernel_hash: run for run in runs}
         kernels = (replace(k, interrupted=by_hash.get(k.kernel.content_hash)) for k in self.kernels)

@@ -1,4 +1,4 @@
-"""What the search needs from outside: a cost for a version of the kernel, and a verdict on it."""
+"""The interfaces through which the search gets costs and verdicts, and how they fail."""
 
 from __future__ import annotations
 
@@ -10,36 +10,45 @@ from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.timing.comparing import Comparison
 
 
-class CostUnknown(Exception):
-    """A version of the kernel could not be run. ``lasting`` tells that it never will be: the fault is its own."""
+class CostUnavailableError(Exception):
+    """A version of the kernel could not be run. ``lasting`` means that it never will be: the fault is its own.
+    ``code`` is that of a finding."""
 
     def __init__(self, code: str, message: str, *, lasting: bool) -> None:
         super().__init__(message)
         self.code, self.lasting = code, lasting
 
 
-class ToolLost(Exception):
-    """The host or the program behind a tool is gone: the run cannot go on. One line for the user."""
+class EvaluatorLostError(Exception):
+    """The host or the program behind an evaluator is gone, so the run must end. The message is one line."""
 
 
-class CostModel(Protocol):
-    """Raises CostUnknown, or ToolLost when no further question can be answered."""
+class CostEvaluator(Protocol):
+    """Measures versions of a file.
+
+    Raises:
+        CostUnavailableError: this version has no cost.
+        EvaluatorLostError: no further version can be measured.
+    """
 
     async def baseline(self) -> FileMeasurement:
-        """Everything about the original file."""
+        """Measure the original file in full."""
 
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
-        """The cheapest measurement of ``kernel`` in ``text`` that can be compared with the baseline's latency."""
+        """Measure ``kernel`` in ``text`` as cheaply as allows a comparison with the baseline's latency."""
 
 
-class Gate(Protocol):
+class GateEvaluator(Protocol):
+    """Decides whether versions are right. Raises as ``CostEvaluator``."""
+
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
-        """Whether ``kernel`` in ``text`` is correct, complete and honest. Raises CostUnknown or ToolLost."""
+        """Check that ``kernel`` in ``text`` is correct, complete and honest."""
 
 
 @runtime_checkable
-class SideBySide(Protocol):
-    """A gate that can also time a version and the original in one session on a device, in turns of random order."""
+class SideBySideTimer(Protocol):
+    """A gate that can also time a version and the original in one session on a device, in turns of random order.
+    Raises as ``CostEvaluator``."""
 
     async def compare(self, text: str, kernel: str) -> Comparison | None:
-        """The final word on whether it is faster; None where no device times it. Raises CostUnknown or ToolLost."""
+        """Decide whether the version is faster than the original; None where no device can time them."""

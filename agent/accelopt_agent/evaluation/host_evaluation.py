@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from accelopt_agent.evaluation.evaluators import CostUnknown, ToolLost
+from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
 from accelopt_agent.request import OptimizeRequest
 from accelopt_profiling.gate.gate import GateRequest, check
 from accelopt_profiling.gate.verdict import Verdict
@@ -26,7 +26,7 @@ _LASTING = frozenset(
 )  # fmt: skip
 
 
-class ProfiledCost:
+class HostCost:
     """Profiles the original to the end, and candidates as far as it takes to know a latency that can be compared.
 
     That is the first stage at which the original's latency was what it was at the end: later stages check and
@@ -52,10 +52,10 @@ class ProfiledCost:
                     if self._request.proved and all(k.latency.us is not None for k in last.kernels):
                         return last
         except HostUnreachableError as error:
-            raise ToolLost(str(error)) from error
+            raise EvaluatorLostError(str(error)) from error
         if last is None:
             name = self._request.path.name
-            raise ToolLost(f"{self._host.name} said nothing about {name}; look at its log.")
+            raise EvaluatorLostError(f"{self._host.name} said nothing about {name}; look at its log.")
         return replace(last, kernels=[await self._comparable(kernel) for kernel in last.kernels])
 
     async def _comparable(self, measured: KernelMeasurement) -> KernelMeasurement:
@@ -65,7 +65,7 @@ class ProfiledCost:
             return measured
         try:
             again = await self.cost(self._request.text, measured.name)
-        except CostUnknown:
+        except CostUnavailableError:
             return measured
         return replace(measured, latency=again.latency, quantities=again.quantities)
 
@@ -79,14 +79,14 @@ class ProfiledCost:
                     if measured and measured.latency.us is not None and measured.stage in stages:
                         return measured
         except HostUnreachableError as error:
-            raise ToolLost(str(error)) from error
+            raise EvaluatorLostError(str(error)) from error
         measured = _named(last, kernel) if last else None
         if last is not None and measured is not None and measured.latency.us is not None:
             return measured
         worst = _worst(last, measured)
         if worst is None:
-            raise CostUnknown("not-measured", "Its time could not be found out.", lasting=False)
-        raise CostUnknown(worst.code, worst.message, lasting=worst.code in _LASTING)
+            raise CostUnavailableError("not-measured", "Its time could not be found out.", lasting=False)
+        raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
 
     def _settled(self, kernel: str) -> set[str]:
         """The stages at which the original's latency was already what it was at the end."""
@@ -107,7 +107,7 @@ class HostGate:
         try:
             return await check(self._host, await asyncio.to_thread(self._gate_request, text, kernel))
         except HostUnreachableError as error:
-            raise ToolLost(str(error)) from error
+            raise EvaluatorLostError(str(error)) from error
 
     async def compare(self, text: str, kernel: str) -> Comparison | None:
         """Candidate and original in turns of random order, in one session of a process that has run nothing else; None
@@ -125,15 +125,17 @@ class HostGate:
                 self._host, asked.candidate, found, asked.problem, before, limits=asked.limits
             )
         except HostUnreachableError as error:
-            raise ToolLost(str(error)) from error
+            raise EvaluatorLostError(str(error)) from error
         except JobFailedError as failed:
-            raise CostUnknown(failed.error.code, failed.error.message, lasting=False) from failed
+            raise CostUnavailableError(failed.error.code, failed.error.message, lasting=False) from failed
         except ValueError as error:
-            raise CostUnknown(
+            raise CostUnavailableError(
                 "bad-answer", f"The host's answer cannot be read: {error}.", lasting=False
             ) from error
         if session.checked is not None and session.checked.wrong:
-            raise CostUnknown("wrong-result", f"On the device: {session.checked.wrong}", lasting=True)
+            raise CostUnavailableError(
+                "wrong-result", f"On the device: {session.checked.wrong}", lasting=True
+            )
         return session.comparison
 
     def _gate_request(self, text: str, kernel: str) -> GateRequest:
@@ -141,7 +143,9 @@ class HostGate:
         file = request.kernel_file()
         ref, found = file.problem.ref, file.kernel(kernel)
         if ref is None or found is None:
-            raise CostUnknown("no-problem", f"There is no problem to check {kernel} against.", lasting=False)
+            raise CostUnavailableError(
+                "no-problem", f"There is no problem to check {kernel} against.", lasting=False
+            )
         candidate, original = (
             file.source(ship_imports=self._host.remote, text=t) for t in (text, request.text)
         )

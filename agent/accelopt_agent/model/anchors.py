@@ -1,12 +1,13 @@
-"""Plans tied to lines of the file: anchors in the source, and the changes that must fill every one of them."""
+"""Reads a plan's line numbers as anchors in the file, and applies an answer that must change every one of them."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accelopt_agent.model.edits import BadAnswer, apply_edits, bare, read_edits
+from accelopt_agent.model.edits import InvalidAnswerError, apply_edits, read_edits, without_fences
 from accelopt_agent.syntax.lines import split_lines
 
 #: More anchors than this is no plan but a rewrite.
@@ -29,11 +30,11 @@ class Anchor:
     last: int
 
 
-def anchors_of(plan: str, text: str) -> tuple[Anchor, ...]:
+def parse_anchors(plan: str, text: str) -> tuple[Anchor, ...]:
     """The lines that ``plan`` names first, as anchors in ``text``: in order, overlapping ones as one.
 
     Raises:
-        BadAnswer: it names none, or lines that the file does not have.
+        InvalidAnswerError: it names none, or lines that the file does not have.
     """
     lines = split_lines(text).texts
     count = len(lines) - (not lines[-1])
@@ -44,10 +45,10 @@ def anchors_of(plan: str, text: str) -> tuple[Anchor, ...]:
         if found:
             break
     if not found:
-        raise BadAnswer("the plan names no lines")
+        raise InvalidAnswerError("the plan names no lines")
     for anchor in found:
         if not 1 <= anchor.first <= anchor.last <= count:
-            raise BadAnswer(f"the plan names lines {anchor.first}-{anchor.last} of {count}")
+            raise InvalidAnswerError(f"the plan names lines {anchor.first}-{anchor.last} of {count}")
     joined: list[Anchor] = []
     for anchor in sorted(found):
         if joined and anchor.first <= joined[-1].last + 1:
@@ -55,7 +56,7 @@ def anchors_of(plan: str, text: str) -> tuple[Anchor, ...]:
         else:
             joined.append(anchor)
     if len(joined) > MOST_ANCHORS:
-        raise BadAnswer(f"the plan names {len(joined)} places, more than {MOST_ANCHORS}")
+        raise InvalidAnswerError(f"the plan names {len(joined)} places, more than {MOST_ANCHORS}")
     return tuple(joined)
 
 
@@ -65,7 +66,7 @@ def numbered(text: str, first: int = 1, last: int | None = None) -> str:
     return "\n".join(f"{number} {line}".rstrip() for number, line in enumerate(lines, first))
 
 
-def anchored(text: str, anchors: Sequence[Anchor], first: int = 1, last: int | None = None) -> str:
+def text_with_anchors(text: str, anchors: Sequence[Anchor], first: int = 1, last: int | None = None) -> str:
     """The lines ``first`` to ``last`` of ``text`` with a mark before and after each anchor."""
     begins = {a.first: k for k, a in enumerate(anchors, 1)}
     ends = {a.last: k for k, a in enumerate(anchors, 1)}
@@ -80,12 +81,12 @@ def anchored(text: str, anchors: Sequence[Anchor], first: int = 1, last: int | N
     return "\n".join(shown)
 
 
-def carried_out(text: str, anchors: Sequence[Anchor], answer: str) -> str:
+def apply_plan_answer(text: str, anchors: Sequence[Anchor], answer: str) -> str:
     """``text`` after the changes of ``answer``: one per anchor, or search-and-replace edits inside the anchors.
 
     Raises:
-        BadAnswer: a change has no anchor, an anchor is left over or left as it was, a mark stayed in the code, or an
-            edit reaches out of the anchors.
+        InvalidAnswerError: a change has no anchor, an anchor has no change or is unchanged, a mark stayed in the code,
+            or an edit changes lines outside the anchors.
     """
     changes = _changes(answer, len(anchors))
     if changes is None:
@@ -96,11 +97,11 @@ def carried_out(text: str, anchors: Sequence[Anchor], answer: str) -> str:
     bodies, ends = list(lines.texts), list(lines.ends)
     for number, anchor in reversed(list(enumerate(anchors, 1))):
         if number not in changes:
-            raise BadAnswer(f"change {number} is left over: the answer does not say what it becomes")
+            raise InvalidAnswerError(f"change {number} is left over: the answer does not say what it becomes")
         old = bodies[anchor.first - 1 : anchor.last]
         new = _indented(changes[number], old)
         if [line.rstrip() for line in old] == new:
-            raise BadAnswer(f"change {number} is left as it was: the plan is not carried out")
+            raise InvalidAnswerError(f"change {number} is left as it was: the plan is not carried out")
         last_end = ends[anchor.last - 1]
         bodies[anchor.first - 1 : anchor.last] = new
         ends[anchor.first - 1 : anchor.last] = [*[lines.newline] * (len(new) - 1), last_end] if new else []
@@ -115,18 +116,18 @@ def _changes(answer: str, count: int) -> dict[int, list[str]] | None:
         if (begin := _BEGIN.match(line)) is not None:
             number = int(begin[1])
             if not 1 <= number <= count:
-                raise BadAnswer(f"the answer has a change {number}; the plan has {count}")
+                raise InvalidAnswerError(f"the answer has a change {number}; the plan has {count}")
             found[number] = []
         elif number is not None and _END.match(line):
             number = None
         elif number is not None:
             found[number].append(line)
     if number is not None:
-        raise BadAnswer(f"the answer ends inside change {number}")
+        raise InvalidAnswerError(f"the answer ends inside change {number}")
     for lines in found.values():
         if any(_MARK.match(line) for line in lines):
-            raise BadAnswer("a mark of a change stayed in the code")
-    return {k: list(bare(lines)) for k, lines in found.items()} or None
+            raise InvalidAnswerError("a mark of a change stayed in the code")
+    return {k: list(without_fences(lines)) for k, lines in found.items()} or None
 
 
 def _indented(new: list[str], old: Sequence[str]) -> list[str]:
@@ -144,9 +145,7 @@ def _indent(line: str) -> int:
 
 
 def _inside(before: str, after: str, anchors: Sequence[Anchor]) -> None:
-    """Raises BadAnswer where ``after`` differs from ``before`` outside the anchors' lines, or nowhere in one."""
-    import difflib
-
+    """Raise InvalidAnswerError where ``after`` differs from ``before`` outside the anchors, or does not inside one."""
     old, new = split_lines(before).texts, split_lines(after).texts
     touched: set[int] = set()
     for tag, low, high, _, _ in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -155,8 +154,8 @@ def _inside(before: str, after: str, anchors: Sequence[Anchor]) -> None:
         at = [k for k, a in enumerate(anchors) if a.first <= low + 1 and high <= a.last]
         at += [k for k, a in enumerate(anchors) if tag == "insert" and a.first - 1 <= low <= a.last]
         if not at:
-            raise BadAnswer(f"an edit reaches out of the planned lines, to line {low + 1}")
+            raise InvalidAnswerError(f"an edit reaches out of the planned lines, to line {low + 1}")
         touched.update(at)
     left = [k + 1 for k in range(len(anchors)) if k not in touched]
     if left:
-        raise BadAnswer(f"change {left[0]} is left as it was: the plan is not carried out")
+        raise InvalidAnswerError(f"change {left[0]} is left as it was: the plan is not carried out")

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_agent.model.repetition import repeats_itself
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -23,7 +21,7 @@ class Answer:
     estimated: bool = False
 
 
-class Unusable(Exception):
+class UnusableAnswerError(Exception):
     """The answer cannot be used, whatever follows. The message goes on after "The model M at A"."""
 
 
@@ -33,7 +31,7 @@ _THOUGHT = re.compile(r"\A\s*<think(ing)?>.*?(</think(ing)?>|\Z)", re.DOTALL)
 
 
 @dataclass
-class Reading:
+class AnswerReader:
     """An answer as it comes in. ``prompt_characters`` are those that were sent."""
 
     prompt_characters: int
@@ -66,11 +64,11 @@ class Reading:
         if isinstance(reason := _part(choice, "finish_reason"), str):
             self.reason = reason
         if len(self.text) + self.thought > self.answer_tokens * _CHARACTERS_PER_TOKEN:
-            raise Unusable("writes far more than it was asked for and was stopped")
+            raise UnusableAnswerError("writes far more than it was asked for and was stopped")
         if len(self.text) - self._checked >= 256:
             self._checked = len(self.text)
             if repeats_itself(self.text):
-                raise Unusable("repeats itself without end and was stopped")
+                raise UnusableAnswerError("repeats itself without end and was stopped")
 
     def finish(self, *, streamed: bool) -> Answer:
         """The answer, all of it being there.
@@ -80,15 +78,15 @@ class Reading:
         """
         text = _THOUGHT.sub("", self.text)
         if self.refused or self.reason == "content_filter":
-            raise Unusable("refuses to answer")
+            raise UnusableAnswerError("refuses to answer")
         if self.reason == "length":
-            raise Unusable("was cut off at the length limit")
+            raise UnusableAnswerError("was cut off at the length limit")
         if repeats_itself(text):
-            raise Unusable("repeats itself without end")
+            raise UnusableAnswerError("repeats itself without end")
         if streamed and self.reason is None and self.text:
-            raise Unusable("stopped in the middle of its answer")
+            raise UnusableAnswerError("stopped in the middle of its answer")
         if not text.strip():
-            raise Unusable("gave an empty answer")
+            raise UnusableAnswerError("gave an empty answer")
         return Answer(text, *self.tokens)
 
     @property
@@ -103,7 +101,7 @@ class Reading:
         return -(-self.prompt_characters // 4), -(-(len(self.text) + self.thought) // 4), 0, True
 
 
-def whole(data: bytes) -> Any:
+def parse_completion(data: bytes) -> Any:
     """The JSON of an answer that was not streamed.
 
     Raises:
@@ -119,3 +117,25 @@ def _part(of: Any, name: str) -> Any:
 def _count(of: Any, name: str) -> int:
     value = _part(of, name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+#: The end of a text is a repetition when one piece fills at least this much of it, so often in a row.
+SPAN = 1200
+TIMES = 8
+
+_LONGEST_PERIOD = 600
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether ``text`` ends with one piece of up to 600 characters, repeated to at least 1200 characters and at
+    least 8 times. The piece must hold something to read: rows of dashes or spaces are no repetition."""
+    for period in range(1, _LONGEST_PERIOD + 1):
+        span = max(SPAN, TIMES * period)
+        if len(text) < span:
+            if period * TIMES > SPAN:
+                return False
+            continue
+        tail = text[-span:]
+        if tail[period:] == tail[:-period] and any(c.isalnum() for c in tail[:period]):
+            return True
+    return False

@@ -4,25 +4,101 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
-from accelopt_agent.model.answer import Answer, Reading, Unusable, whole
+from accelopt_agent.model.answer import Answer, AnswerReader, UnusableAnswerError, parse_completion
 from accelopt_agent.model.keys import api_key, without_key
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.model.traits import Schema, remember_traits, traits_of
-from accelopt_agent.model.waiting import asked_pause, pause
 from accelopt_profiling.waiting import within
 
-__all__ = ["Answer", "Ask", "ModelFault", "Schema", "ask"]
+
+def retry_after_seconds(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """The seconds that ``Retry-After`` asks for, as seconds or as a date (RFC 9110, 10.2.3); None without it."""
+    said = headers.get("retry-after", "").strip()
+    if not said:
+        return None
+    try:
+        return max(0.0, float(said))
+    except ValueError:
+        pass
+    try:
+        at = parsedate_to_datetime(said).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return max(0.0, at - (time.time() if now is None else now))
+
+
+def retry_pause(attempt: int, backoff_seconds: float, asked: float | None) -> float:
+    """Seconds before the try after the ``attempt``-th (from 1): at least what the server asks for, and twice as
+    long each time."""
+    own: float = backoff_seconds * 2 ** (attempt - 1)
+    return own if asked is None else max(own, asked)
+
+
+#: A JSON schema and its name, for servers that can hold a model to one.
+Schema = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ServerCapabilities:
+    """``structured``: it takes ``response_format`` with a JSON schema. ``usage``: it takes ``stream_options``.
+    ``completion_limit``: it wants ``max_completion_tokens`` in place of ``max_tokens``. ``streams``: it streams."""
+
+    structured: bool = True
+    usage: bool = True
+    completion_limit: bool = False
+    streams: bool = True
+
+    def options(self, settings: ModelSettings, schema: Schema | None) -> dict[str, Any]:
+        """The request's fields beside model and messages."""
+        limit = "max_completion_tokens" if self.completion_limit else "max_tokens"
+        options: dict[str, Any] = {limit: settings.answer_tokens, "stream": self.streams}
+        if self.streams and self.usage:
+            options["stream_options"] = {"include_usage": True}
+        if settings.temperature is not None:
+            options["temperature"] = settings.temperature
+        if schema is not None and self.structured:
+            wanted = {"name": schema[0], "strict": True, "schema": schema[1]}
+            options["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        return options
+
+    def without_what(self, complaint: str, schema: Schema | None) -> ServerCapabilities | None:
+        """What is left after a rejected request, judged by what the server complains of; None when its complaint
+        is about none of these, so that asking again is of no use."""
+        said = complaint.lower()
+        if "max_completion_tokens" in said and not self.completion_limit:
+            return replace(self, completion_limit=True)
+        if "stream_options" in said and self.usage:
+            return replace(self, usage=False)
+        about_format = any(word in said for word in ("response_format", "json_schema", "schema", "grammar"))
+        if about_format and schema is not None and self.structured:
+            return replace(self, structured=False)
+        if "stream" in said and self.streams:
+            return replace(self, streams=False)
+        return None
+
+
+_known: dict[tuple[str, str], ServerCapabilities] = {}
+
+
+def known_capabilities(settings: ModelSettings) -> ServerCapabilities:
+    """What is known of the settings' server and model in this process."""
+    return _known.get((settings.base_url, settings.model), ServerCapabilities())
+
+
+def remember_capabilities(settings: ModelSettings, traits: ServerCapabilities) -> None:
+    _known[settings.base_url, settings.model] = traits
 
 
 #: No answer is this long.
 MOST_BYTES = 16 << 20
 
 
-class ModelFault(Exception):
+class ModelCallError(Exception):
     """No usable answer, as one line. ``final``: asking again in this run is of no use. The token counts are those
     of what came all the same: it was paid for (``Answer`` says what they mean)."""
 
@@ -42,7 +118,7 @@ class ModelFault(Exception):
 
 
 @dataclass
-class _Spent:
+class _TokensUsed:
     """The tokens of the tries of one call."""
 
     read: int = 0
@@ -50,13 +126,13 @@ class _Spent:
     cached: int = 0
     estimated: bool = False
 
-    def add(self, reading: Reading) -> None:
+    def add(self, reading: AnswerReader) -> None:
         read, written, cached, estimated = reading.tokens
         self.read, self.written, self.cached = self.read + read, self.written + written, self.cached + cached
         self.estimated = self.estimated or estimated
 
-    def fault(self, message: str, *, final: bool) -> ModelFault:
-        return ModelFault(
+    def fault(self, message: str, *, final: bool) -> ModelCallError:
+        return ModelCallError(
             message, final=final, tokens_in=self.read, tokens_out=self.written,
             tokens_cached=self.cached, estimated=self.estimated,
         )  # fmt: skip
@@ -66,11 +142,11 @@ class _Spent:
 
 
 @dataclass(eq=False)
-class _TryAgain(Exception):
-    """This try failed, another may not. ``pause`` is what the server asks to wait, in seconds."""
+class _RetryError(Exception):
+    """One attempt failed, another may succeed. ``wait_seconds`` is what the server asks to wait, in seconds."""
 
     message: str
-    pause: float | None = None
+    wait_seconds: float | None = None
 
 
 @dataclass
@@ -82,7 +158,7 @@ class _Call:
     schema: Schema | None
     openai: Any
     key: str | None = field(repr=False)
-    spent: _Spent = field(default_factory=_Spent)
+    spent: _TokensUsed = field(default_factory=_TokensUsed)
     deadline: float = 0.0
 
     @property
@@ -90,13 +166,13 @@ class _Call:
         return f"The model {self.settings.model} at {self.settings.base_url}"
 
     async def answer(self, client: Any, backoff_seconds: float) -> Answer:
-        """Try until there is an answer or no more try is left. Raises ModelFault."""
+        """Try until there is an answer or no more try is left. Raises ModelCallError."""
         settings = self.settings
         for attempt in range(1, settings.attempts + 1):
             try:
                 return await self._understood(client)
-            except _TryAgain as fault:
-                wait = pause(attempt, backoff_seconds, fault.pause)
+            except _RetryError as fault:
+                wait = retry_pause(attempt, backoff_seconds, fault.wait_seconds)
                 last = attempt == settings.attempts
                 message = f"{fault.message} It was tried {settings.attempts} times." if last else ""
                 if not last and wait > settings.patience_seconds:
@@ -107,10 +183,10 @@ class _Call:
         raise AssertionError("attempts is at least 1")
 
     async def _understood(self, client: Any) -> Answer:
-        """One try, without what the server does not understand. Raises _TryAgain or ModelFault."""
+        """One try, without what the server does not understand. Raises _RetryError or ModelCallError."""
         openai = self.openai
         while True:
-            traits = traits_of(self.settings)
+            traits = known_capabilities(self.settings)
             try:
                 return await self._try(client, traits.options(self.settings, self.schema))
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
@@ -119,18 +195,18 @@ class _Call:
                 if lesser is None:
                     message = f"{self.where} rejects the request (HTTP {error.status_code}): {said}"
                     raise self.spent.fault(message, final=True) from None
-                remember_traits(self.settings, lesser)
+                remember_capabilities(self.settings, lesser)
 
     async def _try(self, client: Any, options: dict[str, Any]) -> Answer:
         openai, settings, where = self.openai, self.settings, self.where
         prompt = sum(len(m["content"]) for m in self.messages)
-        reading = Reading(prompt, settings.answer_tokens)
+        reading = AnswerReader(prompt, settings.answer_tokens)
         self.deadline = asyncio.get_running_loop().time() + settings.longest_seconds
         try:
             return await self._read(client, options, reading)
         except (openai.BadRequestError, openai.UnprocessableEntityError):
             raise
-        except Unusable as fault:
+        except UnusableAnswerError as fault:
             self.spent.add(reading)
             raise self.spent.fault(f"{where} {fault}.", final=False) from None
         except openai.AuthenticationError:
@@ -140,25 +216,27 @@ class _Call:
             message = f"{where} does not exist; check model and address.{await self._models(client)}"
             raise self.spent.fault(message, final=True) from None
         except openai.RateLimitError as error:
-            raise _TryAgain(f"{where} is busy (HTTP 429).", asked_pause(error.response.headers)) from None
+            raise _RetryError(
+                f"{where} is busy (HTTP 429).", retry_after_seconds(error.response.headers)
+            ) from None
         except openai.InternalServerError as error:
             message = f"{where} failed (HTTP {error.status_code})."
-            raise _TryAgain(message, asked_pause(error.response.headers)) from None
+            raise _RetryError(message, retry_after_seconds(error.response.headers)) from None
         except openai.APIStatusError as error:
             said = without_key(str(error.message), self.key)
             message = f"{where} rejects the request (HTTP {error.status_code}): {said}"
             raise self.spent.fault(message, final=True) from None
-        except _TryAgain:
+        except _RetryError:
             self.spent.add(reading)
             raise
         except openai.APITimeoutError:
             self.spent.add(reading)
             slow = "go on" if reading.pieces else "answer"
-            raise _TryAgain(f"{where} did not {slow} within {settings.seconds:g} s.") from None
+            raise _RetryError(f"{where} did not {slow} within {settings.seconds:g} s.") from None
         except openai.APIConnectionError:
             self.spent.add(reading)
             broke = "broke off in the middle of its answer" if reading.pieces else "cannot be reached"
-            raise _TryAgain(f"{where} {broke}.") from None
+            raise _RetryError(f"{where} {broke}.") from None
         except (openai.OpenAIError, ValueError) as error:
             self.spent.add(reading)
             said = without_key(str(error), self.key) if type(error) is openai.APIError else ""
@@ -167,9 +245,9 @@ class _Call:
                 if said
                 else f"answered what is no answer ({type(error).__name__})."
             )
-            raise _TryAgain(f"{where} {no_answer}") from None
+            raise _RetryError(f"{where} {no_answer}") from None
 
-    async def _read(self, client: Any, options: dict[str, Any], reading: Reading) -> Answer:
+    async def _read(self, client: Any, options: dict[str, Any], reading: AnswerReader) -> Answer:
         calls = client.chat.completions.with_streaming_response
         request = calls.create(model=self.settings.model, messages=self.messages, **options)
         async with request as response:
@@ -179,7 +257,7 @@ class _Call:
                 async for event in self._in_time(await response.parse()):
                     reading.take(event)
             else:
-                reading.take(whole(await self._body(response)))
+                reading.take(parse_completion(await self._body(response)))
         found = reading.finish(streamed=streamed)
         self.spent.add(reading)
         return self.spent.answer(found.text)
@@ -190,11 +268,11 @@ class _Call:
             async for piece in self._in_time(response.iter_bytes()):
                 body += piece
                 if len(body) > MOST_BYTES:
-                    raise Unusable(f"answered more than {MOST_BYTES >> 20} MiB and was stopped")
-        except (Unusable, _TryAgain, self.openai.OpenAIError):
+                    raise UnusableAnswerError(f"answered more than {MOST_BYTES >> 20} MiB and was stopped")
+        except (UnusableAnswerError, _RetryError, self.openai.OpenAIError):
             raise
         except Exception:  # here the package lets the errors of whichever HTTP library it has through
-            raise _TryAgain(f"{self.where} broke off in the middle of its answer.") from None
+            raise _RetryError(f"{self.where} broke off in the middle of its answer.") from None
         return body
 
     async def _in_time(self, pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -202,7 +280,7 @@ class _Call:
         own time-out."""
         async for piece in pieces:
             if asyncio.get_running_loop().time() > self.deadline:
-                raise _TryAgain(f"{self.where} was not done after {self.settings.longest_seconds:g} s.")
+                raise _RetryError(f"{self.where} was not done after {self.settings.longest_seconds:g} s.")
             yield piece
 
     async def _models(self, client: Any) -> str:
@@ -216,8 +294,8 @@ class _Call:
         return " " + without_key(f"It has {', '.join(close)}.", self.key) if close else ""
 
 
-class Ask(Protocol):
-    """How a question gets to a model: ``ask`` over HTTP, or an editor's own models (``editor_models.py``)."""
+class ModelQuery(Protocol):
+    """How a question gets to a model: ``query_model`` over HTTP, or an editor's own models (``editor_models.py``)."""
 
     async def __call__(
         self,
@@ -228,10 +306,10 @@ class Ask(Protocol):
         backoff_seconds: float = 1.0,
         schema: Schema | None = None,
     ) -> Answer:
-        """As ``ask``. Raises ModelFault."""
+        """As ``query_model``. Raises ModelCallError."""
 
 
-async def ask(
+async def query_model(
     settings: ModelSettings,
     system: str,
     user: str,
@@ -247,12 +325,12 @@ async def ask(
     server's work.
 
     Raises:
-        ModelFault: the package is missing, the server does not answer, or the answer is empty, refused, cut off or
+        ModelCallError: the package is missing, the server does not answer, or the answer is empty, refused, cut off or
             endless.
     """
     if settings.of_editor:
         message = f"The model {settings.model} is the editor's, and there is no editor here."
-        raise ModelFault(message, final=True)
+        raise ModelCallError(message, final=True)
     openai, key, client = await asyncio.to_thread(_open, settings)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
     call = _Call(settings, messages, schema, openai, key)
@@ -274,5 +352,5 @@ def _package() -> Any:
         import openai
     except ImportError:
         message = "The package openai is missing; install accelopt-lsp[model] to use a model."
-        raise ModelFault(message, final=True) from None
+        raise ModelCallError(message, final=True) from None
     return openai

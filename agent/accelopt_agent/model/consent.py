@@ -25,21 +25,21 @@ _ALWAYS = [
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Consent:
     """Kernels below the folder ``workspace`` may be sent to ``address``, as much of their files as ``share`` says."""
 
     workspace: str
     address: str
     share: Share
 
-    def covers(self, other: Agreement) -> bool:
+    def covers(self, other: Consent) -> bool:
         same = (self.workspace, self.address) == (other.workspace, other.address)
         return same and (self.share == "file" or other.share == "kernel")
 
 
-def asked_for(settings: ModelSettings, workspace: Path) -> Agreement:
+def required_consent(settings: ModelSettings, workspace: Path) -> Consent:
     """The agreement that asking this model about the files of ``workspace`` needs."""
-    return Agreement(str(workspace.resolve()), address_of(settings.base_url), settings.share)
+    return Consent(str(workspace.resolve()), address_of(settings.base_url), settings.share)
 
 
 def address_of(base_url: str) -> str:
@@ -52,7 +52,7 @@ def address_of(base_url: str) -> str:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
 
 
-def stays_here(base_url: str) -> bool:
+def is_loopback(base_url: str) -> bool:
     """Whether the address is this machine's loopback: nothing leaves the machine then."""
     host = urlsplit(base_url).hostname or ""
     if host == "localhost":
@@ -79,24 +79,24 @@ def default_path(environ: Mapping[str, str] | None = None) -> Path:
     return platformdirs.user_data_path("accelopt", appauthor=False) / "model_consents.json"
 
 
-class Consents:
+class ConsentStore:
     """The agreements in the file ``path``. A file that cannot be read holds none."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or default_path()
 
-    def all(self) -> list[Agreement]:
+    def all(self) -> list[Consent]:
         try:
             entries: Any = json.loads(self.path.read_text("utf-8"))["agreed"]
-            return [Agreement(str(e["workspace"]), str(e["address"]), _share(e["share"])) for e in entries]
+            return [Consent(str(e["workspace"]), str(e["address"]), _share(e["share"])) for e in entries]
         except (OSError, ValueError, KeyError, TypeError):
             return []
 
     def missing(self, settings: ModelSettings, workspace: Path) -> str | None:
         """Why this model may not be asked about the files of ``workspace``, as one line; None if it may."""
-        if stays_here(settings.base_url):
+        if is_loopback(settings.base_url):
             return None
-        wanted = asked_for(settings, workspace)
+        wanted = required_consent(settings, workspace)
         if any(given.covers(wanted) for given in self.all()):
             return None
         return (
@@ -104,11 +104,11 @@ class Consents:
             f"{wanted.address}. `accelopt model` shows what would be sent, `accelopt model agree` agrees."
         )
 
-    def give(self, agreement: Agreement) -> None:
+    def give(self, agreement: Consent) -> None:
         """Keep the agreement, in place of another for the same workspace and address. Raises OSError."""
         self._write([*self._others(agreement), agreement])
 
-    def withdraw(self, agreement: Agreement) -> bool:
+    def withdraw(self, agreement: Consent) -> bool:
         """Forget what was agreed for this workspace and address; False when there was nothing. Raises OSError."""
         others = self._others(agreement)
         if len(others) == len(self.all()):
@@ -116,11 +116,11 @@ class Consents:
         self._write(others)
         return True
 
-    def _others(self, agreement: Agreement) -> list[Agreement]:
+    def _others(self, agreement: Consent) -> list[Consent]:
         same = (agreement.workspace, agreement.address)
         return [given for given in self.all() if (given.workspace, given.address) != same]
 
-    def _write(self, agreements: list[Agreement]) -> None:
+    def _write(self, agreements: list[Consent]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".consents")
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from accelopt_agent.model.answer import Answer
-from accelopt_agent.model.client import ModelFault, Schema, ask
+from accelopt_agent.model.answer import Answer, repeats_itself
+from accelopt_agent.model.client import ModelCallError, Schema, query_model
 from accelopt_agent.model.keys import without_key
-from accelopt_agent.model.repetition import repeats_itself
 from accelopt_agent.model.settings import EDITOR, ModelSettings
 from accelopt_profiling.waiting import within
 
@@ -18,7 +17,7 @@ _CHARACTERS_PER_TOKEN = 12
 
 
 @dataclass(frozen=True)
-class Question:
+class EditorModelRequest:
     """What the editor is asked to ask ``model``, named VENDOR/FAMILY or by the editor's id of it."""
 
     model: str
@@ -28,7 +27,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Reply:
+class EditorModelReply:
     """What came of it: ``text``, with its tokens as the editor counted them (None where it cannot), or a ``fault``,
     one of ``FAULTS``, with the editor's ``message``."""
 
@@ -39,7 +38,7 @@ class Reply:
     message: str = ""
 
 
-Complete = Callable[[Question], Awaitable[Reply]]
+Complete = Callable[[EditorModelRequest], Awaitable[EditorModelReply]]
 
 #: What may go wrong in an editor: what is said of the model, and whether asking again in this run is of no use.
 FAULTS: dict[str, tuple[str, bool]] = {
@@ -53,9 +52,9 @@ FAULTS: dict[str, tuple[str, bool]] = {
 }
 
 
-async def no_models(question: Question) -> Reply:
+async def no_models(question: EditorModelRequest) -> EditorModelReply:
     """The reply where nobody lends models."""
-    return Reply(fault="unsupported")
+    return EditorModelReply(fault="unsupported")
 
 
 class EditorModels:
@@ -76,31 +75,31 @@ class EditorModels:
         """As ``client.ask``. An editor's model is asked once: the editor itself tries again where that helps.
 
         Raises:
-            ModelFault: there is no usable answer.
+            ModelCallError: there is no usable answer.
         """
         if settings.base_url != EDITOR:
-            return await ask(settings, system, user, backoff_seconds=backoff_seconds, schema=schema)
+            return await query_model(settings, system, user, backoff_seconds=backoff_seconds, schema=schema)
         where = f"The editor's model {settings.model}"
-        question = Question(settings.model, system, user, settings.answer_tokens)
+        question = EditorModelRequest(settings.model, system, user, settings.answer_tokens)
         try:
             reply = await within(settings.longest_seconds, self._complete(question))
         except asyncio.TimeoutError:
             message = f"{where} was not done after {settings.longest_seconds:g} s."
-            raise ModelFault(message, final=True) from None
+            raise ModelCallError(message, final=True) from None
         counted = reply.tokens_in is not None and reply.tokens_out is not None
         asked = bool(reply.text) or not reply.fault
         tokens_in = reply.tokens_in if reply.tokens_in is not None else -(-len(system + user) // 4) * asked
         tokens_out = reply.tokens_out if reply.tokens_out is not None else -(-len(reply.text) // 4)
         fault, final = _fault(reply, settings.answer_tokens)
         if fault:
-            raise ModelFault(
+            raise ModelCallError(
                 f"{where} {fault}", final=final, tokens_in=tokens_in, tokens_out=tokens_out,
                 estimated=not counted and asked,
             )  # fmt: skip
         return Answer(reply.text, tokens_in, tokens_out, estimated=not counted)
 
 
-def _fault(reply: Reply, answer_tokens: int) -> tuple[str, bool]:
+def _fault(reply: EditorModelReply, answer_tokens: int) -> tuple[str, bool]:
     """What is wrong with a reply, and whether asking again is of no use; "" if nothing is."""
     if reply.fault:
         what, final = FAULTS.get(reply.fault, FAULTS["failed"])

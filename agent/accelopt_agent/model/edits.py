@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from accelopt_agent.syntax.lines import split_lines
 
 
-class BadAnswer(ValueError):
+class InvalidAnswerError(ValueError):
     """An answer that holds no edits, or edits that do not fit the file. One line."""
 
 
@@ -33,7 +33,7 @@ def read_edits(answer: str) -> list[Replacement]:
     """The edits of ``answer``, whatever text and fences stand around them. A block said twice counts once.
 
     Raises:
-        BadAnswer: there are none, or one is not finished.
+        InvalidAnswerError: there are none, or one is not finished.
     """
     found: dict[Replacement, None] = {}
     search: list[str] | None = None
@@ -44,20 +44,20 @@ def read_edits(answer: str) -> list[Replacement]:
         elif search is not None and replace is None and _MIDDLE.match(line):
             replace = []
         elif search is not None and replace is not None and _TAIL.match(line):
-            found.setdefault(Replacement(bare(search), bare(replace)))
+            found.setdefault(Replacement(without_fences(search), without_fences(replace)))
             search = replace = None
         elif search is not None:
             (search if replace is None else replace).append(line)
         if len(found) > MOST_BLOCKS:
-            raise BadAnswer(f"the answer has more than {MOST_BLOCKS} edits")
+            raise InvalidAnswerError(f"the answer has more than {MOST_BLOCKS} edits")
     if search is not None:
-        raise BadAnswer("the answer ends inside an edit")
+        raise InvalidAnswerError("the answer ends inside an edit")
     if not found:
-        raise BadAnswer("the answer holds no edits")
+        raise InvalidAnswerError("the answer holds no edits")
     return list(found)
 
 
-def bare(lines: list[str]) -> tuple[str, ...]:
+def without_fences(lines: list[str]) -> tuple[str, ...]:
     """Without the fences that some models put inside a block."""
     if len(lines) >= 2 and _FENCE.match(lines[0]) and _FENCE.match(lines[-1]):
         lines = lines[1:-1]
@@ -69,12 +69,12 @@ def apply_edits(text: str, edits: list[Replacement]) -> str:
     count, and neither does an indent that all lines of a block lack.
 
     Raises:
-        BadAnswer: a block is empty, not in the file, or in it more than once.
+        InvalidAnswerError: a block is empty, not in the file, or in it more than once.
     """
     for edit in edits:
         lines = split_lines(text)
         if not any(line.strip() for line in edit.search):
-            raise BadAnswer("an edit does not say which lines it changes")
+            raise InvalidAnswerError("an edit does not say which lines it changes")
         at, indent = _place(lines.texts, edit.search)
         new = [indent + line if line.strip() else line for line in edit.replace]
         end = lines.ends[at + len(edit.search) - 1]
@@ -95,9 +95,9 @@ def _place(lines: tuple[str, ...], search: tuple[str, ...]) -> tuple[int, str]:
     exact = [place for place in found if not place[1]]
     found = exact or found
     if not found:
-        raise BadAnswer(f"an edit changes lines that are not in the file: {_shown(search)}")
+        raise InvalidAnswerError(f"an edit changes lines that are not in the file: {_shown(search)}")
     if len(found) > 1:
-        raise BadAnswer(f"an edit fits {len(found)} places in the file: {_shown(search)}")
+        raise InvalidAnswerError(f"an edit fits {len(found)} places in the file: {_shown(search)}")
     return found[0]
 
 

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 
 from accelopt_agent.events import ModelCall
-from accelopt_agent.model.client import Ask, ModelFault, ask
+from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.digest import digest, number
-from accelopt_agent.model.ledger import entry
+from accelopt_agent.model.ledger import ledger_entry
 from accelopt_agent.model.prompt_templates import render
 from accelopt_agent.model.role_context import change, kernel_alone
 from accelopt_agent.model.settings import ModelSettings, Share
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.versions import Versions
+from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_profiling.measurement import Dialect, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Quantity
 
@@ -24,16 +24,16 @@ COUNTERS_TOLD = 10
 async def explain(
     settings: ModelSettings,
     suggestion: Suggestion,
-    versions: Versions,
+    versions: MeasuredVersions,
     *,
     book: Callable[[ModelCall], None] | None = None,
     backoff_seconds: float = 1.0,
-    asked: Ask = ask,
+    asked: ModelQuery = query_model,
 ) -> str:
     """Why ``suggestion`` is faster, from what is known of both ``versions``. ``book`` is given the ledger's entry.
 
     Raises:
-        ModelFault: there is no answer; the message says why.
+        ModelCallError: there is no answer; the message says why.
     """
     system = render(f"{suggestion.dialect}/summarizer", target=suggestion.target)
     user = summarizer_user(suggestion, versions, settings.share)
@@ -41,14 +41,14 @@ async def explain(
     booked = book or (lambda call: None)
     try:
         answer = await asked(settings, system, user, backoff_seconds=backoff_seconds)
-    except ModelFault as fault:
-        booked(entry("summarizer", settings, fault, time.monotonic() - started))
+    except ModelCallError as fault:
+        booked(ledger_entry("summarizer", settings, fault, time.monotonic() - started))
         raise
-    booked(entry("summarizer", settings, answer, time.monotonic() - started))
+    booked(ledger_entry("summarizer", settings, answer, time.monotonic() - started))
     return answer.text.strip()
 
 
-def summarizer_user(suggestion: Suggestion, versions: Versions, share: Share = "file") -> str:
+def summarizer_user(suggestion: Suggestion, versions: MeasuredVersions, share: Share = "file") -> str:
     """The digest of the slow version, both times, the counters that moved, and the change."""
     before, after = suggestion.base_text, suggestion.text
     if share == "kernel":
@@ -64,7 +64,7 @@ def summarizer_user(suggestion: Suggestion, versions: Versions, share: Share = "
     )
 
 
-def _counters(versions: Versions) -> str:
+def _counters(versions: MeasuredVersions) -> str:
     moved = versions.moved()[:COUNTERS_TOLD]
     if not moved:
         return "No counters of both versions are known.\n"

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 from accelopt_agent.events import ModelCall
 from accelopt_agent.model.answer import Answer
-from accelopt_agent.model.client import ModelFault
+from accelopt_agent.model.client import ModelCallError
 from accelopt_agent.model.settings import ModelSettings
 
 
-def entry(role: str, settings: ModelSettings, outcome: Answer | ModelFault, seconds: float) -> ModelCall:
+def ledger_entry(
+    role: str, settings: ModelSettings, outcome: Answer | ModelCallError, seconds: float
+) -> ModelCall:
     """The entry for one call and how it came out; a fault is in it without any key or text of the answer."""
     money = settings.money(outcome.tokens_in, outcome.tokens_out, outcome.tokens_cached)
-    fault = str(outcome) if isinstance(outcome, ModelFault) else ""
+    fault = str(outcome) if isinstance(outcome, ModelCallError) else ""
     return ModelCall(
         role, settings.model, outcome.tokens_in, outcome.tokens_out, seconds, money, fault,
         tokens_cached=outcome.tokens_cached, estimated=outcome.estimated,
@@ -22,7 +24,7 @@ def entry(role: str, settings: ModelSettings, outcome: Answer | ModelFault, seco
 
 
 @dataclass(frozen=True)
-class Account:
+class LedgerAccount:
     """What one role used of one model. ``faults`` counts the calls without a usable answer; ``estimated`` tells
     that the server did not count (all of) the tokens."""
 
@@ -38,7 +40,7 @@ class Account:
     estimated: bool
 
 
-def accounts(calls: Iterable[ModelCall]) -> list[Account]:
+def accounts(calls: Iterable[ModelCall]) -> list[LedgerAccount]:
     """The sums per role and model, in the order of their first calls."""
     groups: dict[tuple[str, str], list[ModelCall]] = {}
     for call in calls:
@@ -46,7 +48,7 @@ def accounts(calls: Iterable[ModelCall]) -> list[Account]:
     return [_account(role, model, group) for (role, model), group in groups.items()]
 
 
-def total(calls: Iterable[ModelCall]) -> Account:
+def total(calls: Iterable[ModelCall]) -> LedgerAccount:
     """The sum of all calls."""
     return _account("all", "", list(calls))
 
@@ -65,9 +67,9 @@ def ledger_line(calls: Sequence[ModelCall]) -> str:
     )
 
 
-def _account(role: str, model: str, calls: list[ModelCall]) -> Account:
+def _account(role: str, model: str, calls: list[ModelCall]) -> LedgerAccount:
     priced = [call.money for call in calls if call.money is not None]
-    return Account(
+    return LedgerAccount(
         role,
         model,
         len(calls),

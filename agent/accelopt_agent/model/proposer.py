@@ -5,24 +5,26 @@ from __future__ import annotations
 import time
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.model.anchors import Anchor, anchored, anchors_of, carried_out, numbered
-from accelopt_agent.model.client import Ask, ModelFault, ask
-from accelopt_agent.model.digest import digest
+from accelopt_agent.model.anchors import Anchor, apply_plan_answer, parse_anchors
+from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.edit_scope import outside_changes
-from accelopt_agent.model.edits import BadAnswer, apply_edits, read_edits
-from accelopt_agent.model.ledger import entry
-from accelopt_agent.model.mistakes import near_mistakes, told
-from accelopt_agent.model.prompt_templates import fenced, render
-from accelopt_agent.model.role_context import coder_window, debugger_window, planner_window, shown_change
-from accelopt_agent.model.settings import ModelSettings, Share
-from accelopt_agent.model.shown import window
+from accelopt_agent.model.edits import InvalidAnswerError, apply_edits, read_edits
+from accelopt_agent.model.ledger import ledger_entry
+from accelopt_agent.model.role_prompts import (
+    coder_user,
+    debugger_answer_user,
+    debugger_user,
+    planner_user,
+    system_prompt,
+    visible_lines,
+)
+from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import Role, Team, same_for_all
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.proposer import ProposerFailed
-from accelopt_agent.search.transcript import Said
+from accelopt_agent.search.proposer import ProposerError
+from accelopt_agent.search.transcript import Transcript
 from accelopt_agent.syntax.fingerprint import file_fingerprint
-from accelopt_agent.syntax.lines import split_lines
 
 #: How much of a plan becomes the candidate's summary.
 SUMMARY_CHARACTERS = 160
@@ -42,7 +44,7 @@ class ModelProposer:
         *,
         backoff_seconds: float = 1.0,
         wishes: str = "",
-        asked: Ask = ask,
+        asked: ModelQuery = query_model,
     ) -> None:
         self._team = settings if isinstance(settings, Team) else same_for_all(settings)
         self._meter, self._target, self._backoff, self._wishes = meter, target, backoff_seconds, wishes
@@ -50,32 +52,34 @@ class ModelProposer:
 
     async def propose(self, node: Node) -> list[Candidate]:
         """The rewrites of one plan, or the repair of a version that failed. None with the reason: the run goes on."""
-        return await self.talked_over(node, Said())
+        return await self.propose_with(node, Transcript())
 
-    async def talked_over(self, node: Node, said: Said) -> list[Candidate]:
-        """``propose``, without asking for what was ``said`` already."""
+    async def propose_with(self, node: Node, transcript: Transcript) -> list[Candidate]:
+        """``propose``, without asking for what was ``transcript`` already."""
         try:
             if node.failure is not None:
-                return [await self._repair(node, said)]
-            return await self._carried_out(node, said)
-        except ModelFault as fault:
-            raise ProposerFailed(str(fault), final=fault.final) from fault
-        except BadAnswer as bad:
-            raise ProposerFailed(f"The answer of {self._team.coder.model} is left out: {bad}.") from bad
+                return [await self._repair(node, transcript)]
+            return await self._carried_out(node, transcript)
+        except ModelCallError as fault:
+            raise ProposerError(str(fault), final=fault.final) from fault
+        except InvalidAnswerError as bad:
+            raise ProposerError(f"The answer of {self._team.coder.model} is left out: {bad}.") from bad
 
-    async def _carried_out(self, node: Node, said: Said) -> list[Candidate]:
-        plan = await self._ask("planner", node, planner_user(node, self._team.planner, self._wishes), said)
-        anchors = anchors_of(plan, node.text)
+    async def _carried_out(self, node: Node, transcript: Transcript) -> list[Candidate]:
+        plan = await self._ask(
+            "planner", node, planner_user(node, self._team.planner, self._wishes), transcript
+        )
+        anchors = parse_anchors(plan, node.text)
         share = self._team.coder.share
-        _inside_what_is_shown(node, anchors, self._team.planner)
+        _check_visible(node, anchors, self._team.planner)
         found: list[Candidate] = []
-        bad: BadAnswer | None = None
+        bad: InvalidAnswerError | None = None
         for _ in range(self._team.samples):
             user = coder_user(node, plan, anchors, share)
-            answer = await self._ask("coder", node, user, said)
+            answer = await self._ask("coder", node, user, transcript)
             try:
-                text = await self._caught(node, plan, anchors, answer, said)
-            except BadAnswer as error:
+                text = await self._caught(node, plan, anchors, answer, transcript)
+            except InvalidAnswerError as error:
                 bad = error
                 continue
             found.append(self._candidate(node, text, plan))
@@ -84,134 +88,69 @@ class ModelProposer:
         return found
 
     async def _caught(
-        self, node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, said: Said
+        self, node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, transcript: Transcript
     ) -> str:
         """The file after ``answer``, which the debugger puts right when the machine catches a fault in it."""
         for left in range(self._team.repairs, -1, -1):
             try:
-                return checked(node, carried_out_inside(node, anchors, answer))
-            except BadAnswer as bad:
+                return checked(node, apply_answer(node, anchors, answer))
+            except InvalidAnswerError as bad:
                 if not left:
                     raise
                 error = str(bad)
             user = debugger_answer_user(node, plan, anchors, answer, error, self._team.debugger.share)
-            answer = await self._ask("debugger", node, user, said)
+            answer = await self._ask("debugger", node, user, transcript)
         raise AssertionError("unreachable")
 
-    async def _repair(self, node: Node, said: Said) -> Candidate:
-        answer = await self._ask("debugger", node, debugger_user(node, self._team.debugger), said)
+    async def _repair(self, node: Node, transcript: Transcript) -> Candidate:
+        answer = await self._ask("debugger", node, debugger_user(node, self._team.debugger), transcript)
         text = checked(node, apply_edits(node.text, read_edits(answer)))
         error = node.failure.message if node.failure else ""
         return self._candidate(node, text, f"Repair: {error}")
 
-    async def _ask(self, role: Role, node: Node, user: str, said: Said) -> str:
-        if (before := said.recalled(role, node)) is not None:
+    async def _ask(self, role: Role, node: Node, user: str, transcript: Transcript) -> str:
+        if (before := transcript.replay(role, node)) is not None:
             return before
         settings = self._team.of(role)
         if spent := self._meter.model_spent():
-            raise ModelFault(f"The model is not asked any more: {spent}.", final=True)
+            raise ModelCallError(f"The model is not asked any more: {spent}.", final=True)
         system = system_prompt(role, node, self._target)
         started = time.monotonic()
         try:
             answer = await self._asked(settings, system, user, backoff_seconds=self._backoff)
-        except ModelFault as fault:
-            self._meter.book(entry(role, settings, fault, time.monotonic() - started))
+        except ModelCallError as fault:
+            self._meter.book(ledger_entry(role, settings, fault, time.monotonic() - started))
             raise
-        self._meter.book(entry(role, settings, answer, time.monotonic() - started))
-        await said.add(role, node, answer.text)
+        self._meter.book(ledger_entry(role, settings, answer, time.monotonic() - started))
+        await transcript.add(role, node, answer.text)
         return answer.text
 
     def _candidate(self, node: Node, text: str, plan: str) -> Candidate:
         return Candidate(node.kernel.name, text, f"model:{self._team.coder.model}", _summary(plan))
 
 
-def system_prompt(role: Role, node: Node, target: str) -> str:
-    """What stays the same for all questions to ``role`` about kernels of one dialect and target: it comes first."""
-    return render(f"{node.kernel.dialect}/{role}", target=target)
-
-
-def planner_user(node: Node, settings: ModelSettings, wishes: str = "") -> str:
-    """File first, then what is known, then what was tried: the later, the sooner it changes."""
-    first, last = _visible(node, settings.share)
-    return render(
-        "planner_user",
-        kernel=node.kernel.name,
-        file=fenced(numbered(node.text, first, last)),
-        digest=digest(node.measurement),
-        tried=planner_window(node) + (f"The person asks: {wishes}\n" if wishes else ""),
-    )
-
-
-def _inside_what_is_shown(node: Node, anchors: tuple[Anchor, ...], settings: ModelSettings) -> None:
-    """Raises BadAnswer: a plan names lines that the planner was not shown, which nobody is to be shown then."""
-    first, last = _visible(node, settings.share)
+def _check_visible(node: Node, anchors: tuple[Anchor, ...], settings: ModelSettings) -> None:
+    """Raise InvalidAnswerError where a plan names lines that the planner was not shown: nobody may be shown them."""
+    first, last = visible_lines(node, settings.share)
     for anchor in anchors:
         if anchor.first < first or anchor.last > last:
-            raise BadAnswer(f"the plan names lines {anchor.first}-{anchor.last}, which it was not shown")
+            raise InvalidAnswerError(
+                f"the plan names lines {anchor.first}-{anchor.last}, which it was not shown"
+            )
 
 
-def coder_user(node: Node, plan: str, anchors: tuple[Anchor, ...], share: Share = "file") -> str:
-    """The lines around the anchors that may be shown, what may go wrong there, and the plan."""
-    first_shown, last_shown = _visible(node, share)
-    shown = "\n...\n".join(
-        anchored(node.text, anchors, first, last)
-        for first, last in _clipped(window(node.text, node.kernel.name, anchors), first_shown, last_shown)
-    )
-    lines = split_lines(node.text).texts
-    planned = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in anchors)
-    return render(
-        "coder_user",
-        kernel=node.kernel.name,
-        file=fenced(shown),
-        mistakes=told(near_mistakes(node.kernel.dialect, planned, plan)),
-        window=coder_window(node, plan, share),
-        count=str(len(anchors)),
-        plan=plan.strip(),
-    )
-
-
-def debugger_answer_user(
-    node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, error: str, share: Share = "file"
-) -> str:
-    """An answer that was caught before anything ran, with what was caught."""
-    return render(
-        "debugger_answer_user",
-        task=coder_user(node, plan, anchors, share),
-        answer=fenced(answer, "text"),
-        error=error,
-        mistakes=told(near_mistakes(node.kernel.dialect, error)),
-    )
-
-
-def debugger_user(node: Node, settings: ModelSettings) -> str:
-    """A version that failed, what was changed last, its siblings and the exact error."""
-    first, last = _visible(node, settings.share)
-    lines = split_lines(node.text).texts[first - 1 : last]
-    error = node.failure.message if node.failure else ""
-    code = node.failure.code if node.failure else ""
-    return render(
-        "debugger_user",
-        kernel=node.kernel.name,
-        file=fenced("\n".join(lines)),
-        change=shown_change(node, settings.share),
-        window=debugger_window(node),
-        mistakes=told(near_mistakes(node.kernel.dialect, error)),
-        error=f"{code}: {error}",
-    )
-
-
-def carried_out_inside(node: Node, anchors: tuple[Anchor, ...], answer: str) -> str:
+def apply_answer(node: Node, anchors: tuple[Anchor, ...], answer: str) -> str:
     """The file after ``answer``. What leaves the kernel is told before what leaves the anchors: it is worse.
 
     Raises:
-        BadAnswer: as ``anchors.carried_out``, or code outside the kernel and its launch changed.
+        InvalidAnswerError: as ``anchors.carried_out``, or code outside the kernel and its launch changed.
     """
     try:
-        return carried_out(node.text, anchors, answer)
-    except BadAnswer:
+        return apply_plan_answer(node.text, anchors, answer)
+    except InvalidAnswerError:
         try:
             whole = apply_edits(node.text, read_edits(answer))
-        except BadAnswer:
+        except InvalidAnswerError:
             whole = node.text
         if whole != node.text:
             checked(node, whole)
@@ -222,30 +161,18 @@ def checked(node: Node, text: str) -> str:
     """``text``, if it may be a version of the kernel.
 
     Raises:
-        BadAnswer: it does not parse, changes more than the kernel and its launch, or changes nothing.
+        InvalidAnswerError: it does not parse, changes more than the kernel and its launch, or changes nothing.
     """
     try:
         outside = outside_changes(node.text, text, node.kernel.name)
         same = file_fingerprint(text) == file_fingerprint(node.text)
     except (SyntaxError, ValueError, RecursionError) as error:
-        raise BadAnswer(f"its edits leave a file that does not parse ({error})") from error
+        raise InvalidAnswerError(f"its edits leave a file that does not parse ({error})") from error
     if outside is not None:
-        raise BadAnswer(outside)
+        raise InvalidAnswerError(outside)
     if same:
-        raise BadAnswer("the plan is not carried out: the code does what it did")
+        raise InvalidAnswerError("the plan is not carried out: the code does what it did")
     return text
-
-
-def _clipped(ranges: list[tuple[int, int]], first: int, last: int) -> list[tuple[int, int]]:
-    clipped = [(max(low, first), min(high, last)) for low, high in ranges]
-    return [(low, high) for low, high in clipped if low <= high]
-
-
-def _visible(node: Node, share: Share) -> tuple[int, int]:
-    """The first and last line of the file that may be shown."""
-    if share == "kernel":
-        return node.kernel.first_line, node.kernel.end_line
-    return 1, len(split_lines(node.text.rstrip()).texts)
 
 
 def _summary(plan: str) -> str:

@@ -10,7 +10,7 @@ _FENCED = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*\1|\Z)"
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 
 
-class NoObject(ValueError):
+class NoJsonObjectError(ValueError):
     """The answer holds no JSON object with what was asked for. One line."""
 
 
@@ -19,7 +19,7 @@ def read_object(answer: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
     braces begin one. A comma too many and line ends inside strings are passed over.
 
     Raises:
-        NoObject: there is none.
+        NoJsonObjectError: there is none.
     """
     broken = False
     for text in _places(answer):
@@ -29,9 +29,9 @@ def read_object(answer: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
         elif all(name in found for name in required):
             return found
     if broken:
-        raise NoObject("the answer's JSON is invalid")
+        raise NoJsonObjectError("the answer's JSON is invalid")
     wanted = f" with {', '.join(required)}" if required else ""
-    raise NoObject(f"the answer holds no JSON object{wanted}")
+    raise NoJsonObjectError(f"the answer holds no JSON object{wanted}")
 
 
 def _places(answer: str) -> list[str]:

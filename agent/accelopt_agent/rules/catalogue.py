@@ -14,15 +14,15 @@ from importlib import resources
 import libcst as cst
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.rules.analysis.edits import Edit, apply_edits
-from accelopt_agent.rules.analysis.parsed_source import Source
-from accelopt_agent.rules.analysis.rule_context import KernelNotFound, Rewrite, Subject, open_subject
+from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
+from accelopt_agent.rules.analysis.parsed_source import ParsedSource
+from accelopt_agent.rules.analysis.rule_context import KernelNotFoundError, Rewrite, RuleContext, open_context
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
 
 logger = logging.getLogger(__name__)
 
-Rewrites = Callable[[Subject], Iterator[Rewrite]]
+Rewrites = Callable[[RuleContext], Iterator[Rewrite]]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Rule:
     source: str
     repeat: bool = False
 
-    def rewrites(self, subject: Subject) -> Iterator[Rewrite]:
+    def rewrites(self, subject: RuleContext) -> Iterator[Rewrite]:
         module = importlib.import_module(f"accelopt_agent.rules.{self.dialect}.{self.module}")
         implementation: Rewrites = module.rewrites
         return implementation(subject)
@@ -79,9 +79,9 @@ def proposals(
     file that does not parse, or a kernel that is no longer there, gives nothing.
     """
     try:
-        source = Source(text)
-        subject = open_subject(source, kernel, measurement, target)
-    except (cst.ParserSyntaxError, KernelNotFound, RecursionError) as error:
+        source = ParsedSource(text)
+        subject = open_context(source, kernel, measurement, target)
+    except (cst.ParserSyntaxError, KernelNotFoundError, RecursionError) as error:
         logger.info("no rewrites for %s: %s", kernel.name, error)
         return
     seen = {text}
@@ -105,13 +105,13 @@ def apply(
 
     Raises:
         KeyError: no rule has this name.
-        KernelNotFound: the kernel is not in ``text``.
+        KernelNotFoundError: the kernel is not in ``text``.
         RuleError: the rule broke its contract.
     """
     rule = {rule.name: rule for rule in rules()}[name]
     if rule.dialect != kernel.dialect:
         return []
-    return list(_candidates(rule, open_subject(Source(text), kernel, measurement)))
+    return list(_candidates(rule, open_context(ParsedSource(text), kernel, measurement)))
 
 
 def _promising(kernel: Kernel, measurement: KernelMeasurement | None) -> list[Rule]:
@@ -120,7 +120,7 @@ def _promising(kernel: Kernel, measurement: KernelMeasurement | None) -> list[Ru
     return sorted(fitting, key=lambda rule: not (bound and any(word.lower() in bound for word in rule.helps)))
 
 
-def _candidates(rule: Rule, subject: Subject) -> Iterator[Candidate]:
+def _candidates(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
     for rewrite in rule.rewrites(subject):
         text = _rewritten(rule, subject, rewrite)
         if text != subject.source.text:
@@ -129,7 +129,7 @@ def _candidates(rule: Rule, subject: Subject) -> Iterator[Candidate]:
             yield Candidate(subject.kernel.name, text, origin, rewrite.summary, expects, (origin,))
 
 
-def _everywhere(rule: Rule, subject: Subject) -> Iterator[Candidate]:
+def _everywhere(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
     """The rule applied wherever it applies, if that is more than one place."""
     if not rule.repeat:
         return
@@ -141,7 +141,7 @@ def _everywhere(rule: Rule, subject: Subject) -> Iterator[Candidate]:
         text, places = candidate.text, places + 1
         name, dialect = subject.kernel.name, subject.kernel.dialect
         kernel = next(k for k in find_kernels(text).kernels if (k.name, k.dialect) == (name, dialect))
-        subject = open_subject(Source(text), kernel, subject.measurement, subject.target)
+        subject = open_context(ParsedSource(text), kernel, subject.measurement, subject.target)
     if places > 1:
         origin = f"rule:{rule.name}"
         summary = f"{rule.title}, in {places} places."
@@ -152,7 +152,7 @@ def _everywhere(rule: Rule, subject: Subject) -> Iterator[Candidate]:
 _MOST_PLACES = 24
 
 
-def _rewritten(rule: Rule, subject: Subject, rewrite: Rewrite) -> str:
+def _rewritten(rule: Rule, subject: RuleContext, rewrite: Rewrite) -> str:
     """The whole file after ``rewrite``, checked against what every rule promises."""
     if any(not _inside(edit, subject) for edit in rewrite.edits):
         raise RuleError(f"{rule.name} edited something outside of {subject.kernel.name}")
@@ -170,5 +170,5 @@ def _rewritten(rule: Rule, subject: Subject, rewrite: Rewrite) -> str:
     return text
 
 
-def _inside(edit: Edit, subject: Subject) -> bool:
+def _inside(edit: ByteEdit, subject: RuleContext) -> bool:
     return subject.start <= edit.start and edit.end <= subject.end

@@ -10,7 +10,7 @@ from accelopt_agent.events import ModelCall, Usage
 from accelopt_agent.request import Budget
 
 
-class BudgetSpent(Exception):
+class BudgetExhaustedError(Exception):
     """The run has to end; the message says what is used up."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from accelopt_agent.evaluation.evaluators import CostUnknown, Gate, SideBySide
+from accelopt_agent.evaluation.evaluators import CostUnavailableError, GateEvaluator, SideBySideTimer
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.recorder import Recorder
@@ -14,14 +14,14 @@ from accelopt_profiling.timing.comparing import Comparison
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ValidationResult:
     """``verdict`` is the gate's. ``comparison`` is with the original in one session on a device, ``untimed`` why there
     is none though a device is there; neither where none is.
     """
 
     verdict: Verdict
     comparison: Comparison | None = None
-    untimed: CostUnknown | None = None
+    untimed: CostUnavailableError | None = None
 
     @property
     def not_offered(self) -> str:
@@ -35,31 +35,33 @@ class Judgement:
         return f"A candidate is {side.answer} beside the original in one session ({span}); it is not offered."
 
 
-class Prover:
+class CandidateValidator:
     """Asks the gate, once for a version. ``known`` are the verdicts of an interrupted run by fingerprint."""
 
-    def __init__(self, gate: Gate, recorder: Recorder, meter: Meter, known: Mapping[str, Verdict]) -> None:
+    def __init__(
+        self, gate: GateEvaluator, recorder: Recorder, meter: Meter, known: Mapping[str, Verdict]
+    ) -> None:
         self._gate, self._recorder, self._meter, self._known = gate, recorder, meter, known
 
     def knows(self, node: Node) -> bool:
         """Whether the gate has been asked about ``node`` in the interrupted run."""
         return node.fingerprint in self._known
 
-    async def judge(self, node: Node) -> Judgement:
+    async def judge(self, node: Node) -> ValidationResult:
         """What the gate says about ``node``; of one that it accepts and that seems faster also what both versions take
         in one session, where a device times them.
 
         Raises:
-            CostUnknown: the gate gave no verdict.
-            ToolLost: the host is gone.
+            CostUnavailableError: the gate gave no verdict.
+            EvaluatorLostError: the host is gone.
         """
         verdict = self._known.get(node.fingerprint) or await self._checked(node)
-        if not (verdict.accepted and node.clearly_faster and isinstance(self._gate, SideBySide)):
-            return Judgement(verdict)
+        if not (verdict.accepted and node.clearly_faster and isinstance(self._gate, SideBySideTimer)):
+            return ValidationResult(verdict)
         try:
-            return Judgement(verdict, await self._gate.compare(node.text, node.kernel.name))
-        except CostUnknown as error:
-            return Judgement(verdict, untimed=error)
+            return ValidationResult(verdict, await self._gate.compare(node.text, node.kernel.name))
+        except CostUnavailableError as error:
+            return ValidationResult(verdict, untimed=error)
 
     async def _checked(self, node: Node) -> Verdict:
         """What the gate says; its evidence is in the memory before anything is told."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_agent.events import ModelCall
-from accelopt_agent.search.resume import ANSWERED, BASELINE, JUDGED, SAID, TRIED, chain, interrupted_run
-from accelopt_agent.search.unfinished import Interrupted
+from accelopt_agent.events import ModelCall, ResumableRun
+from accelopt_agent.search.recorder import (
+    BASELINE,
+    CANDIDATE_JUDGED,
+    CANDIDATE_TRIED,
+    PROPOSER_ANSWERED,
+    TRANSCRIPT_ENTRY,
+)
+from accelopt_agent.search.resume import chain, interrupted_run
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Run, RunEvent
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import from_plain
-
-#: The kinds of events that tell of a pause.
-PAUSED, WENT_ON = "paused", "went on"
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class PastRun:
         return tuple(step.suggestion for step in self.steps if step.suggestion)
 
 
-def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> Interrupted | None:
+def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> ResumableRun | None:
     """The run for this kernel, target and host that can go on, if it had found out anything.
 
     Raises:
@@ -57,11 +60,16 @@ def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> Int
     last = interrupted_run(memory, kernel_hash, target, host)
     if last is None:
         return None
-    keys = {e.key for run in chain(memory, last) for e in memory.run_log.events(run.id) if e.kind == TRIED}
+    keys = {
+        e.key
+        for run in chain(memory, last)
+        for e in memory.run_log.events(run.id)
+        if e.kind == CANDIDATE_TRIED
+    }
     if not keys:
         return None
     said = last.options.get("instructions")
-    return Interrupted(last.id, last.kernel, kernel_hash, len(keys), said if isinstance(said, str) else "")
+    return ResumableRun(last.id, last.kernel, kernel_hash, len(keys), said if isinstance(said, str) else "")
 
 
 def past_runs(memory: Memory, file: str | None = None, most: int = 20) -> list[PastRun]:
@@ -86,21 +94,21 @@ def _step(event: RunEvent) -> PastStep | None:
     try:
         if event.kind == BASELINE:
             return PastStep(number, at, f"took {data['kernel']} as it was", latency=_latency(data))
-        if event.kind == TRIED:
+        if event.kind == CANDIDATE_TRIED:
             detail = f": {data['detail']}" if data.get("outcome") == "failed" and data.get("detail") else ""
             what = f"tried {data['summary']}"
             return PastStep(
                 number, at, what, f"{data['outcome']}{detail}", str(data["origin"]), _latency(data)
             )
-        if event.kind == JUDGED:
+        if event.kind == CANDIDATE_JUDGED:
             verdict = data["verdict"]
             why = "; ".join(str(reason["message"]) for reason in verdict["reasons"])
             outcome = "proved right" if verdict["accepted"] else f"refused by the gate: {why}"
             return PastStep(number, at, f"checked {data['summary']}", outcome)
-        if event.kind == ANSWERED:
+        if event.kind == PROPOSER_ANSWERED:
             count = len(data["candidates"])
             return PastStep(number, at, "asked the model", f"{count} rewrite{'' if count == 1 else 's'}")
-        if event.kind == SAID:
+        if event.kind == TRANSCRIPT_ENTRY:
             return PastStep(number, at, f"heard the {data['turn']['role']}")
         if event.kind == "suggestion":
             return PastStep(number, at, "offered it", suggestion=str(data["id"]))

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.evaluation.evaluators import CostModel, CostUnknown, Gate
+from accelopt_agent.evaluation.evaluators import CostEvaluator, CostUnavailableError, GateEvaluator
 from accelopt_agent.events import (
     CandidateJudged,
     CandidateTried,
@@ -16,31 +16,38 @@ from accelopt_agent.events import (
     SuggestionFound,
 )
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.search.budget import BudgetSpent, Meter
-from accelopt_agent.search.candidate_validator import Judgement, Prover
-from accelopt_agent.search.history import PAUSED, WENT_ON
+from accelopt_agent.search.budget import BudgetExhaustedError, Meter
+from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
 from accelopt_agent.search.node import Failure, Node
-from accelopt_agent.search.pause import Pause
-from accelopt_agent.search.proposer import Proposer, ProposerFailed
-from accelopt_agent.search.recorder import Recorder
-from accelopt_agent.search.resume import ANSWERED, JUDGED, JUDGED_KEY, SAID, TRIED, Remembered, answer_key
-from accelopt_agent.search.scheduler import Lanes, Places
+from accelopt_agent.search.pause import PauseSwitch
+from accelopt_agent.search.proposer import Proposer, ProposerError
+from accelopt_agent.search.recorder import (
+    CANDIDATE_JUDGED,
+    CANDIDATE_TRIED,
+    CONTINUED,
+    PAUSED,
+    PROPOSER_ANSWERED,
+    TRANSCRIPT_ENTRY,
+    VERDICT_KEY,
+    Recorder,
+)
+from accelopt_agent.search.resume import ResumedResults, answer_key
+from accelopt_agent.search.scheduler import Concurrency, StepScheduler
 from accelopt_agent.search.strategies.strategy import (
     PAID,
-    Answered,
-    Ask,
-    Judge,
-    Judged,
-    Room,
-    Step,
+    AskProposer,
+    CandidateMeasured,
+    Capacity,
+    NodeValidated,
+    ProposalsReceived,
+    SearchStep,
     Strategy,
-    Tried,
-    Try,
+    TryCandidate,
+    ValidateNode,
 )
-from accelopt_agent.search.texts import Texts
-from accelopt_agent.search.transcript import Said, Talks, Turn
-from accelopt_agent.search.trial import Trial
-from accelopt_agent.search.trial_result import outcome_of, suggestion_of, version_of
+from accelopt_agent.search.transcript import Transcript, TranscriptEntry, TranscriptProposer
+from accelopt_agent.search.trial import Trial, VersionTexts
+from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial, suggestion_for
 from accelopt_memory.records import Rejection, Trap
 from accelopt_profiling.measurement import KernelMeasurement
 
@@ -58,26 +65,26 @@ class KernelSearch:
         strategy: Strategy,
         proposers: Sequence[Proposer],
         *,
-        cost: CostModel,
-        gate: Gate,
+        cost: CostEvaluator,
+        gate: GateEvaluator,
         recorder: Recorder,
         meter: Meter,
         run: str,
         host: str,
-        remembered: Remembered | None = None,
-        texts: Texts | None = None,
-        pause: Pause | None = None,
+        resumed: ResumedResults | None = None,
+        texts: VersionTexts | None = None,
+        pause: PauseSwitch | None = None,
     ) -> None:
         self.request, self.root, self.strategy, self.run_id, self.host = request, root, strategy, run, host
         self._proposers = {p.name: p for p in proposers}
         self._cost, self._recorder, self._meter = cost, recorder, meter
-        self._remembered, self._pause = remembered or Remembered(), pause or Pause()
-        self._prover = Prover(gate, recorder, meter, self._remembered.verdicts)
-        self._texts = texts or Texts(root.text, root.kernel.name)
+        self._resumed, self._pause = resumed or ResumedResults(), pause or PauseSwitch()
+        self._validator = CandidateValidator(gate, recorder, meter, self._resumed.verdicts)
+        self._texts = texts or VersionTexts(root.text, root.kernel.name)
         self._seen = {self._texts.fingerprints(root.text)[0]}
         self._not_again: set[str] = set()
         self._failed_steps: set[tuple[str, str]] = set()
-        self._lanes = Lanes(Places(request.calls, max(1, request.parallel)))
+        self._scheduler = StepScheduler(Concurrency(request.calls, max(1, request.parallel)))
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Work until the strategy has nothing more to do, the budget is spent or the goal is reached. Calls, costs
@@ -85,8 +92,8 @@ class KernelSearch:
         begins, and no time is used once nothing runs.
 
         Raises:
-            BudgetSpent: the message says of what.
-            ToolLost: the host is gone.
+            BudgetExhaustedError: the message says of what.
+            EvaluatorLostError: the host is gone.
         """
         await self._load_refusals()
         try:
@@ -94,16 +101,16 @@ class KernelSearch:
                 if not self._pause.on:
                     for event in self._begin():
                         yield event
-                if not len(self._lanes):
+                if not len(self._scheduler):
                     if not self._pause.on:
                         break
                     async for event in self._rest():
                         yield event
                     continue
                 resumed = self._pause.over() if self._pause.on else None
-                ended = await self._lanes.ended(self._meter.seconds_left, resumed)
+                ended = await self._scheduler.finished(self._meter.seconds_left, resumed)
                 if not ended and self._meter.seconds_left == 0.0:
-                    raise BudgetSpent(self._meter.spent() or "the time is used up")
+                    raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
                 for step, task in ended:
                     for event in await self._take(step, task):
                         yield event
@@ -112,50 +119,50 @@ class KernelSearch:
             if reached := self._goal_reached():
                 yield ProgressText(reached)
             elif spent := self._meter.spent():
-                raise BudgetSpent(spent)
+                raise BudgetExhaustedError(spent)
         finally:
-            await self._lanes.end()
+            await self._scheduler.cancel_all()
 
     async def _rest(self) -> AsyncGenerator[Event, None]:
         await self._recorder.event(PAUSED, {})
         yield ProgressText(f"{self.root.kernel.name}: paused")
         with self._meter.resting():
             await self._pause.over()
-        await self._recorder.event(WENT_ON, {})
+        await self._recorder.event(CONTINUED, {})
         yield ProgressText(f"{self.root.kernel.name}: going on")
 
     def _begin(self) -> Iterator[Event]:
         """Begin all that has room and is worth doing. What is tried already is still judged when only the candidates
         are spent."""
         if self._meter.seconds_left == 0.0:
-            raise BudgetSpent(self._meter.spent() or "the time is used up")
+            raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
         while True:
-            room = self._lanes.room
-            left = self._meter.candidates_left - self._lanes.count(Try)
+            free = self._scheduler.free
+            left = self._meter.candidates_left - self._scheduler.count(TryCandidate)
             if left <= 0 or self._goal_reached():
-                room = Room(False, False, room.judges)
-            step = self.strategy.choose(room)
+                free = Capacity(False, False, free.validations)
+            step = self.strategy.choose(free)
             if step is None:
                 return
             yield from self._start(step)
 
-    def _start(self, step: Step) -> Iterator[Event]:
-        if isinstance(step, Ask):
+    def _start(self, step: SearchStep) -> Iterator[Event]:
+        if isinstance(step, AskProposer):
             count = step.node.asked.get(step.proposer, 0)
-            self._lanes.begin(step, lambda: self._ask(step, count))
-        elif isinstance(step, Try):
-            self._lanes.begin(step, lambda: self._cost_of(step.trial))
+            self._scheduler.start(step, lambda: self._ask(step, count))
+        elif isinstance(step, TryCandidate):
+            self._scheduler.start(step, lambda: self._cost_of(step.trial))
         else:
             candidate = step.node.candidate
-            if candidate is not None and not self._prover.knows(step.node):
+            if candidate is not None and not self._validator.knows(step.node):
                 yield ProgressText(f"{step.node.kernel.name}: proving that it is right: {candidate.summary}")
-            self._lanes.begin(step, lambda: self._prover.judge(step.node))
+            self._scheduler.start(step, lambda: self._validator.judge(step.node))
 
-    async def _take(self, step: Step, task: asyncio.Task[Any]) -> list[Event]:
+    async def _take(self, step: SearchStep, task: asyncio.Task[Any]) -> list[Event]:
         """Take in what a step came to: first into the memory and the strategy, then told."""
-        if isinstance(step, Ask):
+        if isinstance(step, AskProposer):
             return await self._answered(step, task)
-        return await (self._tried(step, task) if isinstance(step, Try) else self._judged(step, task))
+        return await (self._tried(step, task) if isinstance(step, TryCandidate) else self._judged(step, task))
 
     def _goal_reached(self) -> str | None:
         """Why the search may stop early, as one line."""
@@ -177,19 +184,19 @@ class KernelSearch:
 
     # Calls
 
-    async def _ask(self, step: Ask, count: int) -> list[Trial]:
-        """The rewrites an answer holds that are not known yet. Raises ProposerFailed."""
+    async def _ask(self, step: AskProposer, count: int) -> list[Trial]:
+        """The rewrites an answer holds that are not known yet. Raises ProposerError."""
         node, proposer = step.node, self._proposers[step.proposer]
         key = answer_key(node.fingerprint, proposer.name, count)
-        candidates = self._remembered.answers.get(key)
+        candidates = self._resumed.answers.get(key)
         if candidates is None:
-            if isinstance(proposer, Talks):
-                said = Said(self._remembered.said.get(key, ()), lambda turn: self._said(key, turn))
-                candidates = await proposer.talked_over(node, said)
+            if isinstance(proposer, TranscriptProposer):
+                transcript = Transcript(self._resumed.said.get(key, ()), lambda turn: self._said(key, turn))
+                candidates = await proposer.propose_with(node, transcript)
             else:
                 candidates = await proposer.propose(node)
             if proposer.name in PAID:
-                await self._recorder.event(ANSWERED, {"candidates": candidates}, key=key)
+                await self._recorder.event(PROPOSER_ANSWERED, {"candidates": candidates}, key=key)
         if len(candidates) > FEW:
             trials = await asyncio.to_thread(self._trials, candidates, node)
         else:
@@ -197,17 +204,17 @@ class KernelSearch:
         self._meter.skipped += len(candidates) - len(trials)
         return trials
 
-    async def _said(self, key: str, turn: Turn) -> None:
-        await self._recorder.event(SAID, {"answer": key, "turn": turn})
+    async def _said(self, key: str, turn: TranscriptEntry) -> None:
+        await self._recorder.event(TRANSCRIPT_ENTRY, {"answer": key, "turn": turn})
 
-    async def _answered(self, step: Ask, task: asyncio.Task[list[Trial]]) -> list[Event]:
+    async def _answered(self, step: AskProposer, task: asyncio.Task[list[Trial]]) -> list[Event]:
         try:
             trials = task.result()
-        except ProposerFailed as error:
+        except ProposerError as error:
             await self._recorder.event("proposer failed", {"proposer": step.proposer, "why": str(error)})
-            self.strategy.observe(Answered(step, (), silent=error.final))
+            self.strategy.observe(ProposalsReceived(step, (), silent=error.final))
             return [ProgressText(str(error))]
-        self.strategy.observe(Answered(step, trials))
+        self.strategy.observe(ProposalsReceived(step, trials))
         count = f"{len(trials)} rewrite{'' if len(trials) == 1 else 's'}"
         return [ProgressText(f"{step.node.kernel.name}: {count} from {step.proposer}")] if trials else []
 
@@ -229,28 +236,28 @@ class KernelSearch:
 
     # Costs
 
-    async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnknown, bool]:
+    async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnavailableError, bool]:
         """What is known of the trial's cost, and whether it was paid for before."""
-        known = self._remembered.costs.get(trial.fingerprint)
+        known = self._resumed.costs.get(trial.fingerprint)
         if known is not None:
             return known, True
         try:
             return await self._cost.cost(trial.candidate.text, self.root.kernel.name), False
-        except CostUnknown as error:
+        except CostUnavailableError as error:
             return error, False
 
     async def _tried(
-        self, step: Try, task: asyncio.Task[tuple[KernelMeasurement | CostUnknown, bool]]
+        self, step: TryCandidate, task: asyncio.Task[tuple[KernelMeasurement | CostUnavailableError, bool]]
     ) -> list[Event]:
         trial, (found, paid_before) = step.trial, task.result()
         self._meter.remembered += paid_before
         self._meter.candidates += not paid_before
-        node = version_of(trial, found, self.root, self._texts, self.request.target)
+        node = node_of_trial(trial, found, self.root, self._texts, self.request.target)
         if trial.step in self._failed_steps and node.failure is None:  # refused while this one was tried
             node.proof, node.failure = "refused", Failure("refused", "The same step was refused elsewhere.")
-        outcome = outcome_of(node, self.request.target)
-        detail = str(found) if isinstance(found, CostUnknown) else trial.moves(found)
-        if isinstance(found, CostUnknown) and found.lasting:
+        outcome = candidate_outcome(node, self.request.target)
+        detail = str(found) if isinstance(found, CostUnavailableError) else trial.moves(found)
+        if isinstance(found, CostUnavailableError) and found.lasting:
             self._failed_steps.add(trial.step)
             await self._trap(trial, found.code, detail)
         elif outcome == "slower":
@@ -261,11 +268,11 @@ class KernelSearch:
             "origin": composed.origin, "steps": composed.steps, "summary": trial.candidate.summary,
             "outcome": outcome, "latency": node.measurement.latency, "detail": detail, "number": number,
         }  # fmt: skip
-        if not isinstance(found, CostUnknown):
+        if not isinstance(found, CostUnavailableError):
             data["measurement"] = found
-        await self._recorder.event(TRIED, data, key=trial.fingerprint)
+        await self._recorder.event(CANDIDATE_TRIED, data, key=trial.fingerprint)
         trial.parent.children.append(node)
-        self.strategy.observe(Tried(trial, node))
+        self.strategy.observe(CandidateMeasured(trial, node))
         return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
 
     async def _trap(self, trial: Trial, code: str, why: str) -> None:
@@ -283,22 +290,22 @@ class KernelSearch:
 
     # Proofs
 
-    async def _judged(self, step: Judge, task: asyncio.Task[Judgement]) -> list[Event]:
+    async def _judged(self, step: ValidateNode, task: asyncio.Task[ValidationResult]) -> list[Event]:
         node = step.node
         candidate = node.candidate
         assert candidate is not None
         try:
             judgement = task.result()
-        except CostUnknown as error:
+        except CostUnavailableError as error:
             node.proof = "refused"
-            self.strategy.observe(Judged(node))
+            self.strategy.observe(NodeValidated(node))
             await self._recorder.event("gate failed", {"candidate": candidate.id, "why": str(error)})
             return [ProgressText(f"The gate gave no verdict on a candidate, which is left out: {error}")]
         verdict, untimed = judgement.verdict, judgement.untimed
         node.proof = "accepted" if verdict.accepted else "refused"
         node.comparison = judgement.comparison
         data = {"steps": candidate.steps, "summary": candidate.summary, "verdict": verdict}
-        await self._recorder.event(JUDGED, data, key=f"{JUDGED_KEY}{node.fingerprint}")
+        await self._recorder.event(CANDIDATE_JUDGED, data, key=f"{VERDICT_KEY}{node.fingerprint}")
         told: list[Event] = [CandidateJudged(candidate, verdict)]
         if not verdict.accepted:
             code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
@@ -310,10 +317,10 @@ class KernelSearch:
             data = {"candidate": candidate.id, "comparison": judgement.comparison, "why": why}
             await self._recorder.event("side by side", data)
             told.append(ProgressText(why))
-        self.strategy.observe(Judged(node))
+        self.strategy.observe(NodeValidated(node))
         if node.proof == "accepted" and node.clearly_faster:
             suggestion = await asyncio.to_thread(
-                suggestion_of, self.request, node, verdict, self.run_id, self.host
+                suggestion_for, self.request, node, verdict, self.run_id, self.host
             )
             await self._recorder.suggestion(suggestion)
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Pause:
+class PauseSwitch:
     """The switch of one search. ``on`` while it rests."""
 
     def __init__(self, on: bool = False) -> None:

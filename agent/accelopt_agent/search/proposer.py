@@ -1,15 +1,14 @@
-"""Where rewrites come from."""
+"""The interface of a source of rewrites, as the search calls it."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Protocol
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.node import Node
 
 
-class ProposerFailed(Exception):
+class ProposerError(Exception):
     """A proposer has nothing to say, with the reason as one line; the run goes on without this answer."""
 
     def __init__(self, message: str, *, final: bool = False) -> None:
@@ -21,21 +20,4 @@ class Proposer(Protocol):
     name: str
 
     async def propose(self, node: Node) -> list[Candidate]:
-        """Rewrites of ``node``, most promising first. Raises ProposerFailed."""
-
-
-class RuleProposer:
-    """The rule catalogue."""
-
-    name = "rules"
-
-    def __init__(self, target: str) -> None:
-        self._target = target
-
-    async def propose(self, node: Node) -> list[Candidate]:
-        return await asyncio.to_thread(self._all, node)
-
-    def _all(self, node: Node) -> list[Candidate]:
-        from accelopt_agent.rules.catalogue import proposals
-
-        return list(proposals(node.text, node.kernel, node.measurement, self._target))
+        """Rewrites of ``node``, most promising first. Raises ProposerError."""

@@ -17,6 +17,20 @@ from accelopt_profiling.receipt import Receipt
 
 T = TypeVar("T")
 
+#: The kinds of a run's events. ``BASELINE`` holds the measurement of the original. ``CANDIDATE_TRIED``,
+#: ``CANDIDATE_JUDGED`` and ``PROPOSER_ANSWERED`` hold what a resumed run does not pay for again;
+#: ``TRANSCRIPT_ENTRY`` is one call of an answer that takes several.
+BASELINE = "baseline"
+CANDIDATE_TRIED, CANDIDATE_JUDGED = "candidate tried", "candidate judged"
+PROPOSER_ANSWERED, TRANSCRIPT_ENTRY = "answered", "said"
+PAUSED, CONTINUED = "paused", "went on"
+
+#: The start of the key of a ``CANDIDATE_JUDGED`` event; the rewrite's fingerprint follows.
+VERDICT_KEY = "judged "
+
+#: The option of a run that names the interrupted run it resumes.
+RESUMES = "resumes"
+
 
 class Recorder:
     """``memory`` None records nothing. ``trouble`` is why the memory was given up, None while it works."""

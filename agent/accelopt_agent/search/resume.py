@@ -5,24 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.search.recorder import Recorder
-from accelopt_agent.search.transcript import Turn
+from accelopt_agent.search.recorder import (
+    CANDIDATE_JUDGED,
+    CANDIDATE_TRIED,
+    PROPOSER_ANSWERED,
+    RESUMES,
+    TRANSCRIPT_ENTRY,
+    VERDICT_KEY,
+    Recorder,
+)
+from accelopt_agent.search.transcript import TranscriptEntry
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Run, RunEvent
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
-
-#: The kinds of events that hold what was paid for, and the start of the second one's keys. ``SAID`` is one turn of an
-#: answer that takes several calls.
-TRIED, JUDGED, ANSWERED, SAID = "candidate tried", "candidate judged", "answered", "said"
-JUDGED_KEY = "judged "
-
-#: The kind of event that holds what was known of the original.
-BASELINE = "baseline"
-
-#: The option of a run that names the interrupted run it goes on with.
-RESUMES = "resumes"
 
 
 def answer_key(fingerprint: str, proposer: str, count: int) -> str:
@@ -31,7 +28,7 @@ def answer_key(fingerprint: str, proposer: str, count: int) -> str:
 
 
 @dataclass
-class Remembered:
+class ResumedResults:
     """Costs and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``), what was answered
     to paid questions by ``answer_key``, and the turns of answers, whole ones or not. ``run`` is the interrupted run
     that they are of."""
@@ -39,27 +36,27 @@ class Remembered:
     costs: dict[str, KernelMeasurement] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     answers: dict[str, list[Candidate]] = field(default_factory=dict)
-    said: dict[str, list[Turn]] = field(default_factory=dict)
+    said: dict[str, list[TranscriptEntry]] = field(default_factory=dict)
     run: str | None = None
 
 
-async def remembered(recorder: Recorder, kernel_hash: str, target: str, host: str) -> Remembered:
+async def resumed_results(recorder: Recorder, kernel_hash: str, target: str, host: str) -> ResumedResults:
     """What the last run for this kernel, target and host found out, if it did not come to its end, with what the
     interrupted runs found out that it went on with."""
     nothing: tuple[str | None, list[RunEvent]] = (None, [])
     run, events = await recorder.ask(lambda m: _paid_for(m, kernel_hash, target, host), nothing)
-    found = Remembered(run=run)
+    found = ResumedResults(run=run)
     for event in events:
         try:
-            if event.kind == TRIED and event.key and event.data.get("measurement"):
+            if event.kind == CANDIDATE_TRIED and event.key and event.data.get("measurement"):
                 found.costs[event.key] = from_plain(KernelMeasurement, event.data["measurement"])
-            elif event.kind == JUDGED and event.key:
+            elif event.kind == CANDIDATE_JUDGED and event.key:
                 verdict = from_plain(Verdict, event.data["verdict"])
-                found.verdicts[event.key.removeprefix(JUDGED_KEY)] = verdict
-            elif event.kind == ANSWERED and event.key:
+                found.verdicts[event.key.removeprefix(VERDICT_KEY)] = verdict
+            elif event.kind == PROPOSER_ANSWERED and event.key:
                 found.answers[event.key] = [from_plain(Candidate, c) for c in event.data["candidates"]]
-            elif event.kind == SAID:
-                turn = from_plain(Turn, event.data["turn"])
+            elif event.kind == TRANSCRIPT_ENTRY:
+                turn = from_plain(TranscriptEntry, event.data["turn"])
                 found.said.setdefault(str(event.data["answer"]), []).append(turn)
         except (KeyError, TypeError, ValueError):
             continue  # written by another version: found out again

@@ -1,4 +1,4 @@
-"""Work that runs at the same time: calls, costs and proofs, each kind with so many places."""
+"""Runs the steps of a search concurrently: proposals, measurements and validations, each kind up to its limit."""
 
 from __future__ import annotations
 
@@ -7,58 +7,69 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_agent.search.strategies.strategy import Ask, Judge, Room, Step, Try
+from accelopt_agent.search.strategies.strategy import (
+    AskProposer,
+    Capacity,
+    SearchStep,
+    TryCandidate,
+    ValidateNode,
+)
 
 
 @dataclass(frozen=True)
-class Places:
+class Concurrency:
     """How many steps of each kind may run at a time."""
 
-    asks: int = 2
-    tries: int = 2
-    judges: int = 1
+    proposals: int = 2
+    measurements: int = 2
+    validations: int = 1
 
 
-class Lanes:
-    """Begins steps as tasks and hands back what they come to, in the order in which they end."""
+class StepScheduler:
+    """Starts steps as tasks and returns their results in the order in which they end."""
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self._running: dict[asyncio.Task[Any], Step] = {}
+    def __init__(self, concurrency: Concurrency) -> None:
+        self._limits = concurrency
+        self._running: dict[asyncio.Task[Any], SearchStep] = {}
 
     def __len__(self) -> int:
         return len(self._running)
 
-    def count(self, kind: type[Step]) -> int:
+    def count(self, kind: type[SearchStep]) -> int:
+        """How many steps of ``kind`` run now."""
         return sum(isinstance(step, kind) for step in self._running.values())
 
     @property
-    def room(self) -> Room:
-        return Room(
-            self.count(Ask) < self._places.asks,
-            self.count(Try) < self._places.tries,
-            self.count(Judge) < self._places.judges,
+    def free(self) -> Capacity:
+        """Which kinds of steps can be started now."""
+        return Capacity(
+            self.count(AskProposer) < self._limits.proposals,
+            self.count(TryCandidate) < self._limits.measurements,
+            self.count(ValidateNode) < self._limits.validations,
         )
 
-    def begin(self, step: Step, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    def start(self, step: SearchStep, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self._running[asyncio.ensure_future(work())] = step
 
-    async def ended(
-        self, seconds: float | None, sooner: Coroutine[Any, Any, None] | None = None
-    ) -> list[tuple[Step, asyncio.Task[Any]]]:
-        """The steps that have ended, waiting for one if there is none; empty when none did in ``seconds``, or before
-        ``sooner`` was over."""
-        over = asyncio.ensure_future(sooner) if sooner is not None else None
-        waited: set[asyncio.Future[Any]] = {*self._running, *([over] if over is not None else [])}
+    async def finished(
+        self, seconds: float | None, interrupt: Coroutine[Any, Any, None] | None = None
+    ) -> list[tuple[SearchStep, asyncio.Task[Any]]]:
+        """Return the steps that have ended, waiting until one has. Returns nothing when none ended within ``seconds``
+        or before ``interrupt`` completed."""
+        interrupted = asyncio.ensure_future(interrupt) if interrupt is not None else None
+        awaited: set[asyncio.Future[Any]] = {
+            *self._running,
+            *([interrupted] if interrupted is not None else []),
+        }
         try:
-            await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(awaited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if over is not None:
-                over.cancel()
+            if interrupted is not None:
+                interrupted.cancel()
         return [(self._running.pop(task), task) for task in list(self._running) if task.done()]
 
-    async def end(self) -> None:
-        """End everything that still runs, and wait until it has ended."""
+    async def cancel_all(self) -> None:
+        """Cancel everything that still runs, and wait until it has ended."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

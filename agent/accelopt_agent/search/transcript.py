@@ -1,4 +1,4 @@
-"""What a paid proposer was told so far for one answer, kept as it comes: a kill between two calls costs neither."""
+"""Keeps the calls of one paid answer. Completed model calls survive a kill: each is stored before it is used."""
 
 from __future__ import annotations
 
@@ -12,45 +12,48 @@ from accelopt_agent.search.node import Node
 
 
 @dataclass(frozen=True)
-class Turn:
-    """``role`` said ``text`` about the version whose text has the hash ``about``."""
+class TranscriptEntry:
+    """``role`` answered ``text`` about the version whose text has the hash ``about``."""
 
     role: str
     about: str
     text: str
 
 
-class Said:
-    """The turns of one answer: those of an interrupted run are recalled in their order, new ones are handed to
-    ``keep`` before anything is made of them."""
+class Transcript:
+    """The calls behind one answer: ``entries`` of an interrupted run are replayed in their order, new ones are passed
+    to ``store`` before anything is made of them."""
 
     def __init__(
-        self, turns: Sequence[Turn] = (), keep: Callable[[Turn], Awaitable[None]] | None = None
+        self,
+        entries: Sequence[TranscriptEntry] = (),
+        store: Callable[[TranscriptEntry], Awaitable[None]] | None = None,
     ) -> None:
-        self._before, self._keep = list(turns), keep
+        self._stored, self._store = list(entries), store
 
-    def recalled(self, role: str, node: Node) -> str | None:
-        """What ``role`` said next about ``node`` in the interrupted run; None where it is to be asked. When somebody
-        else spoke then, or about another text, the rest is of no use."""
-        if not self._before:
+    def replay(self, role: str, node: Node) -> str | None:
+        """The next stored answer if it is one of ``role`` about ``node``; None where the model must be asked. After an
+        entry of another role or text, the remaining entries are dropped."""
+        if not self._stored:
             return None
-        turn = self._before.pop(0)
-        if (turn.role, turn.about) == (role, _hash(node)):
-            return turn.text
-        self._before.clear()
+        entry = self._stored.pop(0)
+        if (entry.role, entry.about) == (role, _hash(node)):
+            return entry.text
+        self._stored.clear()
         return None
 
     async def add(self, role: str, node: Node, text: str) -> None:
-        if self._keep is not None:
-            await self._keep(Turn(role, _hash(node), text))
+        """Store a new answer."""
+        if self._store is not None:
+            await self._store(TranscriptEntry(role, _hash(node), text))
 
 
 @runtime_checkable
-class Talks(Protocol):
+class TranscriptProposer(Protocol):
     """A proposer whose one answer takes several paid calls."""
 
-    async def talked_over(self, node: Node, said: Said) -> list[Candidate]:
-        """As ``propose``, with what was ``said`` already."""
+    async def propose_with(self, node: Node, transcript: Transcript) -> list[Candidate]:
+        """As ``Proposer.propose``, without repeating the calls that are in ``transcript``."""
 
 
 def _hash(node: Node) -> str:

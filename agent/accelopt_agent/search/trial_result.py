@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from accelopt_agent.evaluation.evaluators import CostUnknown
-from accelopt_agent.events import Outcome
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
+from accelopt_agent.events import CandidateOutcome
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.node import Failure, Node
-from accelopt_agent.search.texts import Texts
-from accelopt_agent.search.trial import Trial, unified_diff
+from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
 from accelopt_agent.speedup import clearly_faster, speedup
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_memory.records import content_id
@@ -18,13 +17,17 @@ from accelopt_profiling.measurement import Correctness, KernelMeasurement, Laten
 from accelopt_profiling.quantity import Known
 
 
-def version_of(
-    trial: Trial, found: KernelMeasurement | CostUnknown, root: Node, texts: Texts, target: str
+def node_of_trial(
+    trial: Trial,
+    found: KernelMeasurement | CostUnavailableError,
+    root: Node,
+    texts: VersionTexts,
+    target: str,
 ) -> Node:
     """The node that ``trial`` becomes in the search from ``root``; one that failed where nothing or a wrong result was
     ``found``."""
     candidate, failure = trial.composed, None
-    if isinstance(found, CostUnknown):
+    if isinstance(found, CostUnavailableError):
         failure = Failure(found.code, str(found))
         measurement = replace(
             trial.parent.measurement,
@@ -52,7 +55,7 @@ def version_of(
     return node
 
 
-def outcome_of(node: Node, target: str) -> Outcome:
+def candidate_outcome(node: Node, target: str) -> CandidateOutcome:
     """How a version compares with the original."""
     if node.failure is not None:
         return "failed"
@@ -62,7 +65,7 @@ def outcome_of(node: Node, target: str) -> Outcome:
     return "slower" if clearly_faster(back, there, target) else "unclear"
 
 
-def suggestion_of(request: OptimizeRequest, node: Node, verdict: Verdict, run: str, host: str) -> Suggestion:
+def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: str, host: str) -> Suggestion:
     """What is offered of ``node``, a version clearly faster than the original that the gate has accepted. Where both
     were timed in one session, that session has the last word on the speedup.
     """

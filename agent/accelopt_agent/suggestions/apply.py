@@ -31,7 +31,7 @@ class TextEdit:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class ApplyRefusal:
     """Why a suggestion cannot be applied to the text as it is now, and what to do about it."""
 
     reason: str
@@ -50,7 +50,7 @@ class _Hunk:
     new: tuple[str, ...]
 
 
-def edits_for(current_text: str, suggestion: Suggestion) -> list[TextEdit] | Refusal:
+def edits_for(current_text: str, suggestion: Suggestion) -> list[TextEdit] | ApplyRefusal:
     """The smallest line edits that turn the kernel in ``current_text`` into the suggested one.
 
     Other code may have changed and the kernel may have moved up or down; line ends and a missing final
@@ -61,7 +61,7 @@ def edits_for(current_text: str, suggestion: Suggestion) -> list[TextEdit] | Ref
         edits = _merge(current_text, suggestion, kernel)
         _verify(apply_to_text(current_text, edits), current_text, suggestion)
     except _Refused as refused:
-        return Refusal(str(refused))
+        return ApplyRefusal(str(refused))
     return edits
 
 

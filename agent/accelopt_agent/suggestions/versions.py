@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from accelopt_agent.search.resume import BASELINE, TRIED
+from accelopt_agent.search.recorder import BASELINE, CANDIDATE_TRIED
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
 from accelopt_memory.memory import Memory
@@ -14,7 +14,7 @@ from accelopt_profiling.quantity import Quantity
 
 
 @dataclass(frozen=True)
-class Versions:
+class MeasuredVersions:
     """The measurements that the search compared; None where the memory does not hold one (any more)."""
 
     slow: KernelMeasurement | None = None
@@ -37,7 +37,7 @@ class Versions:
         return [(n, a, b) for n, a, b in known if a.value is not None and b.value is not None]
 
 
-def versions_of(memory: Memory, suggestion: Suggestion) -> Versions:
+def measured_versions(memory: Memory, suggestion: Suggestion) -> MeasuredVersions:
     """What the suggestion's run wrote down about both versions.
 
     Raises:
@@ -53,11 +53,11 @@ def versions_of(memory: Memory, suggestion: Suggestion) -> Versions:
         try:
             if event.kind == BASELINE and event.data["kernel"] == suggestion.kernel:
                 slow = from_plain(KernelMeasurement, event.data["measurement"])
-            elif event.kind == TRIED and event.key == rewrite:
+            elif event.kind == CANDIDATE_TRIED and event.key == rewrite:
                 fast = from_plain(KernelMeasurement, event.data["measurement"])
         except (KeyError, TypeError, ValueError):
             continue  # written by another version
-    return Versions(slow, fast)
+    return MeasuredVersions(slow, fast)
 
 
 def _relative(before: Quantity, after: Quantity) -> float:

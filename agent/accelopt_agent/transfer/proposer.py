@@ -7,7 +7,7 @@ import difflib
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.transfer.edit_transfer import transfer
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.features import kernel_features
@@ -41,9 +41,9 @@ class MemoryProposer:
             features = kernel_features(node.text, node.kernel.name, node.measurement.bound)
             matches = self._memory.similar(features, self._pairs, self._least)
         except MemoryUnavailableError as error:
-            raise ProposerFailed(str(error), final=True) from error
+            raise ProposerError(str(error), final=True) from error
         except (ValueError, RecursionError) as error:
-            raise ProposerFailed(
+            raise ProposerError(
                 f"The memory cannot tell what {node.kernel.name} looks like: {error}"
             ) from error
         found: dict[str, Candidate] = {}

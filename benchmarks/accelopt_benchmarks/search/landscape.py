@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.search.node import Node
 from accelopt_agent.transfer.proposer import MemoryProposer
 from accelopt_benchmarks.search.world import World
@@ -93,7 +93,7 @@ async def _right_us(world: World, candidate: Candidate) -> float | None:
     """The time of a version that is right; None of any other."""
     try:
         found = await world.cost(candidate.text, candidate.kernel)
-    except CostUnknown:
+    except CostUnavailableError:
         return None
     return None if found.correctness.status == "failed" else found.latency.us
 

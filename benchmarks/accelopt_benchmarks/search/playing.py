@@ -12,13 +12,13 @@ from random import Random
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried
 from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.search.budget import BudgetSpent, Meter
+from accelopt_agent.search.budget import BudgetExhaustedError, Meter
 from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.search.recorder import Recorder
 from accelopt_agent.search.strategies import strategy_named
-from accelopt_agent.search.texts import Texts
+from accelopt_agent.search.trial import VersionTexts
 from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
 from accelopt_benchmarks.search.contenders import Contender
@@ -45,7 +45,7 @@ class Outcome:
     best_us: float
 
 
-class MarkedTexts(Texts):
+class MarkedTexts(VersionTexts):
     """Reads texts with marks as those without, which are read once for all runs of a study."""
 
     def __init__(self, base_text: str, kernel: str) -> None:
@@ -142,7 +142,7 @@ async def play(
                     best = min(best, math.inf if event.latency.us is None else event.latency.us)
                 if best <= goal_us:
                     break
-    except BudgetSpent:
+    except BudgetExhaustedError:
         pass
     spent, calls = meter.tokens_in + meter.tokens_out, len(meter.calls)
     return Outcome(contender.name, subject.name, seed, meter.candidates, spent, calls, best <= goal_us, best)

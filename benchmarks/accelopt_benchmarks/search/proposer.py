@@ -10,7 +10,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import ModelCall
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.proposer import ProposerFailed
+from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
 
@@ -69,7 +69,7 @@ class SimulatedProposer:
     def _repair(self, node: Node) -> Candidate:
         self._book("debugger", self._tokens.debugger)
         if marks.fault_of(node.text) is None:
-            raise ProposerFailed("The simulated proposer repairs only what it broke itself.")
+            raise ProposerError("The simulated proposer repairs only what it broke itself.")
         if self._random.random() < self._skill.repairs:
             return self._candidate(node, marks.repaired(node.text), "Repair.")
         fault: marks.Fault = "crash" if self._random.random() < self._skill.crashes else "wrong"

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from accelopt_agent.evaluation.host_evaluation import ProfiledCost
+from accelopt_agent.evaluation.host_evaluation import HostCost
 from accelopt_agent.request import OptimizeRequest
 from accelopt_benchmarks.search.contenders import CONTENDERS
 from accelopt_benchmarks.search.landscape import Explored, explored, pair_of, remembered
@@ -108,7 +108,7 @@ async def _world(subject: Subject, plan: Plan) -> AsyncIterator[World]:
         request = OptimizeRequest(
             subject.path, subject.text, subject.target, root=subject.path.parent, kernel=subject.kernel.name
         )
-        yield World(subject, ProfiledCost(host, request), plan.cache / f"{subject.file_name}.jsonl")
+        yield World(subject, HostCost(host, request), plan.cache / f"{subject.file_name}.jsonl")
     finally:
         await host.close()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from accelopt_agent.model.proposer import coder_user, debugger_user, planner_user, system_prompt
+from accelopt_agent.model.role_prompts import coder_user, debugger_user, planner_user, system_prompt
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import Role
 from accelopt_agent.rules.catalogue import proposals

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.evaluation.evaluators import CostModel, CostUnknown
+from accelopt_agent.evaluation.evaluators import CostEvaluator, CostUnavailableError
 from accelopt_benchmarks.search import marks
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import Kernel, find_kernels
@@ -48,9 +48,9 @@ class World:
     closed, it is a finite world that is the same for all who search it, whatever the file holds besides.
     """
 
-    def __init__(self, subject: Subject, cost: CostModel, kept: Path | None = None) -> None:
+    def __init__(self, subject: Subject, cost: CostEvaluator, kept: Path | None = None) -> None:
         self.subject, self._cost, self._kept = subject, cost, kept
-        self._known: dict[str, KernelMeasurement | CostUnknown] = {}
+        self._known: dict[str, KernelMeasurement | CostUnavailableError] = {}
         self._rewrites: dict[str, tuple[Candidate, ...]] = {}
         self._base: KernelMeasurement | None = None
         self._open_to: frozenset[str] | None = None
@@ -78,7 +78,7 @@ class World:
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
         plain = marks.plain(text)
         if marks.fault_of(text) == "crash":
-            raise CostUnknown("kernel-raised", "The kernel raised NameError.", lasting=False)
+            raise CostUnavailableError("kernel-raised", "The kernel raised NameError.", lasting=False)
         found = await self._of(plain)
         if marks.fault_of(text) == "wrong":
             correctness = replace(found.correctness, status="failed", detail="its result is wrong")
@@ -114,18 +114,20 @@ class World:
         if key not in self._known:
             try:
                 found = await self._cost.cost(plain, self.subject.kernel.name)
-            except CostUnknown as error:
+            except CostUnavailableError as error:
                 self._keep(key, error)
             else:
                 self._keep(key, found)
         known = self._known[key]
-        if isinstance(known, CostUnknown):
-            raise CostUnknown(known.code, str(known), lasting=known.lasting)
+        if isinstance(known, CostUnavailableError):
+            raise CostUnavailableError(known.code, str(known), lasting=known.lasting)
         return known
 
-    def _keep(self, key: str, found: KernelMeasurement | CostUnknown, *, whole: bool = False) -> None:
+    def _keep(
+        self, key: str, found: KernelMeasurement | CostUnavailableError, *, whole: bool = False
+    ) -> None:
         entry: dict[str, Any] = {"key": key}
-        if isinstance(found, CostUnknown):
+        if isinstance(found, CostUnavailableError):
             entry["unknown"] = [found.code, str(found), found.lasting]
         else:
             found = found if whole else replace(found, lines=[], findings=[])
@@ -142,8 +144,8 @@ def _key(subject: Subject, text: str) -> str:
     return hashlib.sha256(parts.encode()).hexdigest()[:24]
 
 
-def _known(entry: dict[str, Any]) -> KernelMeasurement | CostUnknown:
+def _known(entry: dict[str, Any]) -> KernelMeasurement | CostUnavailableError:
     if "unknown" in entry:
         code, message, lasting = entry["unknown"]
-        return CostUnknown(code, message, lasting=lasting)
+        return CostUnavailableError(code, message, lasting=lasting)
     return from_plain(KernelMeasurement, entry["measurement"])

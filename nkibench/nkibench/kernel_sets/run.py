@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from accelopt_agent.evaluation.evaluators import CostUnknown
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finished, SuggestionFound
 from accelopt_agent.model.team import Team
@@ -57,7 +57,7 @@ async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncG
     """The results in the tasks' order; those that the folder's journal has are told at once.
 
     Raises:
-        HostUnreachableError, ToolLost: the host was lost. OSError: the folder cannot be written.
+        HostUnreachableError, EvaluatorLostError: the host was lost. OSError: the folder cannot be written.
     """
     journal = Journal(plan.folder / "journal.jsonl")
     for task in tasks:
@@ -127,7 +127,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
     name = measured.name if measured else examined.kernels[0].name
     try:
         verdict, _ = await HostGate(host, request).check(request.text, name)
-    except CostUnknown as error:
+    except CostUnavailableError as error:
         return SetResult(task.name, task.group, "failed", str(error), latency, latency)
     if not verdict.accepted:
         why = "; ".join(reason.message for reason in verdict.reasons[:2])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.data_flow import Flow
+from accelopt_agent.rules.analysis.data_flow import DataFlow
 from accelopt_agent.rules.analysis.statement import Statement
 
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -26,7 +26,7 @@ _LIMITS = {"pmax": 128, "gemm_stationary_fmax": 128, "gemm_moving_fmax": 512, "p
 
 
 def number(
-    flow: Flow, node: cst.BaseExpression | None, values: Mapping[str, int] | None = None
+    flow: DataFlow, node: cst.BaseExpression | None, values: Mapping[str, int] | None = None
 ) -> float | int | None:
     """The value of ``node`` if it is a constant: a literal, arithmetic on constants, ``np.float32(...)`` or
     ``np.dtype(...).type(...)`` of one, an ``nl.tile_size`` limit, or a variable bound once to such.
@@ -37,7 +37,7 @@ def number(
     return None if tree is None else _evaluate(flow, tree, values or {}, depth=0)
 
 
-def number_of_text(flow: Flow, text: str) -> float | int | None:
+def number_of_text(flow: DataFlow, text: str) -> float | int | None:
     """``number`` of an expression given as text."""
     try:
         tree = ast.parse(f"({text}\n)", mode="eval").body
@@ -51,14 +51,14 @@ def factor(code: str) -> str:
     return code if code.isidentifier() or code.isdigit() else f"({code})"
 
 
-def _parse(flow: Flow, node: cst.BaseExpression) -> ast.expr | None:
+def _parse(flow: DataFlow, node: cst.BaseExpression) -> ast.expr | None:
     try:
         return ast.parse(f"({flow.source.code(node)}\n)", mode="eval").body
     except SyntaxError:
         return None
 
 
-def _evaluate(flow: Flow, node: ast.expr, values: Mapping[str, int], depth: int) -> float | int | None:
+def _evaluate(flow: DataFlow, node: ast.expr, values: Mapping[str, int], depth: int) -> float | int | None:
     if isinstance(node, ast.Constant):
         return (
             node.value if isinstance(node.value, (int, float)) and not isinstance(node.value, bool) else None
@@ -94,7 +94,7 @@ def _is_cast(function: ast.expr) -> bool:
     return name in ("float", "int", "float32", "par_dim")
 
 
-def _constant_variable(flow: Flow, name: str, depth: int) -> float | int | None:
+def _constant_variable(flow: DataFlow, name: str, depth: int) -> float | int | None:
     if not any(name in s.writes for s in flow.statements):
         value = flow.source.constants.get(name)
         return None if value is None or name in flow.parameters else _evaluate(flow, value, {}, depth + 1)

@@ -12,19 +12,19 @@ from collections.abc import Collection, Iterable, Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.imported_names import Names
-from accelopt_agent.rules.analysis.parsed_source import Source
+from accelopt_agent.rules.analysis.imported_names import ImportedNames
+from accelopt_agent.rules.analysis.parsed_source import ParsedSource
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 
-class Flow:
+class DataFlow:
     """The statements of one function, and the names each reads and writes."""
 
     def __init__(
         self,
-        source: Source,
+        source: ParsedSource,
         function: cst.FunctionDef,
-        names: Names,
+        names: ImportedNames,
         writing: frozenset[str] = frozenset(),
         known: Collection[str] | None = None,
     ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.data_flow import Flow
+from accelopt_agent.rules.analysis.data_flow import DataFlow
 from accelopt_agent.rules.analysis.loops import runs_each_iteration
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
@@ -19,7 +19,7 @@ class Departure:
     loops: tuple[cst.For, ...]
     statements: tuple[Statement, ...]
 
-    def rewrite(self, flow: Flow, what: str) -> Rewrite:
+    def rewrite(self, flow: DataFlow, what: str) -> Rewrite:
         source = flow.source
         lines = "\n".join(source.with_comment(s.node) for s in self.statements)
         edits = (source.before(self.loops[-1], lines), *(source.moved(s.node) for s in self.statements))
@@ -27,7 +27,7 @@ class Departure:
         return Rewrite(edits, f"{what} once before the loop over {over}, which does not change it.")
 
 
-def departure(flow: Flow, statement: Statement, pure: frozenset[str] = frozenset()) -> Departure | None:
+def departure(flow: DataFlow, statement: Statement, pure: frozenset[str] = frozenset()) -> Departure | None:
     """How far ``statement`` can move up out of the loops around it, None when it must stay.
 
     ``pure`` are functions (last part of their name) that index arithmetic may call.
@@ -48,13 +48,13 @@ def departure(flow: Flow, statement: Statement, pure: frozenset[str] = frozenset
     return Departure(tuple(leaving), tuple(group)) if leaving else None
 
 
-def _movable(flow: Flow, statement: Statement) -> bool:
+def _movable(flow: DataFlow, statement: Statement) -> bool:
     """Whether the statement binds a variable that it alone writes and that is only read after it."""
     return isinstance(statement.target, cst.Name) and flow.uses_after(statement) is not None
 
 
 def needed(
-    flow: Flow,
+    flow: DataFlow,
     loop: cst.For,
     group: list[Statement],
     pure: frozenset[str],
@@ -92,7 +92,7 @@ def needed(
     return [s for s in flow.simple() if s in moved]
 
 
-def _is_arithmetic(flow: Flow, statement: Statement, pure: frozenset[str]) -> bool:
+def _is_arithmetic(flow: DataFlow, statement: Statement, pure: frozenset[str]) -> bool:
     value = statement.value
     if value is None:
         return False

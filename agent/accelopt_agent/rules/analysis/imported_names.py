@@ -18,7 +18,7 @@ def dotted(node: cst.BaseExpression) -> str | None:
     return None
 
 
-class Names:
+class ImportedNames:
     """Import bindings of a module and of the functions around and inside a kernel; later ones win."""
 
     def __init__(self) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
-from accelopt_agent.rules.analysis.data_flow import Flow
-from accelopt_agent.rules.analysis.edits import Edit
-from accelopt_agent.rules.analysis.parsed_source import Source
+from accelopt_agent.rules.analysis.data_flow import DataFlow
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.parsed_source import ParsedSource
 from accelopt_agent.rules.analysis.statement import Statement
 
 
@@ -20,7 +20,7 @@ def runs_each_iteration(statement: Statement, loop: cst.For) -> bool:
     return statement.block is loop.body
 
 
-def trip_count(flow: Flow, loop: cst.For) -> int | None:
+def trip_count(flow: DataFlow, loop: cst.For) -> int | None:
     """How often the loop runs, where ``range(n)`` or ``affine_range(n)`` counts to a constant."""
     if not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
         return None
@@ -28,7 +28,7 @@ def trip_count(flow: Flow, loop: cst.For) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def unwrapped(source: Source, loop: cst.For) -> list[Edit]:
+def unwrapped(source: ParsedSource, loop: cst.For) -> list[ByteEdit]:
     """The edits that take away a loop's header and move its body out by one level, for a loop that runs once."""
     body = loop.body
     if not isinstance(body, cst.IndentedBlock) or loop.orelse is not None:
@@ -36,10 +36,12 @@ def unwrapped(source: Source, loop: cst.For) -> list[Edit]:
     outer, inner = source.indent(loop), source.indent(body.body[0])
     start, first = source.line_start(source.start(loop)), source.line_start(source.start(body.body[0]))
     comment = source.comment(loop)
-    edits = [Edit(start, source.line_end(source.end(loop.iter)), f"{outer}{comment}\n" if comment else "")]
+    edits = [
+        ByteEdit(start, source.line_end(source.end(loop.iter)), f"{outer}{comment}\n" if comment else "")
+    ]
     at, end = source.line_end(source.end(loop.iter)), source.line_end(source.end(body))
     while at < end:
         if source.data[at:end].startswith(inner.encode()):
-            edits.append(Edit(at, at + len(inner.encode()), outer))
+            edits.append(ByteEdit(at, at + len(inner.encode()), outer))
         at = source.line_end(at)
     return edits if first >= edits[0].end else []

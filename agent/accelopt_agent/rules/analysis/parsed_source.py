@@ -15,7 +15,7 @@ from typing import TypeVar
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -29,7 +29,7 @@ def canonical(expression: str) -> str:
         return expression  # a slice or a starred element: compared as written
 
 
-class Source:
+class ParsedSource:
     """``text`` parsed once.
 
     Raises:
@@ -152,45 +152,45 @@ class Source:
         line = self.data[self.line_start(at) : at].decode()
         return line[: len(line) - len(line.lstrip())]
 
-    def replace(self, node: cst.CSTNode, text: str) -> Edit:
-        return Edit(self.start(node), self.end(node), text)
+    def replace(self, node: cst.CSTNode, text: str) -> ByteEdit:
+        return ByteEdit(self.start(node), self.end(node), text)
 
-    def replace_with_parentheses(self, node: cst.BaseExpression, text: str) -> Edit:
+    def replace_with_parentheses(self, node: cst.BaseExpression, text: str) -> ByteEdit:
         """Replace an expression together with the parentheses written around it."""
         start, end = self.start(node), self.end(node)
         for _ in node.lpar if hasattr(node, "lpar") else ():
             start = self.data.rfind(b"(", 0, start)
             end = self.data.find(b")", end) + 1
-        return Edit(start, end, text)
+        return ByteEdit(start, end, text)
 
-    def before(self, statement: cst.CSTNode, lines: str) -> Edit:
+    def before(self, statement: cst.CSTNode, lines: str) -> ByteEdit:
         """Insert whole lines of code before ``statement``, indented like it on top of their own indent."""
         at = self.line_start(self.start(statement))
-        return Edit(at, at, self._indented(lines, self.indent(statement)))
+        return ByteEdit(at, at, self._indented(lines, self.indent(statement)))
 
-    def after(self, statement: cst.CSTNode, lines: str) -> Edit:
+    def after(self, statement: cst.CSTNode, lines: str) -> ByteEdit:
         """Insert whole lines of code, indented like it, after ``statement``."""
         at = self.line_end(self.end(statement))
         text = self._indented(lines, self.indent(statement))
-        return Edit(at, at, text if self.data[:at].endswith(b"\n") else "\n" + text)
+        return ByteEdit(at, at, text if self.data[:at].endswith(b"\n") else "\n" + text)
 
-    def added(self, start: int, end: int, items: Sequence[str]) -> list[Edit]:
+    def added(self, start: int, end: int, items: Sequence[str]) -> list[ByteEdit]:
         """Add ``items`` behind the last of a list of arguments, which lies at ``start`` to ``end``: each
         on a line of its own where that one stands on its own, else behind it."""
         indent = self.data[self.line_start(start) : start].decode()
         if indent.strip() or start == self.line_start(start):
-            return [Edit(end, end, "".join(f", {item}" for item in items))]
+            return [ByteEdit(end, end, "".join(f", {item}" for item in items))]
         rest = self.data[end : self.line_end(end)].decode()
         if re.fullmatch(r"[ \t]*(,[ \t]*)?(#.*)?\r?\n", rest) is None:
-            return [Edit(end, end, "".join(f",\n{indent}{item}" for item in items))]
+            return [ByteEdit(end, end, "".join(f",\n{indent}{item}" for item in items))]
         comma = rest.lstrip().startswith(",")
         lines = "".join(f"{indent}{item}{',' if comma or item is not items[-1] else ''}\n" for item in items)
         below = self.line_end(end)
-        return [*([] if comma else [Edit(end, end, ",")]), Edit(below, below, lines)]
+        return [*([] if comma else [ByteEdit(end, end, ",")]), ByteEdit(below, below, lines)]
 
-    def removed(self, items: Sequence[cst.CSTNode], listed: Sequence[cst.CSTNode]) -> list[Edit]:
+    def removed(self, items: Sequence[cst.CSTNode], listed: Sequence[cst.CSTNode]) -> list[ByteEdit]:
         """Remove ``items`` from the list ``listed`` of arguments with the commas they need no longer. Comments stay."""
-        edits: list[Edit] = []
+        edits: list[ByteEdit] = []
         gone, at = {id(item) for item in items}, 0
         while at < len(listed):
             first = at
@@ -201,7 +201,7 @@ class Source:
             at += 1
         return edits
 
-    def _removed(self, listed: Sequence[cst.CSTNode], first: int, past: int) -> Edit:
+    def _removed(self, listed: Sequence[cst.CSTNode], first: int, past: int) -> ByteEdit:
         start, end = self.start(listed[first]), self.end(listed[past - 1])
         if past < len(listed):
             end = self.start(listed[past])
@@ -211,7 +211,7 @@ class Source:
             end += comma.end()
         column = self.data[self.line_start(start) : start].decode()
         indent = column[: len(column) - len(column.lstrip())]
-        return Edit(start, end, "".join(f"{c}\n{indent}" for c in self._comments_in(start, end)))
+        return ByteEdit(start, end, "".join(f"{c}\n{indent}" for c in self._comments_in(start, end)))
 
     def comment(self, statement: cst.CSTNode) -> str:
         """The comment behind a statement on its line (of a loop, behind its header); empty where there is none."""
@@ -230,18 +230,20 @@ class Source:
         written, comment = self.code(statement) if code is None else code, self.comment(statement)
         return f"{written}  {comment}" if comment else written
 
-    def without(self, statement: cst.CSTNode) -> Edit:
+    def without(self, statement: cst.CSTNode) -> ByteEdit:
         """Remove a statement with its lines. Comments above it stay, those behind it and in it take its place, and a
         block left empty gets ``pass``."""
         start, end = self.start(statement), self.block_end(statement)
         kept = [*self._comments_in(start, end), *(["pass"] if self._is_alone(statement) else [])]
-        return Edit(self.line_start(start), end, self._indented("\n".join(kept), self.indent(statement)))
+        return ByteEdit(self.line_start(start), end, self._indented("\n".join(kept), self.indent(statement)))
 
-    def moved(self, statement: cst.CSTNode) -> Edit:
+    def moved(self, statement: cst.CSTNode) -> ByteEdit:
         """Remove a statement whose ``with_comment`` stands elsewhere from now on. A block left empty gets ``pass``."""
         start, end = self.start(statement), self.line_end(self.end(statement))
         return (
-            Edit(start, end, "pass\n") if self._is_alone(statement) else Edit(self.line_start(start), end, "")
+            ByteEdit(start, end, "pass\n")
+            if self._is_alone(statement)
+            else ByteEdit(self.line_start(start), end, "")
         )
 
     def _comments_in(self, start: int, end: int) -> list[str]:

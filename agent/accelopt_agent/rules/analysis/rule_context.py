@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
-from accelopt_agent.rules.analysis.imported_names import Names
-from accelopt_agent.rules.analysis.parsed_source import Source
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.imported_names import ImportedNames
+from accelopt_agent.rules.analysis.parsed_source import ParsedSource
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement
 
@@ -25,24 +25,24 @@ class Rewrite:
     ``moves`` are the counters that should change and how, where that is not what the catalogue says of the rule.
     """
 
-    edits: tuple[Edit, ...]
+    edits: tuple[ByteEdit, ...]
     summary: str
-    launch_edits: tuple[Edit, ...] = ()
+    launch_edits: tuple[ByteEdit, ...] = ()
     moves: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class RuleContext:
     """``function`` is the kernel's definition in ``source``; ``names`` resolves what is visible inside it."""
 
-    source: Source
+    source: ParsedSource
     kernel: Kernel
     function: cst.FunctionDef
     measurement: KernelMeasurement | None = None
     target: str = ""
     analyses: dict[Any, Any] = field(default_factory=dict)
 
-    def analysis(self, kind: Callable[[Subject], T]) -> T:
+    def analysis(self, kind: Callable[[RuleContext], T]) -> T:
         """``kind(self)``, made once and shared by all rules."""
         if kind not in self.analyses:
             self.analyses[kind] = kind(self)
@@ -50,8 +50,8 @@ class Subject:
         return made
 
     @cached_property
-    def names(self) -> Names:
-        names = Names()
+    def names(self) -> ImportedNames:
+        names = ImportedNames()
         names.bind_all(self.source.module)
         around = [n for n in self.source.parents(self.function) if isinstance(n, cst.FunctionDef)]
         for function in [*reversed(around), self.function]:
@@ -71,20 +71,20 @@ class Subject:
         return self.source.line_end(self.source.end(self.function))
 
 
-class KernelNotFound(LookupError):
+class KernelNotFoundError(LookupError):
     """The kernel is not in the text it was said to be in: the file changed."""
 
 
-def open_subject(
-    source: Source, kernel: Kernel, measurement: KernelMeasurement | None = None, target: str = ""
-) -> Subject:
+def open_context(
+    source: ParsedSource, kernel: Kernel, measurement: KernelMeasurement | None = None, target: str = ""
+) -> RuleContext:
     """Find ``kernel`` in ``source``.
 
     Raises:
-        KernelNotFound: no function of that name stands at the kernel's line.
+        KernelNotFoundError: no function of that name stands at the kernel's line.
     """
     name = kernel.name.rpartition(".")[2].partition("#")[0]
     for function in source.walk(source.module, cst.FunctionDef):
         if function.name.value == name and source.line(function) == kernel.line:
-            return Subject(source, kernel, function, measurement, target)
-    raise KernelNotFound(f"no kernel {kernel.name} at line {kernel.line}")
+            return RuleContext(source, kernel, function, measurement, target)
+    raise KernelNotFoundError(f"no kernel {kernel.name} at line {kernel.line}")

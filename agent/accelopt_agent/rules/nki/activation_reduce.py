@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
-from accelopt_agent.rules.analysis.nki.elementwise import Reduction, activation, reduction, square
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.nki.elementwise import FreeAxisReduction, activation, reduction, square
 from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -26,7 +26,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
                 yield rewrite
 
 
-def _fused(kernel: NkiKernel, found: Reduction) -> Rewrite | None:
+def _fused(kernel: NkiKernel, found: FreeAxisReduction) -> Rewrite | None:
     source, flow = kernel.source, kernel.flow
     total = found.instruction
     producer = kernel.definition(found.data)
@@ -45,7 +45,7 @@ def _fused(kernel: NkiKernel, found: Reduction) -> Rewrite | None:
         return None
     if any(name in s.reads | s.writes for s in flow.between(producer.statement, total.statement)):
         return None
-    edits: list[Edit] = []
+    edits: list[ByteEdit] = []
     if isinstance(target, cst.Name):
         allocated = _column(kernel, name, before.data)
         if allocated is None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -26,7 +26,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
             yield Rewrite((edit,), f"Move line {line} from {busy} to {idle}.", moves={f"{busy} busy": "down"})
 
 
-def _on_scalar(kernel: NkiKernel, instruction: Instruction) -> Edit | None:
+def _on_scalar(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
     """A VectorE instruction as an activation: a multiply as its scale, a square, a copy."""
     if instruction.statement is None or kernel.code(instruction.get("engine")) not in (
         None,
@@ -61,7 +61,7 @@ def _on_scalar(kernel: NkiKernel, instruction: Instruction) -> Edit | None:
     )
 
 
-def _on_vector(kernel: NkiKernel, instruction: Instruction) -> Edit | None:
+def _on_vector(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
     """A ScalarE instruction on VectorE: a square as a multiply, a scaled copy as ``tensor_scalar``."""
     found = activation(kernel, instruction)
     if instruction.statement is None or found is None or found.bias is not None:
@@ -85,5 +85,5 @@ def _unknown(kernel: NkiKernel) -> list[str]:
     return [s for s in (spelled, "nki.isa.unknown_engine", "nisa.unknown_engine") if s]
 
 
-def _as(kernel: NkiKernel, instruction: Instruction, text: str | None) -> Edit | None:
+def _as(kernel: NkiKernel, instruction: NkiCall, text: str | None) -> ByteEdit | None:
     return None if text is None else kernel.source.replace_with_parentheses(instruction.call, text)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import factor
-from accelopt_agent.rules.analysis.edits import Edit, apply_edits
+from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_agent.rules.analysis.loops import loop_variable, trip_count
 from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.nki.tile_shapes import Tile, tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 #: How many iterations are worked on at a time. PSUM has eight banks for sums of 512 columns in float32.
@@ -24,7 +24,7 @@ _WORDS = ("affine_range", "ndarray", "par_dim", "arange", "sbuf")
 _COSTLY = frozenset({f"{NL}.load", f"{NL}.transpose", f"{NL}.broadcast_to", f"{NISA}.nc_transpose"})
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -84,7 +84,7 @@ class _Blocking:
         self.block = f"{variable}_block" if trip_count(kernel.flow, loop) is None else str(size)
         self.inside = [s for s in self.flow.statements if loop in s.loops]
         self.varying = self._varying()
-        self.tiles: dict[str, Tile] = {}
+        self.tiles: dict[str, TileShape] = {}
         self.again: set[str] = set()  # positions, made anew wherever they are used
 
     def rewrite(self) -> Rewrite | None:
@@ -102,7 +102,7 @@ class _Blocking:
         lines.append(indent + self.source.with_comment(self.loop, header))
         lines += [*self._written(items, indent + "    "), *self._closing(self.loop, indent + "    ")]
         start, end = self.source.line_start(self.source.start(self.loop)), self.source.block_end(self.loop)
-        edit = Edit(start, end, "\n".join(lines) + "\n")
+        edit = ByteEdit(start, end, "\n".join(lines) + "\n")
         return Rewrite(
             (edit,), f"Work on {self.size} iterations over {v} at a time, and load once for all of them."
         )
@@ -285,12 +285,12 @@ class _Blocking:
         footer = loop.body.footer if isinstance(loop.body, cst.IndentedBlock) else ()
         return [f"{indent}{line.comment.value}" for line in footer if line.comment]
 
-    def _code(self, statement: Statement, indent: str, more: Sequence[Edit] = ()) -> list[str]:
+    def _code(self, statement: Statement, indent: str, more: Sequence[ByteEdit] = ()) -> list[str]:
         """The statement's lines with the tiles of the current iteration, at another depth."""
         edits = [*more, *(e for n in self._names(statement) for e in self._current(n, statement))]
         start, old = self.source.start(statement.node), self.source.indent(statement.node)
         data = self.source.data[start : self.source.block_end(statement.node)]
-        moved = [Edit(e.start - start, e.end - start, e.text) for e in edits]
+        moved = [ByteEdit(e.start - start, e.end - start, e.text) for e in edits]
         code = apply_edits(data, moved).decode().rstrip()
         first, *rest = code.splitlines()
         again = [indent + line.removeprefix(old) if line.strip() else "" for line in rest]
@@ -303,13 +303,13 @@ class _Blocking:
             if n.value in self.tiles and n in self.flow.names
         ]
 
-    def _current(self, name: cst.Name, statement: Statement) -> list[Edit]:
+    def _current(self, name: cst.Name, statement: Statement) -> list[ByteEdit]:
         parent, v = self.source.parent(name), self.variable
         if self._allocates(statement) and statement.target is name:
             return []
         if isinstance(parent, cst.Subscript) and parent.value is name:
             at = self.source.start(parent.slice[0])
-            return [Edit(at, at, f"{v}_inner, ")]
+            return [ByteEdit(at, at, f"{v}_inner, ")]
         found, arange = self.tiles[name.value], self.words["arange"]
         rows, columns = f"{arange}({found.rows})[:, None]", f"{arange}({found.columns})[None, :]"
         return [self.source.replace(name, f"{name.value}[{v}_inner, {rows}, {columns}]")]

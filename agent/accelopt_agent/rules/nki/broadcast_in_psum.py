@@ -9,15 +9,15 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number_of_text
 from accelopt_agent.rules.analysis.nki.elementwise import pair
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.nki.tile_shapes import Tile, tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 #: Columns of float32 that a bank of PSUM holds (AWS Neuron: NKI architecture guides).
 _BANK_COLUMNS = 512
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -75,7 +75,7 @@ def _read_by_pairs(kernel: NkiKernel, statement: Statement) -> bool:
     return True
 
 
-def _ones(kernel: NkiKernel, name: str, narrow: Tile, wide: Tile) -> str | None:
+def _ones(kernel: NkiKernel, name: str, narrow: TileShape, wide: TileShape) -> str | None:
     """The statement that makes a row of ones of the type that is broadcast, one for each partition."""
     words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ones", "par_dim", "sbuf")}
     if None in words.values():

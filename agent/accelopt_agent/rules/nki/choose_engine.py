@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.nki.elementwise import scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -28,7 +28,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
                 yield Rewrite((edit,), summary, moves={f"{busy} busy": "down"})
 
 
-def _named(kernel: NkiKernel, instruction: Instruction, engine: str) -> str | None:
+def _named(kernel: NkiKernel, instruction: NkiCall, engine: str) -> str | None:
     """The instruction with its engine; None where it has one, or where only one engine can do it."""
     if instruction.statement is None or kernel.code(instruction.get("engine")) is not None:
         return None

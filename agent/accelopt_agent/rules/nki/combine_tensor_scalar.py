@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.nki.elementwise import ScalarSteps, keeps_precision, scalar_steps
 from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return

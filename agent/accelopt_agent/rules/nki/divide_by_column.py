@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.nki.elementwise import scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import root_name
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -22,7 +22,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
                 yield rewrite
 
 
-def _multiplied(kernel: NkiKernel, instruction: Instruction, engine: str | None) -> Rewrite | None:
+def _multiplied(kernel: NkiKernel, instruction: NkiCall, engine: str | None) -> Rewrite | None:
     """The multiply on ``engine``, or on the one that the compiler chooses."""
     source, found = kernel.source, scalar_steps(kernel, instruction)
     if found is None or instruction.path != f"{NL}.divide" or kind(kernel, found.data) != "tile":

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.nki.elementwise import pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -23,7 +23,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
             yield rewrite
 
 
-def _stored_where_needed(kernel: NkiKernel, copy: Instruction) -> Rewrite | None:
+def _stored_where_needed(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
     """``t = copy(x)`` followed by ``tile[i] = t``, which copies again: ``tile[i] = copy(x)``."""
     assert copy.statement is not None
     reader = kernel.flow.only_reader(copy.statement)
@@ -40,7 +40,7 @@ def _stored_where_needed(kernel: NkiKernel, copy: Instruction) -> Rewrite | None
     )
 
 
-def _read_directly(kernel: NkiKernel, copy: Instruction) -> Rewrite | None:
+def _read_directly(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
     """``y = f(copy(x))`` where ``f`` is arithmetic on VectorE or ScalarE, which read PSUM as well as SBUF."""
     assert copy.statement is not None
     reader = kernel.flow.only_reader(copy.statement)
@@ -59,7 +59,7 @@ def _read_directly(kernel: NkiKernel, copy: Instruction) -> Rewrite | None:
     return Rewrite(edits, f"Read {kernel.source.code(source)} where its copy was read.")
 
 
-def _in_float32(kernel: NkiKernel, copy: Instruction) -> bool:
+def _in_float32(kernel: NkiKernel, copy: NkiCall) -> bool:
     """Whether the copy asks for no type, or for the one that arithmetic is done in."""
     dtype = copy.get("dtype")
     return dtype is None or kernel.names.path(dtype) in (f"{NL}.float32", "numpy.float32")

@@ -9,22 +9,22 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.nki.elementwise import (
     Activation,
-    Step,
+    ScalarStep,
     activation,
     keeps_precision,
     operation,
     scalar_steps,
 )
-from accelopt_agent.rules.analysis.nki.kernel import NISA, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import root_name
 
 #: What ``activation_reduce`` has beside the arguments of ``activation``.
 _REDUCING = ("reduce_op", "reduce_res")
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -36,7 +36,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
                 yield rewrite
 
 
-def _reducing(kernel: NkiKernel, instruction: Instruction) -> Activation | None:
+def _reducing(kernel: NkiKernel, instruction: NkiCall) -> Activation | None:
     """An ``activation_reduce``, which scales and adds as ``activation`` does."""
     if instruction.path != f"{NISA}.activation_reduce":
         return None
@@ -115,7 +115,7 @@ def _product(kernel: NkiKernel, factor: cst.BaseExpression, scale: cst.BaseExpre
     return f"({kernel.source.code(factor)}) * ({kernel.source.code(scale)})" if both_numbers else None
 
 
-def _bias(kernel: NkiKernel, step: Step, name: str | None, preparation: list[str]) -> str | None:
+def _bias(kernel: NkiKernel, step: ScalarStep, name: str | None, preparation: list[str]) -> str | None:
     """The column to add: the operand of an add, or the negated operand of a subtract (one instruction on a column)."""
     if kind(kernel, step.operand) != "column" or (step.reverse and step.op == "subtract"):
         return None

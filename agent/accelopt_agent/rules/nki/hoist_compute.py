@@ -10,11 +10,11 @@ from accelopt_agent.rules.analysis.hoisting import departure
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, reduction, scalar_steps
 from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return

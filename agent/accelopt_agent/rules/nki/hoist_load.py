@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.hoisting import departure
 from accelopt_agent.rules.analysis.nki.kernel import INDEXING, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return

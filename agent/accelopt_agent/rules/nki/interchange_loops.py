@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.hoisting import needed
 from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NL, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, is_string
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -57,7 +57,7 @@ def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite 
     if not loading:
         return None
     moved = [s for s in flow.simple() if s in moved]
-    edits: list[Edit] = []
+    edits: list[ByteEdit] = []
     for one, other in ((outer, inner), (inner, outer)):
         edits.append(source.replace(one.target, source.code(other.target)))
         edits.append(source.replace(one.iter, source.code(other.iter)))

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chain
-from accelopt_agent.rules.analysis.nki.resident_tiles import Kept, keep
+from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -61,7 +61,7 @@ def _kept(kernel: NkiKernel, found: Chain) -> Rewrite | None:
     return Rewrite(tuple(edits), f"Make {name} once before the loop over {over} and keep it in SBUF.")
 
 
-def read_kept(kernel: NkiKernel, kept: Kept, uses: list[cst.Name]) -> list[Edit]:
+def read_kept(kernel: NkiKernel, kept: ResidentTiles, uses: list[cst.Name]) -> list[ByteEdit]:
     """The edits that read the kept tile where ``uses`` read the variable; none where one reads it in another way."""
     source, edits = kernel.source, []
     for use in uses:
@@ -71,13 +71,13 @@ def read_kept(kernel: NkiKernel, kept: Kept, uses: list[cst.Name]) -> list[Edit]
         if isinstance(parent, cst.Subscript) and parent.value is use:
             at = source.start(parent.slice[0])
             edits.append(source.replace(use, kept.name))
-            edits.append(Edit(at, at, "".join(f"{index}, " for index in kept.indices(kernel))))
+            edits.append(ByteEdit(at, at, "".join(f"{index}, " for index in kept.indices(kernel))))
         else:
             edits.append(source.replace(use, kept.place(kernel)))
     return edits
 
 
-def removed(kernel: NkiKernel, found: Chain) -> list[Edit]:
+def removed(kernel: NkiKernel, found: Chain) -> list[ByteEdit]:
     """The edits that take the chain's statements away where they stood, but for those that others read."""
     gone = {found.last}
     for statement in reversed(found.statements[:-1]):

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.analysis.nki.kernel import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.resident_tiles import in_loops, keep, too_large
-from accelopt_agent.rules.analysis.nki.tile_shapes import Tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -34,7 +34,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
                 break
 
 
-def _loops_to_repeat(kernel: NkiKernel, load: Instruction, loops: tuple[cst.For, ...]) -> list[cst.For]:
+def _loops_to_repeat(kernel: NkiKernel, load: NkiCall, loops: tuple[cst.For, ...]) -> list[cst.For]:
     """The loops inside ``loops[0]`` that the load depends on, if it does not depend on ``loops[0]`` itself."""
     flow, statement = kernel.flow, load.statement
     assert statement is not None
@@ -50,9 +50,7 @@ def _loops_to_repeat(kernel: NkiKernel, load: Instruction, loops: tuple[cst.For,
     return repeat if not used & flow.varying(outer) - known else []
 
 
-def _keep_variable(
-    kernel: NkiKernel, load: Instruction, outer: cst.For, inner: list[cst.For]
-) -> Rewrite | None:
+def _keep_variable(kernel: NkiKernel, load: NkiCall, outer: cst.For, inner: list[cst.For]) -> Rewrite | None:
     """``t = load(...)``: a new tensor with a dimension for each loop takes the place of ``t``."""
     flow, source, statement = kernel.flow, kernel.source, load.statement
     assert statement is not None
@@ -64,7 +62,7 @@ def _keep_variable(
     if sizes is None or not isinstance(tensor, cst.Name):
         return None
     dtype = kernel.code(load.get("dtype")) or f"{tensor.value}.dtype"
-    kept = keep(kernel, f"{name}_kept", Tile(*sizes, dtype), inner)
+    kept = keep(kernel, f"{name}_kept", TileShape(*sizes, dtype), inner)
     if kept is None:
         return None
     filled = source.with_comment(statement.node, f"{kept.place(kernel)} = {source.code(load.call)}")
@@ -73,9 +71,7 @@ def _keep_variable(
     return Rewrite(tuple(edits), _summary(kernel, name, outer))
 
 
-def _keep_tensor(
-    kernel: NkiKernel, load: Instruction, outer: cst.For, inner: list[cst.For]
-) -> Rewrite | None:
+def _keep_tensor(kernel: NkiKernel, load: NkiCall, outer: cst.For, inner: list[cst.For]) -> Rewrite | None:
     """``t[i, j, ...] = load(...)``: the load moves before the loop over ``i``, and ``t`` loses that dimension."""
     flow, source, statement, variable = kernel.flow, kernel.source, load.statement, loop_variable(outer)
     assert statement is not None
@@ -96,7 +92,7 @@ def _keep_tensor(
     if position is None or too_large(kernel, [source.code(e.value) for e in shape.elements[position + 1 :]]):
         return None
     uses = [n for n in flow.occurrences(name) if n is not allocation.target]
-    edits: list[Edit] = []
+    edits: list[ByteEdit] = []
     for use in uses:
         subscript = source.parent(use)
         if outer not in source.parents(use) or not isinstance(subscript, cst.Subscript):
@@ -108,7 +104,9 @@ def _keep_tensor(
     cut = _without_index(kernel, target, position)
     code, start = source.code(statement.node).encode(), source.start(statement.node)
     moved = (code[: cut.start - start] + code[cut.end - start :]).decode()
-    edits.append(Edit(source.start(shape.elements[position]), source.start(shape.elements[position + 1]), ""))
+    edits.append(
+        ByteEdit(source.start(shape.elements[position]), source.start(shape.elements[position + 1]), "")
+    )
     lines = in_loops(kernel, inner, [source.with_comment(statement.node, moved)])
     edits += [source.before(outer, "\n".join(lines)), source.moved(statement.node)]
     return Rewrite(tuple(edits), _summary(kernel, name, outer))
@@ -128,8 +126,8 @@ def _position(kernel: NkiKernel, subscript: cst.Subscript, variable: str | None)
     return having[0] if alone else None
 
 
-def _without_index(kernel: NkiKernel, subscript: cst.Subscript, position: int) -> Edit:
-    return Edit(
+def _without_index(kernel: NkiKernel, subscript: cst.Subscript, position: int) -> ByteEdit:
+    return ByteEdit(
         kernel.source.start(subscript.slice[position]), kernel.source.start(subscript.slice[position + 1]), ""
     )
 

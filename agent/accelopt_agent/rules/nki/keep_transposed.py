@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chain
-from accelopt_agent.rules.analysis.nki.resident_tiles import Kept, keep
-from accelopt_agent.rules.analysis.nki.tile_shapes import Tile, tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep
+from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 from accelopt_agent.rules.nki.keep_computed import has_load, removed
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -33,7 +33,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
             yield rewrite
 
 
-def _products(kernel: NkiKernel) -> Iterator[tuple[Instruction, Statement]]:
+def _products(kernel: NkiKernel) -> Iterator[tuple[NkiCall, Statement]]:
     """The calls of ``nl.matmul`` that transpose their first operand, with the statements they stand in."""
     for call in kernel.source.walk(kernel.subject.function.body, cst.Call):
         product = kernel.instruction(call) if kernel.names.path(call.func) == f"{NL}.matmul" else None
@@ -63,7 +63,7 @@ def _loaded(kernel: NkiKernel, found: Chain) -> Rewrite | None:
     )
 
 
-def _computed(kernel: NkiKernel, product: Instruction, where: Statement) -> Rewrite | None:
+def _computed(kernel: NkiKernel, product: NkiCall, where: Statement) -> Rewrite | None:
     """``matmul(t[:, k], ...)`` in a loop that does not change ``t``: transpose all parts of ``t`` before that loop."""
     flow, source, x = kernel.flow, kernel.source, product["x"]
     name = x.value if isinstance(x, cst.Subscript) else x
@@ -86,7 +86,7 @@ def _computed(kernel: NkiKernel, product: Instruction, where: Statement) -> Rewr
         outer, over = where.loops[position], inside
     made = tile(kernel, x)
     if made is not None:
-        made = Tile(made.rows, made.columns, made.dtype or f"{name.value}.dtype")
+        made = TileShape(made.rows, made.columns, made.dtype or f"{name.value}.dtype")
     kept, words = _turned(kernel, f"{name.value}_transposed", made, over), _words(kernel)
     if outer is None or kept is None or words is None:
         return None
@@ -95,8 +95,10 @@ def _computed(kernel: NkiKernel, product: Instruction, where: Statement) -> Rewr
     return Rewrite(edits, f"Transpose {name.value} once before the loop over {source.code(outer.target)}.")
 
 
-def _turned(kernel: NkiKernel, name: str, of: Tile | None, over: tuple[cst.For, ...]) -> Kept | None:
-    return keep(kernel, name, None if of is None else Tile(of.columns, of.rows, of.dtype), over)
+def _turned(
+    kernel: NkiKernel, name: str, of: TileShape | None, over: tuple[cst.For, ...]
+) -> ResidentTiles | None:
+    return keep(kernel, name, None if of is None else TileShape(of.columns, of.rows, of.dtype), over)
 
 
 def _words(kernel: NkiKernel) -> tuple[str, str] | None:
@@ -104,6 +106,6 @@ def _words(kernel: NkiKernel) -> tuple[str, str] | None:
     return (copy, transpose) if copy and transpose else None
 
 
-def _reads(kernel: NkiKernel, product: Instruction, kept: Kept) -> list[Edit]:
+def _reads(kernel: NkiKernel, product: NkiCall, kept: ResidentTiles) -> list[ByteEdit]:
     source, after = kernel.source, kernel.source.end(product["y"])
-    return [source.replace(product["x"], kept.place(kernel)), Edit(after, after, ", transpose_x=True")]
+    return [source.replace(product["x"], kept.place(kernel)), ByteEdit(after, after, ", transpose_x=True")]

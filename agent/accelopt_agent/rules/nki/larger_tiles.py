@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import factor, number, number_of_text
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import is_string
 
 #: Elements per partition above which wider tiles gain nothing more.
@@ -19,7 +19,7 @@ _WIDEST = 8192
 _LIMITED = frozenset({"matmul", "nc_matmul", "nc_transpose", "transpose", "load_transpose2d", "bn_stats"})
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None or _has_limited_tiles(kernel):
         return
@@ -101,7 +101,7 @@ def _with_width(kernel: NkiKernel, name: str, width: int, divided: list[tuple[cs
     chosen = _chosen_by_size(kernel, name, width, [size for _, size in divided])
     if chosen is not None:
         return Rewrite((chosen,), f"Make tiles {width} elements wide ({name}) where that divides the size.")
-    edits: list[Edit] = []
+    edits: list[ByteEdit] = []
     bound = next((s for s in flow.simple() if s.binds(name)), None)
     if bound is not None and isinstance(bound.target, cst.Name) and bound.value is not None:
         edits.append(source.replace(bound.value, str(width)))
@@ -120,7 +120,7 @@ def _with_width(kernel: NkiKernel, name: str, width: int, divided: list[tuple[cs
     return Rewrite(tuple(edits), f"Make tiles {width} elements wide ({name}).")
 
 
-def _chosen_by_size(kernel: NkiKernel, name: str, width: int, sizes: list[str]) -> Edit | None:
+def _chosen_by_size(kernel: NkiKernel, name: str, width: int, sizes: list[str]) -> ByteEdit | None:
     """A choice before the first use of a width that the module sets, if the sizes are known there at run time only."""
     flow, source, old = kernel.flow, kernel.source, _value(kernel, name)
     unknown = [size for size in dict.fromkeys(sizes) if number_of_text(flow, size) is None]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable, trip_count, unwrapped
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import is_string
 
 #: Elements per partition above which wider tiles gain nothing more (16 KiB of float32).
@@ -25,13 +25,13 @@ class _Widening:
 
     factor: int
     whole: bool  # the factor is the trip count: the loop goes away
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[ByteEdit] = field(default_factory=list)
     tensors: dict[str, tuple[int, int]] = field(
         default_factory=dict
     )  # name -> (position of the index, old width)
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -76,7 +76,7 @@ def _merged(kernel: NkiKernel, loop: cst.For, count: int, factor: int) -> Rewrit
     return Rewrite(tuple(edits), f"Do the {count} iterations over {variable} on {merged}.")
 
 
-def _is_elementwise(kernel: NkiKernel, instruction: Instruction) -> bool:
+def _is_elementwise(kernel: NkiKernel, instruction: NkiCall) -> bool:
     if instruction.path in (
         f"{NL}.load",
         f"{NL}.store",
@@ -128,9 +128,9 @@ def _is_tensor_subscript(kernel: NkiKernel, node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name)
 
 
-def _without_element(kernel: NkiKernel, subscript: cst.Subscript, position: int) -> Edit:
+def _without_element(kernel: NkiKernel, subscript: cst.Subscript, position: int) -> ByteEdit:
     source = kernel.source
-    return Edit(source.start(subscript.slice[position]), source.start(subscript.slice[position + 1]), "")
+    return ByteEdit(source.start(subscript.slice[position]), source.start(subscript.slice[position + 1]), "")
 
 
 def _widen_offset(
@@ -157,9 +157,9 @@ def _widen_offset(
         return False
     source = kernel.source
     if addition.left is term:
-        widening.edits.append(Edit(source.start(term), source.start(addition.right), ""))
+        widening.edits.append(ByteEdit(source.start(term), source.start(addition.right), ""))
     else:
-        widening.edits.append(Edit(source.end(addition.left), source.end(term), ""))
+        widening.edits.append(ByteEdit(source.end(addition.left), source.end(term), ""))
     return not (addition.lpar or term.lpar or addition.left.lpar or addition.right.lpar)
 
 
@@ -184,7 +184,7 @@ def _widen_tensors(kernel: NkiKernel, widening: _Widening, loop: cst.For) -> boo
         widening.edits.append(source.replace(last, str(width * widening.factor)))
         if widening.whole:
             start = source.start(shape.elements[position])
-            widening.edits.append(Edit(start, source.start(shape.elements[position + 1]), ""))
+            widening.edits.append(ByteEdit(start, source.start(shape.elements[position + 1]), ""))
         else:
             widening.edits.append(
                 source.replace(shape.elements[position].value, str(count // widening.factor))

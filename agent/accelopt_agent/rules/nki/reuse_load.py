@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.nki.kernel import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.parsed_source import canonical
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -24,7 +24,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
                 break
 
 
-def _reused(kernel: NkiKernel, first: Instruction, second: Instruction) -> Rewrite | None:
+def _reused(kernel: NkiKernel, first: NkiCall, second: NkiCall) -> Rewrite | None:
     """Replace the reads of ``second`` by reads of ``first``, if both load the same and nothing wrote it
     meanwhile.
     """

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.nki.elementwise import Pair, keeps_precision, pair, scalar_steps
+from accelopt_agent.rules.analysis.nki.elementwise import TensorPair, keeps_precision, pair, scalar_steps
 from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 #: Operations that ``nisa.scalar_tensor_tensor`` is used with here.
 _OPS = frozenset({"add", "subtract", "multiply", "maximum", "minimum"})
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -30,7 +30,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
 
 
 def _combined(
-    kernel: NkiKernel, second: Pair, data: cst.BaseExpression, other: cst.BaseExpression, reverse: bool
+    kernel: NkiKernel, second: TensorPair, data: cst.BaseExpression, other: cst.BaseExpression, reverse: bool
 ) -> Rewrite | None:
     after = second.instruction
     if after.statement is None:

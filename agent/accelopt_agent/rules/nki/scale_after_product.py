@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.nki.elementwise import ScalarSteps, keeps_precision, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -97,7 +97,7 @@ def _target(statement: Statement, product: cst.CSTNode) -> cst.BaseExpression | 
     return only.target if adds and isinstance(only, cst.AugAssign) else None
 
 
-def _copied(kernel: NkiKernel, name: str, scaled: Statement) -> Instruction | None:
+def _copied(kernel: NkiKernel, name: str, scaled: Statement) -> NkiCall | None:
     """The copy that alone reads the sum ``name``, in the block of ``scaled``, if all that is added to it is scaled."""
     flow = kernel.flow
     allocation, found = flow.allocation(name), None
@@ -123,7 +123,7 @@ def _adds_scaled(kernel: NkiKernel, statement: Statement, scaled: Statement) -> 
 
 
 def _scaling(
-    kernel: NkiKernel, before: Instruction, data: str, op: str, column: str, dtype: str | None
+    kernel: NkiKernel, before: NkiCall, data: str, op: str, column: str, dtype: str | None
 ) -> str | None:
     if op == "divide":
         return kernel.spell("nl.divide", data, column, dtype=dtype)

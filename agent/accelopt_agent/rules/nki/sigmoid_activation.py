@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class _Sigmoid:
 
     data: cst.BaseExpression
     scale: float
-    last: Instruction
-    inner: tuple[Instruction, ...]
+    last: NkiCall
+    inner: tuple[NkiCall, ...]
     times_data: bool = False
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -40,7 +40,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
                 yield rewrite
 
 
-def _times_data(kernel: NkiKernel, last: Instruction) -> _Sigmoid | None:
+def _times_data(kernel: NkiKernel, last: NkiCall) -> _Sigmoid | None:
     """``x * sigmoid(x)``, or ``x / (1 + exp(-x))``."""
     product = pair(kernel, last)
     if product is None or last.statement is None:
@@ -60,7 +60,7 @@ def _times_data(kernel: NkiKernel, last: Instruction) -> _Sigmoid | None:
     return None
 
 
-def _sigmoid(kernel: NkiKernel, last: Instruction) -> _Sigmoid | None:
+def _sigmoid(kernel: NkiKernel, last: NkiCall) -> _Sigmoid | None:
     if last.path in (f"{NISA}.reciprocal", f"{NL}.reciprocal"):
         data = last.get("data") or last.get("x")
         return _one_plus_exp(kernel, data, last) if data is not None else None
@@ -71,7 +71,7 @@ def _sigmoid(kernel: NkiKernel, last: Instruction) -> _Sigmoid | None:
     return None
 
 
-def _one_plus_exp(kernel: NkiKernel, node: cst.BaseExpression, consumer: Instruction) -> _Sigmoid | None:
+def _one_plus_exp(kernel: NkiKernel, node: cst.BaseExpression, consumer: NkiCall) -> _Sigmoid | None:
     """The chain that makes ``node = 1 + exp(-scale * data)`` for ``consumer`` alone."""
     add = kernel.producer(node, consumer.statement) if consumer.statement else None
     steps = scalar_steps(kernel, add)
@@ -119,7 +119,7 @@ def _replaced(kernel: NkiKernel, found: _Sigmoid) -> Rewrite | None:
         text = kernel.spell("nl.multiply", data, text, **options)
     if text is None:
         return None
-    edits: list[Edit] = [kernel.source.replace_with_parentheses(last.call, text)]
+    edits: list[ByteEdit] = [kernel.source.replace_with_parentheses(last.call, text)]
     for inner in found.inner:
         edits += kernel.without(inner)
     what = "silu" if silu else "sigmoid"

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import factor, number, number_of_text
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.nki.tile_shapes import Tile, tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import root_name
 
 #: Rows of a tile of which two fit above one another, each starting where an instruction may start (NKI programming
@@ -23,7 +23,7 @@ _HALVES = (32, 64)
 _WORDS = ("affine_range", "ndarray", "par_dim", "arange", "sbuf")
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -43,8 +43,8 @@ class _Body:
     count: str
     rows: str
     words: dict[str, str]
-    loads: list[tuple[Instruction, Tile]] = field(default_factory=list)
-    stores: list[Instruction] = field(default_factory=list)
+    loads: list[tuple[NkiCall, TileShape]] = field(default_factory=list)
+    stores: list[NkiCall] = field(default_factory=list)
 
 
 def _stackable(kernel: NkiKernel, loop: cst.For) -> _Body | None:
@@ -88,7 +88,7 @@ def _new_names(variable: str) -> tuple[str, ...]:
     return f"{variable}_stack", f"{variable}_outer", f"{variable}_inner"
 
 
-def _works_on(kernel: NkiKernel, instruction: Instruction, made: set[str]) -> bool:
+def _works_on(kernel: NkiKernel, instruction: NkiCall, made: set[str]) -> bool:
     """Whether the instruction does the same to each partition of tiles made in the loop, with numbers besides."""
     operands: list[cst.BaseExpression | None] = []
     if (both := pair(kernel, instruction)) is not None:
@@ -121,7 +121,7 @@ def _stacked(kernel: NkiKernel, body: _Body) -> Rewrite:
     stack, outer, inner = _new_names(v)
     half = f"{words['arange']}({body.rows})[:, None]"
     allocated, loading, storing = [], [], []
-    edits: list[Edit] = []
+    edits: list[ByteEdit] = []
     for load, loaded in body.loads:
         assert load.statement is not None
         name = load.statement.target_name
@@ -153,7 +153,7 @@ def _stacked(kernel: NkiKernel, body: _Body) -> Rewrite:
     )
 
 
-def _place(body: _Body, inner: str, half: str, of: Tile) -> str:
+def _place(body: _Body, inner: str, half: str, of: TileShape) -> str:
     columns = f"{body.words['arange']}({of.columns})[None, :]"
     return f"{inner} * {factor(body.rows)} + {half}, {columns}"
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number_of_text
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.elementwise import pair
-from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 #: A product's result fills at most one bank of PSUM; its operands have at most as many rows as there are partitions.
 _MOST_ROWS, _BANK_COLUMNS = 128, 512
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -34,13 +34,13 @@ class _Sum:
     """``statement`` adds the tile ``term`` to the whole of the tensor ``name``, which ``zeros`` makes before a loop."""
 
     name: str
-    zeros: Instruction
+    zeros: NkiCall
     statement: Statement
     term: cst.Name
     rows: str
 
 
-def _running_sum(kernel: NkiKernel, instruction: Instruction) -> _Sum | None:
+def _running_sum(kernel: NkiKernel, instruction: NkiCall) -> _Sum | None:
     flow, statement = kernel.flow, instruction.statement
     both = pair(kernel, instruction)
     if both is None or both.op != "add" or statement is None or instruction.get("mask") is not None:
@@ -107,12 +107,12 @@ def _on_tensor(kernel: NkiKernel, found: _Sum) -> Rewrite | None:
         flow.varying(allocation.loops[0]) if allocation.loops else set()
     ):
         return None
-    edits: list[Edit] = [
+    edits: list[ByteEdit] = [
         source.before(where, prepared),
-        Edit(end, end, f", buffer={words['psum']}")
+        ByteEdit(end, end, f", buffer={words['psum']}")
         if buffer is None
         else source.replace(buffer, words["psum"] or ""),
-        Edit(
+        ByteEdit(
             source.start(found.statement.node),
             source.end(found.statement.node),
             f"{found.name} += {words['matmul']}({identity}, {found.term.value}, transpose_x=True)",

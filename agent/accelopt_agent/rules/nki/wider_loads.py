@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.nki.kernel import Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.row_parts import parts
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -22,7 +22,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
             yield rewrite
 
 
-def _in_full(kernel: NkiKernel, load: Instruction) -> Rewrite | None:
+def _in_full(kernel: NkiKernel, load: NkiCall) -> Rewrite | None:
     statement, source = load.statement, kernel.source
     if statement is None or not isinstance(statement.target, cst.Name) or load.get("mask") is not None:
         return None

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.analysis.nki.kernel import NL, Instruction, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.row_parts import parts
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
@@ -23,7 +23,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
             yield rewrite
 
 
-def _in_full(kernel: NkiKernel, store: Instruction) -> Rewrite | None:
+def _in_full(kernel: NkiKernel, store: NkiCall) -> Rewrite | None:
     statement, source, flow, value = store.statement, kernel.source, kernel.flow, store.get("value")
     if statement is None or value is None or set(store.args) != {"dst", "value"} or not statement.loops:
         return None

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
-from accelopt_agent.rules.analysis.triton.kernel import Launch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
 from accelopt_agent.rules.analysis.triton.pointers import addressed
 
 #: Writing twice to the same place would add up: a kernel that does cannot be run several times to choose a config.
 _ATOMICS = ("atomic_add", "atomic_cas", "atomic_xchg", "atomic_max", "atomic_min", "atomic_and", "atomic_or")
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1 or kernel.calls(*_ATOMICS):
         return
@@ -40,7 +40,7 @@ def _updates_in_place(kernel: TritonKernel) -> bool:
 
 
 def _autotuned(
-    kernel: TritonKernel, launch: Launch, name: str, keyword: cst.Arg, size: int
+    kernel: TritonKernel, launch: KernelLaunch, name: str, keyword: cst.Arg, size: int
 ) -> Rewrite | None:
     source = kernel.source
     words = [kernel.names.spelled(f"triton.{w}") for w in ("autotune", "Config")]
@@ -71,7 +71,7 @@ def _autotuned(
     return Rewrite((edit,), f"Let the autotuner choose {name} and the number of warps.", tuple(launch_edits))
 
 
-def _keys(kernel: TritonKernel, launch: Launch) -> list[str]:
+def _keys(kernel: TritonKernel, launch: KernelLaunch) -> list[str]:
     """The size arguments: those that bound an offset in a comparison or count a loop."""
     found = []
     nodes: list[cst.CSTNode] = [*kernel.source.walk(kernel.function.body, cst.Comparison)]
@@ -83,7 +83,7 @@ def _keys(kernel: TritonKernel, launch: Launch) -> list[str]:
     return found
 
 
-def _grid(kernel: TritonKernel, launch: Launch, name: str, size: int) -> list[Edit] | None:
+def _grid(kernel: TritonKernel, launch: KernelLaunch, name: str, size: int) -> list[ByteEdit] | None:
     """The edits that make the grid follow the chosen block size; none where it does already, or where each program
     takes all blocks one after the other. None where other sizes would leave something out."""
     source, grid = kernel.source, kernel.grid_expression(launch)

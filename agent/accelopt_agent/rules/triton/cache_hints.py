@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 from accelopt_agent.rules.analysis.triton.pointers import addressed, sources
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None:
         return
     loads = [(load, _tensor(kernel, load)) for load in kernel.calls("load")]
-    edits: list[Edit] = []
+    edits: list[ByteEdit] = []
     for position, (load, tensor) in enumerate(loads):
         if tensor is None or any(
             a.keyword is not None and a.keyword.value == "eviction_policy" for a in load.args

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.divisibility import divisions_as_flags
-from accelopt_agent.rules.analysis.triton.kernel import Launch, TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, open_triton
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class _Bound:
     block: str
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None or not kernel.launches:
         return
@@ -120,7 +120,7 @@ def _program_block(kernel: TritonKernel, start: cst.BaseExpression, block: str) 
     return None
 
 
-def _grid_covers(kernel: TritonKernel, launch: Launch, axis: str, size: str, block: str) -> bool:
+def _grid_covers(kernel: TritonKernel, launch: KernelLaunch, axis: str, size: str, block: str) -> bool:
     """Whether the launch runs exactly ``cdiv(size, block)`` programs along ``axis``: then no block is past the end."""
     grid = kernel.grid_expression(launch)
     meta = None

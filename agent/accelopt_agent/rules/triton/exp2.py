@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
-from accelopt_agent.rules.analysis.edits import Edit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
 _LOG2_E = "1.4426950408889634"
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None or kernel.spell("exp2") is None:
         return
@@ -27,11 +27,11 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
         yield rewrite
 
 
-def _renamed(kernel: TritonKernel, exp: cst.Call) -> Edit:
+def _renamed(kernel: TritonKernel, exp: cst.Call) -> ByteEdit:
     return kernel.source.replace(exp.func, kernel.spell("exp2") or "")
 
 
-def _scaled(kernel: TritonKernel, factor: cst.BaseExpression) -> Edit:
+def _scaled(kernel: TritonKernel, factor: cst.BaseExpression) -> ByteEdit:
     value = number(kernel.flow, factor)
     code = kernel.source.code(factor)
     if value is not None and not isinstance(factor, cst.Name):

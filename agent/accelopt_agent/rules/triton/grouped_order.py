@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
@@ -14,7 +14,7 @@ from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_trito
 _GROUP = 8
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None or not kernel.calls("dot") or kernel.calls("swizzle2d"):
         return

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.hoisting import departure
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
 #: Functions that index arithmetic may call.
 _INDEXING = frozenset({"arange", "program_id", "num_programs", "cdiv"})
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None:
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.kernel import open_triton
 from accelopt_agent.rules.analysis.triton.launch_options import neighbours
 
@@ -14,7 +14,7 @@ from accelopt_agent.rules.analysis.triton.launch_options import neighbours
 _DEFAULT, _LEAST, _MOST = 3, 1, 6
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None:
         return

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
@@ -24,7 +24,7 @@ class _Pass:
     axis: str
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None:
         return
@@ -129,7 +129,7 @@ def _merged(
         f"{total.target} = {before} + {words['sum']}({shifted}{total_axis})",
         f"{maximum.target} = {name}",
     ]
-    edits: list[Edit] = [
+    edits: list[ByteEdit] = [
         source.replace(maximum.update.node, f"\n{source.indent(maximum.update.node)}".join(lines)),
         source.without(total.loop),
     ]

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
-from accelopt_agent.rules.analysis.triton.kernel import Launch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
 
 #: Tiles of fewer than 16 elements fit no tensor core; ones above 16384 no register file.
 _LEAST, _MOST = 16, 16384
 
 
-def rewrites(subject: Subject) -> Iterator[Rewrite]:
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
         return
@@ -29,7 +29,7 @@ def rewrites(subject: Subject) -> Iterator[Rewrite]:
                 yield Rewrite((), f"Launch with {name}={value} instead of {size}.", tuple(edits))
 
 
-def _size(kernel: TritonKernel, launch: Launch, name: str) -> int | None:
+def _size(kernel: TritonKernel, launch: KernelLaunch, name: str) -> int | None:
     """The power of two that the launch passes for ``name``: a literal, or a variable assigned to one."""
     value = launch.arguments.get(name)
     if isinstance(value, cst.Name):
@@ -47,7 +47,9 @@ def _sizes_a_tile(kernel: TritonKernel, name: str) -> bool:
     )
 
 
-def _resized(kernel: TritonKernel, launch: Launch, name: str, size: int, value: int) -> list[Edit] | None:
+def _resized(
+    kernel: TritonKernel, launch: KernelLaunch, name: str, size: int, value: int
+) -> list[ByteEdit] | None:
     """The edits at the launch that pass ``value``, also where the grid repeats the number."""
     source, given = kernel.source, launch.arguments[name]
     if isinstance(given, cst.Name):

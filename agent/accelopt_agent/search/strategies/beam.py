@@ -7,7 +7,7 @@ from random import Random
 
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.strategies.frontier import Frontier
-from accelopt_agent.search.strategies.strategy import ONCE, PAID, Ask
+from accelopt_agent.search.strategies.strategy import ONCE_PER_SEARCH, PAID, AskProposer
 
 
 class Beam(Frontier):
@@ -31,9 +31,9 @@ class Beam(Frontier):
         super().__init__(root, sources, target=target, depth=depth, random=random)
         self.width, self.breadth, self.rounds = width, breadth, rounds
         self._round = 0
-        self._queue: list[Ask] = []
+        self._queue: list[AskProposer] = []
 
-    def next_ask(self) -> Ask | None:
+    def next_ask(self) -> AskProposer | None:
         if not self._queue and self._round_is_over() and self.wants_proof() is None:
             self._begin_round()
         while self._queue:
@@ -62,6 +62,6 @@ class Beam(Frontier):
                 continue
             for name in self.sources:
                 if name in PAID:
-                    self._queue += [Ask(node, name) for _ in range(self.breadth)]
-                elif name not in node.asked and (name not in ONCE or node is self.root):
-                    self._queue.append(Ask(node, name))
+                    self._queue += [AskProposer(node, name) for _ in range(self.breadth)]
+                elif name not in node.asked and (name not in ONCE_PER_SEARCH or node is self.root):
+                    self._queue.append(AskProposer(node, name))

@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from random import Random
 
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.strategies.strategy import PAID, Answered, Ask, Judge, Room, Seen, Step, Tried, Try
+from accelopt_agent.search.strategies.strategy import (
+    PAID,
+    AskProposer,
+    CandidateMeasured,
+    Capacity,
+    ProposalsReceived,
+    SearchStep,
+    StepResult,
+    TryCandidate,
+    ValidateNode,
+)
 from accelopt_agent.search.trial import Trial
 from accelopt_agent.speedup import clearly_faster
 
@@ -36,51 +46,51 @@ class Frontier(ABC):
         self.random = random or Random(0)
         self.nodes = [root]
         self.ideas: list[Trial] = []
-        self.begun: list[Step] = []
+        self.begun: list[SearchStep] = []
         self.silent: set[str] = set()
         self._fruitless: dict[str, int] = {}
 
     @abstractmethod
-    def next_ask(self) -> Ask | None:
+    def next_ask(self) -> AskProposer | None:
         """Whom to ask about which node; None for nobody now."""
 
     def next_idea(self) -> Trial | None:
         """The rewrite to try next, one of ``ideas``; None for none of them."""
         return self.ideas[0] if self.ideas else None
 
-    def choose(self, room: Room) -> Step | None:
-        step: Step | None = None
-        if room.judges and not self.prove_last and (node := self._due_for_proof()) is not None:
-            step = Judge(node)
-        elif room.tries and (trial := self.next_idea()) is not None:
+    def choose(self, free: Capacity) -> SearchStep | None:
+        step: SearchStep | None = None
+        if free.validations and not self.prove_last and (node := self._due_for_proof()) is not None:
+            step = ValidateNode(node)
+        elif free.measurements and (trial := self.next_idea()) is not None:
             self.ideas.remove(trial)
-            step = Try(trial)
-        elif room.judges and (wanted := self.wants_proof()) is not None:
-            step = Judge(wanted)
-        elif room.asks and (ask := self.next_ask()) is not None:
+            step = TryCandidate(trial)
+        elif free.validations and (wanted := self.wants_proof()) is not None:
+            step = ValidateNode(wanted)
+        elif free.proposals and (ask := self.next_ask()) is not None:
             ask.node.asked[ask.proposer] = ask.node.asked.get(ask.proposer, 0) + 1
             step = ask
-        elif room.judges and (wanted := self.wants_proof()) is not None:  # the question needs it
-            step = Judge(wanted)
+        elif free.validations and (wanted := self.wants_proof()) is not None:  # the question needs it
+            step = ValidateNode(wanted)
         elif not self.begun and (last := self._last_proof()) is not None:
-            step = Judge(last)
+            step = ValidateNode(last)
         if step is not None:
             self.begun.append(step)
         return step
 
-    def observe(self, seen: Seen) -> None:
-        self.begun = [step for step in self.begun if not _is_of(step, seen)]
-        if isinstance(seen, Answered):
-            self.ideas += seen.trials
-            name = seen.ask.proposer
-            self._fruitless[name] = 0 if seen.trials else self._fruitless.get(name, 0) + 1
+    def observe(self, result: StepResult) -> None:
+        self.begun = [step for step in self.begun if not _is_of(step, result)]
+        if isinstance(result, ProposalsReceived):
+            self.ideas += result.trials
+            name = result.ask.proposer
+            self._fruitless[name] = 0 if result.trials else self._fruitless.get(name, 0) + 1
             tired = name in PAID and self._fruitless[name] >= MOST_FRUITLESS
-            if seen.silent or tired:
+            if result.silent or tired:
                 self.silent.add(name)
-        elif isinstance(seen, Tried):
-            self.nodes.append(seen.node)
-        elif seen.node.proof == "refused":
-            self.ideas = [i for i in self.ideas if i.step != seen.node.step]
+        elif isinstance(result, CandidateMeasured):
+            self.nodes.append(result.node)
+        elif result.node.proof == "refused":
+            self.ideas = [i for i in self.ideas if i.step != result.node.step]
 
     def best(self) -> Node:
         proved = [n for n in self.nodes if n.proof == "accepted"]
@@ -93,7 +103,7 @@ class Frontier(ABC):
     def usable(self, name: str) -> bool:
         return name in self.sources and name not in self.silent
 
-    def has_begun(self, kind: type[Step]) -> bool:
+    def has_begun(self, kind: type[SearchStep]) -> bool:
         return any(isinstance(step, kind) for step in self.begun)
 
     def _due_for_proof(self) -> Node | None:
@@ -108,7 +118,7 @@ class Frontier(ABC):
         return waiting[0] if waiting and waiting[0].faster_than(self.best()) else None
 
     def _waiting(self) -> list[Node]:
-        at_the_gate = [step.node for step in self.begun if isinstance(step, Judge)]
+        at_the_gate = [step.node for step in self.begun if isinstance(step, ValidateNode)]
         waiting = [
             n for n in self.nodes
             if n.proof is None and n.clearly_faster and n.sound and n not in at_the_gate
@@ -116,9 +126,9 @@ class Frontier(ABC):
         return sorted(waiting, key=lambda n: n.us)
 
 
-def _is_of(step: Step, seen: Seen) -> bool:
-    if isinstance(seen, Answered):
-        return step is seen.ask
-    if isinstance(seen, Tried):
-        return isinstance(step, Try) and step.trial is seen.trial
-    return isinstance(step, Judge) and step.node is seen.node
+def _is_of(step: SearchStep, result: StepResult) -> bool:
+    if isinstance(result, ProposalsReceived):
+        return step is result.ask
+    if isinstance(result, CandidateMeasured):
+        return isinstance(step, TryCandidate) and step.trial is result.trial
+    return isinstance(step, ValidateNode) and step.node is result.node

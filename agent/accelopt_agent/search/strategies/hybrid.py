@@ -5,11 +5,74 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from accelopt_agent.search.node import Node
-from accelopt_agent.search.strategies.experience import Experience
+from accelopt_agent.search.node import ROUNDING, Node
 from accelopt_agent.search.strategies.frontier import Frontier
-from accelopt_agent.search.strategies.strategy import ONCE, PAID, Answered, Ask, Judge, Seen, Step, Tried, Try
+from accelopt_agent.search.strategies.strategy import (
+    ONCE_PER_SEARCH,
+    PAID,
+    AskProposer,
+    CandidateMeasured,
+    ProposalsReceived,
+    SearchStep,
+    StepResult,
+    TryCandidate,
+    ValidateNode,
+)
 from accelopt_agent.search.trial import Trial
+
+#: What is hoped of a rule's step that was never tried: the first of an answer, the last, and of anything at all.
+FIRST, LAST, BEST_HOPE = 0.80, 0.95, 0.80
+
+#: A step that changed the time by less than this once is tried once more, on the fastest version, when nothing
+#: else is left.
+NEUTRAL = 0.02
+
+
+class Experience:
+    """Time after over time before, per step, per rule and per what bounds the version it was tried on."""
+
+    best_hope = BEST_HOPE
+
+    def __init__(self) -> None:
+        self._hopes: dict[int, float] = {}
+        self._ratios: dict[tuple[str, str], list[tuple[float, str | None]]] = {}
+        self._failed: dict[str, int] = {}
+        self._of_rule: dict[str, list[float]] = {}
+
+    def proposed(self, trials: Sequence[Trial]) -> None:
+        """Take what came first in an answer as most promising."""
+        for rank, trial in enumerate(trials):
+            self._hopes[id(trial)] = FIRST + (LAST - FIRST) * rank / max(1, len(trials))
+
+    def tried(self, trial: Trial, node: Node) -> None:
+        if node.failure is not None:
+            self._failed[trial.candidate.origin] = self._failed.get(trial.candidate.origin, 0) + 1
+            return
+        if trial.parent.failure is not None:
+            return
+        ratio = node.us / trial.parent.us
+        self._ratios.setdefault(trial.step, []).append((ratio, trial.parent.measurement.bound))
+        self._of_rule.setdefault(trial.candidate.origin, []).append(ratio)
+
+    def ratio(self, trial: Trial) -> float:
+        """Time after over time before to be expected of ``trial``; 1 or more: not worth trying."""
+        known = self._ratios.get(trial.step)
+        if not known:
+            hope = max(self._hopes.get(id(trial), LAST), self._elsewhere(trial.candidate.origin))
+            return min(1.0, hope + 0.1 * self._failed.get(trial.candidate.origin, 0))
+        ratio, bound = known[-1]
+        if ratio < 1 - ROUNDING:
+            return ratio
+        if bound != trial.parent.measurement.bound:
+            return LAST  # another unit limits this version
+        return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(known) < 2 else 1.0
+
+    def _elsewhere(self, origin: str) -> float:
+        """What a rule's best step gained, once two were tried: no more is hoped of its others, so that a rule with many
+        places that gains nothing waits behind what has gained."""
+        ratios = self._of_rule.get(origin, [])
+        return min(*ratios, LAST) if len(ratios) > 1 and origin.startswith("rule:") else 0.0
+
 
 #: How much slower a version counts for each time that a paid proposer was asked about it: others get their turn.
 ASKED_BEFORE = 0.05
@@ -57,17 +120,17 @@ class Hybrid(Frontier):
         self._us_at_ask: dict[str, float] = {}
         self._to_prove: Node | None = None
 
-    def observe(self, seen: Seen) -> None:
-        if isinstance(seen, Tried):
-            gained = seen.node.may_be_built_upon and seen.node.us < self.fastest.us * (1 - WORTHWHILE)
-            self._fruitless_tries = 0 if gained else self._fruitless_tries + _by_rule(seen.trial)
-        super().observe(seen)
-        if isinstance(seen, Answered):
-            self.experience.proposed(seen.trials)
-            if seen.ask.proposer in PAID:
+    def observe(self, result: StepResult) -> None:
+        if isinstance(result, CandidateMeasured):
+            gained = result.node.may_be_built_upon and result.node.us < self.fastest.us * (1 - WORTHWHILE)
+            self._fruitless_tries = 0 if gained else self._fruitless_tries + _by_rule(result.trial)
+        super().observe(result)
+        if isinstance(result, ProposalsReceived):
+            self.experience.proposed(result.trials)
+            if result.ask.proposer in PAID:
                 self._fruitless_tries = min(self._fruitless_tries, max(0, self.patience - 1))
-        elif isinstance(seen, Tried):
-            self.experience.tried(seen.trial, seen.node)
+        elif isinstance(result, CandidateMeasured):
+            self.experience.tried(result.trial, result.node)
 
     @property
     def fastest(self) -> Node:
@@ -89,7 +152,7 @@ class Hybrid(Frontier):
         asked = all(self._unasked(name) is None for name in self.sources if name not in PAID)
         return self._fruitless_tries < self.patience and asked and not self.begun
 
-    def next_ask(self) -> Ask | None:
+    def next_ask(self) -> AskProposer | None:
         for name in self.sources:
             if not self.usable(name):
                 continue
@@ -97,15 +160,15 @@ class Hybrid(Frontier):
                 if self.begun:  # what has begun may change what is worth asking
                     return None
                 if (node := self._worth_paying_for(name)) is not None:
-                    return Ask(node, name)
+                    return AskProposer(node, name)
             elif (node := self._unasked(name)) is not None:
-                return Ask(node, name)
-            elif name in ONCE and any(_is_about(step, name) for step in self.begun):
+                return AskProposer(node, name)
+            elif name in ONCE_PER_SEARCH and any(_is_about(step, name) for step in self.begun):
                 return None  # a remembered change is worth waiting for
         return None
 
     def _unasked(self, name: str) -> Node | None:
-        if name in ONCE:
+        if name in ONCE_PER_SEARCH:
             return None if name in self.root.asked else self.root
         fastest = self.fastest
         nodes = [
@@ -148,9 +211,9 @@ class Hybrid(Frontier):
     def wants_proof(self) -> Node | None:
         """A model's version that is faster than what may be built upon, though not clearly, or that is next to be
         asked about."""
-        at_the_gate = [step.node for step in self.begun if isinstance(step, Judge)]
+        at_the_gate = [step.node for step in self.begun if isinstance(step, ValidateNode)]
         fastest, asked_for = self.fastest, self._to_prove
-        if self.has_begun(Ask) or self.has_begun(Try):
+        if self.has_begun(AskProposer) or self.has_begun(TryCandidate):
             return None
         if (
             asked_for is not None
@@ -174,11 +237,11 @@ def _alike(node: Node) -> Node:
     return node
 
 
-def _is_about(step: Step, name: str) -> bool:
+def _is_about(step: SearchStep, name: str) -> bool:
     """``step`` asks ``name``, or finds out what its answer is worth."""
-    if isinstance(step, Ask):
+    if isinstance(step, AskProposer):
         return step.proposer == name
-    if isinstance(step, Try):
+    if isinstance(step, TryCandidate):
         return step.trial.candidate.origin.startswith(f"{name}:")
     return step.node.step is not None and step.node.step[0].startswith(f"{name}:")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.strategies.frontier import Frontier
-from accelopt_agent.search.strategies.strategy import PAID, Ask
+from accelopt_agent.search.strategies.strategy import PAID, AskProposer
 
 
 class Reflexion(Frontier):
@@ -13,7 +13,7 @@ class Reflexion(Frontier):
 
     repairs = 3
 
-    def next_ask(self) -> Ask | None:
+    def next_ask(self) -> AskProposer | None:
         if self.ideas or self.begun:
             return None
         node = self._last()
@@ -21,7 +21,7 @@ class Reflexion(Frontier):
             return None
         for name in self.sources:
             if self.usable(name) and (name in PAID or (node.sound and name not in node.asked)):
-                return Ask(node, name)
+                return AskProposer(node, name)
         return None
 
     def wants_proof(self) -> Node | None:

@@ -1,4 +1,4 @@
-"""What a search strategy decides: what to do next, from what is known so far."""
+"""The interface between the search loop and a strategy: steps, their results, and ``Strategy``."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from accelopt_agent.search.trial import Trial
 
 
 @dataclass(frozen=True, eq=False)
-class Ask:
-    """Ask ``proposer`` for rewrites of ``node``; of a version that failed, for its repair."""
+class AskProposer:
+    """Ask ``proposer`` for rewrites of ``node``, or for the repair of a node that failed."""
 
     node: Node
     proposer: str
 
 
 @dataclass(frozen=True, eq=False)
-class Try:
-    """Find out what a rewrite costs. Only this counts as a candidate."""
+class TryCandidate:
+    """Find out what a rewrite costs. Only this step counts against the budget of candidates."""
 
     trial: Trial
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class ValidateNode:
     """Send ``node`` through the gate."""
 
     node: Node
 
 
-Step = Ask | Try | Judge
+SearchStep = AskProposer | TryCandidate | ValidateNode
 
 
 @dataclass(frozen=True)
-class Room:
-    """Which kinds of steps can begin now: a call, a cost, a proof."""
+class Capacity:
+    """Which kinds of steps can be started now."""
 
-    asks: bool = True
-    tries: bool = True
-    judges: bool = True
+    proposals: bool = True
+    measurements: bool = True
+    validations: bool = True
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
-    """``ask`` came to these rewrites, none of them known before, most promising first. ``silent``: the proposer
-    has nothing more to say in this run."""
+class ProposalsReceived:
+    """The result of ``ask``: rewrites that were not known before, most promising first. ``silent`` says that the
+    proposer will answer no more in this run."""
 
-    ask: Ask
+    ask: AskProposer
     trials: Sequence[Trial]
     silent: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class CandidateMeasured:
     """``trial`` became ``node``, which may have failed."""
 
     trial: Trial
@@ -63,30 +63,31 @@ class Tried:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """The gate has spoken about ``node``: see its ``proof``."""
+class NodeValidated:
+    """The gate's verdict on ``node`` is in its ``proof``."""
 
     node: Node
 
 
-Seen = Answered | Tried | Judged
+StepResult = ProposalsReceived | CandidateMeasured | NodeValidated
 
 
-#: The proposers that are asked about the original only, and those whose every call costs something and may answer
-#: differently.
-ONCE = frozenset({"memory"})
+#: Proposers that are asked about the original only.
+ONCE_PER_SEARCH = frozenset({"memory"})
+
+#: Proposers whose every call costs something and may answer differently.
 PAID = frozenset({"model"})
 
 
 class Strategy(Protocol):
-    """Decides from nodes alone; runs nothing and waits for nothing."""
+    """Chooses the steps of a search from its nodes alone; runs nothing and waits for nothing."""
 
-    def choose(self, room: Room) -> Step | None:
-        """A step that has room, to be begun now. None: nothing before something begun is observed; with nothing
-        begun, the end."""
+    def choose(self, free: Capacity) -> SearchStep | None:
+        """Return a step of a kind that is ``free``, to be started now. None means: wait for the result of a running
+        step, or, when none is running, end the search."""
 
-    def observe(self, seen: Seen) -> None:
-        """What came of a step."""
+    def observe(self, result: StepResult) -> None:
+        """Take in the result of a step."""
 
     def best(self) -> Node:
-        """The fastest node that may be offered: proved, or the original. The incumbent always competes."""
+        """The fastest node that may be offered: a proved one, or the original."""

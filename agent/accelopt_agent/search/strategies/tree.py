@@ -7,7 +7,7 @@ from random import Random
 
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.strategies.frontier import Frontier
-from accelopt_agent.search.strategies.strategy import ONCE, PAID, Ask, Judge
+from accelopt_agent.search.strategies.strategy import ONCE_PER_SEARCH, PAID, AskProposer, ValidateNode
 
 #: How much worse than the version it was made from a failed one counts: one that ran to its end and was nearly
 #: right, and any other.
@@ -39,13 +39,13 @@ class Tree(Frontier):
         self.epsilon, self.root_children, self.dead_after = epsilon, root_children, dead_after
         self._unproved: Node | None = None
 
-    def next_ask(self) -> Ask | None:
+    def next_ask(self) -> AskProposer | None:
         if self.ideas or (self._unproved is not None and self._unproved.proof is None):
             return None
         names = [n for n in self.sources if self.usable(n)]
         for name in [n for n in names if n not in PAID]:
             nodes = [n for n in self.nodes if name not in n.asked and n.sound and n.depth < self.depth]
-            nodes = [n for n in nodes if n is self.root or name not in ONCE]
+            nodes = [n for n in nodes if n is self.root or name not in ONCE_PER_SEARCH]
             if nodes:
                 return self._ask(min(nodes, key=self.score), name)
         paid = next((n for n in names if n in PAID), None)
@@ -68,15 +68,15 @@ class Tree(Frontier):
 
     def wants_proof(self) -> Node | None:
         node = self._unproved
-        proving = any(isinstance(step, Judge) and step.node is node for step in self.begun)
+        proving = any(isinstance(step, ValidateNode) and step.node is node for step in self.begun)
         return node if node is not None and node.proof is None and not proving else None
 
-    def _ask(self, node: Node, name: str) -> Ask | None:
+    def _ask(self, node: Node, name: str) -> AskProposer | None:
         if node.sound and not node.may_be_built_upon:
             self._unproved = node  # a model's rewrite is proved before it is built upon
             return None
         self._unproved = None
-        return Ask(node, name)
+        return AskProposer(node, name)
 
     def _open(self, node: Node) -> bool:
         if node is self.root:

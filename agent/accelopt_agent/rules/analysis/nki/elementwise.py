@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 
 #: Operations that VectorE applies between a tile and a number or column.
@@ -18,7 +18,7 @@ ACTIVATIONS = frozenset({"exp", "sqrt", "rsqrt", "square", "log", "tanh", "sigmo
 
 
 @dataclass(frozen=True)
-class Step:
+class ScalarStep:
     """``data op operand``, or ``operand op data`` when ``reverse``; ``operand`` is a number or a column."""
 
     op: str
@@ -30,16 +30,16 @@ class Step:
 class ScalarSteps:
     """An instruction that applies one or two steps to ``data`` (what ``nisa.tensor_scalar`` does)."""
 
-    instruction: Instruction
+    instruction: NkiCall
     data: cst.BaseExpression
-    steps: tuple[Step, ...]
+    steps: tuple[ScalarStep, ...]
 
 
 @dataclass(frozen=True)
 class Activation:
     """An instruction that computes ``op(data * scale + bias)``; None stands for scale 1 and bias 0."""
 
-    instruction: Instruction
+    instruction: NkiCall
     op: str
     data: cst.BaseExpression
     scale: cst.BaseExpression | None
@@ -47,20 +47,20 @@ class Activation:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TensorPair:
     """An instruction that computes ``left op right`` of two tiles (what ``nisa.tensor_tensor`` does)."""
 
-    instruction: Instruction
+    instruction: NkiCall
     op: str
     left: cst.BaseExpression
     right: cst.BaseExpression
 
 
 @dataclass(frozen=True)
-class Reduction:
+class FreeAxisReduction:
     """An instruction that reduces ``data`` along its free dimension with ``op`` ("add", "max", "min")."""
 
-    instruction: Instruction
+    instruction: NkiCall
     op: str
     data: cst.BaseExpression
 
@@ -74,7 +74,7 @@ def operation(kernel: NkiKernel, node: cst.BaseExpression | None) -> str | None:
     return name if module in (NL, "numpy") else None
 
 
-def scalar_steps(kernel: NkiKernel, instruction: Instruction | None) -> ScalarSteps | None:
+def scalar_steps(kernel: NkiKernel, instruction: NkiCall | None) -> ScalarSteps | None:
     if instruction is None:
         return None
     if instruction.path == f"{NISA}.tensor_scalar":
@@ -89,13 +89,13 @@ def scalar_steps(kernel: NkiKernel, instruction: Instruction | None) -> ScalarSt
         return None
     kinds = kind(kernel, x), kind(kernel, y)
     if kinds[0] in ("tile", "column") and (kinds[1] == "number" or kinds == ("tile", "column")):
-        return ScalarSteps(instruction, x, (Step(op, y),))
+        return ScalarSteps(instruction, x, (ScalarStep(op, y),))
     if kinds[1] in ("tile", "column") and (kinds[0] == "number" or kinds == ("column", "tile")):
-        return ScalarSteps(instruction, y, (Step(op, x, reverse=True),))
+        return ScalarSteps(instruction, y, (ScalarStep(op, x, reverse=True),))
     return None
 
 
-def _tensor_scalar_steps(kernel: NkiKernel, instruction: Instruction) -> tuple[Step, ...]:
+def _tensor_scalar_steps(kernel: NkiKernel, instruction: NkiCall) -> tuple[ScalarStep, ...]:
     steps = []
     for n in ("0", "1"):
         op, operand = operation(kernel, instruction.get(f"op{n}")), instruction.get(f"operand{n}")
@@ -106,16 +106,16 @@ def _tensor_scalar_steps(kernel: NkiKernel, instruction: Instruction) -> tuple[S
             return ()
         if reverse is not None and kernel.code(reverse) not in ("True", "False"):
             return ()
-        steps.append(Step(op, operand, kernel.code(reverse) == "True"))
+        steps.append(ScalarStep(op, operand, kernel.code(reverse) == "True"))
     return tuple(steps)
 
 
-def _binary(instruction: Instruction) -> str | None:
+def _binary(instruction: NkiCall) -> str | None:
     module, _, name = instruction.path.rpartition(".")
     return name if module == NL and name in SCALAR_OPS else None
 
 
-def activation(kernel: NkiKernel, instruction: Instruction | None) -> Activation | None:
+def activation(kernel: NkiKernel, instruction: NkiCall | None) -> Activation | None:
     if instruction is None:
         return None
     if instruction.path == f"{NISA}.activation":
@@ -138,7 +138,7 @@ def activation(kernel: NkiKernel, instruction: Instruction | None) -> Activation
     return None
 
 
-def square(kernel: NkiKernel, instruction: Instruction | None) -> Activation | None:
+def square(kernel: NkiKernel, instruction: NkiCall | None) -> Activation | None:
     """A product of a tile with itself, as the activation that computes the same."""
     both = pair(kernel, instruction)
     if both is None or both.op != "multiply" or not kernel.source.same(both.left, both.right):
@@ -146,7 +146,7 @@ def square(kernel: NkiKernel, instruction: Instruction | None) -> Activation | N
     return Activation(both.instruction, "square", both.left, None, None)
 
 
-def pair(kernel: NkiKernel, instruction: Instruction | None) -> Pair | None:
+def pair(kernel: NkiKernel, instruction: NkiCall | None) -> TensorPair | None:
     if instruction is None:
         return None
     if instruction.path == f"{NISA}.tensor_tensor":
@@ -157,10 +157,10 @@ def pair(kernel: NkiKernel, instruction: Instruction | None) -> Pair | None:
     if op is None or left is None or right is None:
         return None
     both = kind(kernel, left) == "tile" and kind(kernel, right) == "tile"
-    return Pair(instruction, op, left, right) if both else None
+    return TensorPair(instruction, op, left, right) if both else None
 
 
-def reduction(kernel: NkiKernel, instruction: Instruction) -> Reduction | None:
+def reduction(kernel: NkiKernel, instruction: NkiCall) -> FreeAxisReduction | None:
     """A sum, maximum or minimum over the whole free dimension of a two-dimensional tile."""
     module, _, name = instruction.path.rpartition(".")
     if instruction.path == f"{NISA}.tensor_reduce":
@@ -174,7 +174,7 @@ def reduction(kernel: NkiKernel, instruction: Instruction) -> Reduction | None:
     axis = (kernel.code(instruction.get("axis")) or "").strip("[]() ,")
     if op is None or data is None or axis not in ("1", "-1"):
         return None
-    return Reduction(instruction, {"maximum": "max", "minimum": "min"}.get(op, op), data)
+    return FreeAxisReduction(instruction, {"maximum": "max", "minimum": "min"}.get(op, op), data)
 
 
 def is_zero(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
@@ -185,7 +185,7 @@ def is_zero(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
     return found is not None and found.path == f"{NL}.zeros"
 
 
-def keeps_precision(kernel: NkiKernel, inner: Instruction, outer: Instruction) -> bool:
+def keeps_precision(kernel: NkiKernel, inner: NkiCall, outer: NkiCall) -> bool:
     """Whether leaving out the rounding of ``inner``'s result to its type changes nothing that was asked for."""
     dtype = kernel.code(inner.get("dtype"))
     return dtype is None or dtype.rpartition(".")[2] == "float32" or dtype == kernel.code(outer.get("dtype"))

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.data_flow import Flow
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.data_flow import DataFlow
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.parsed_source import canonical
-from accelopt_agent.rules.analysis.rule_context import Subject
+from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 NL = "neuronxcc.nki.language"
@@ -64,7 +64,7 @@ _OPERATORS: dict[type[cst.BaseBinaryOp], str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Instruction:
+class NkiCall:
     """A call of a known NKI function; ``path`` is its full dotted name, ``args`` its arguments by name.
 
     ``statement`` is the assignment or expression statement that the call is all of, None for one nested
@@ -86,14 +86,14 @@ class Instruction:
 class NkiKernel:
     """A kernel in the Beta 1 dialect, ready to be asked about its instructions."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: RuleContext) -> None:
         self.subject = subject
         self.source = subject.source
         self.names = subject.names
-        self.flow = Flow(subject.source, subject.function, subject.names, _WRITTEN, _KNOWN)
+        self.flow = DataFlow(subject.source, subject.function, subject.names, _WRITTEN, _KNOWN)
 
     @cached_property
-    def instructions(self) -> list[Instruction]:
+    def instructions(self) -> list[NkiCall]:
         """The statements that are one instruction, in source order: ``target = call(...)`` or ``call(...)``."""
         found = []
         for statement in self.flow.simple():
@@ -134,10 +134,10 @@ class NkiKernel:
                     found.add(statement.target.value)
         return found
 
-    def instruction(self, node: cst.BaseExpression, statement: Statement | None = None) -> Instruction | None:
+    def instruction(self, node: cst.BaseExpression, statement: Statement | None = None) -> NkiCall | None:
         """``node`` as an instruction, or None when it is no call of a known function with plain arguments."""
         if isinstance(node, cst.BinaryOperation) and type(node.operator) in _OPERATORS:
-            return Instruction(
+            return NkiCall(
                 _OPERATORS[type(node.operator)], node, {"x": node.left, "y": node.right}, statement
             )
         if not isinstance(node, cst.Call):
@@ -151,19 +151,19 @@ class NkiKernel:
             if arg.star or (arg.keyword is None and position >= len(parameters)):
                 return None
             args[arg.keyword.value if arg.keyword else parameters[position]] = arg.value
-        return Instruction(path, node, args, statement)
+        return NkiCall(path, node, args, statement)
 
-    def of(self, *functions: str) -> list[Instruction]:
+    def of(self, *functions: str) -> list[NkiCall]:
         """The instructions that call one of ``functions``, written "nl.load" or "nisa.activation"."""
         paths = {full(f) for f in functions}
         return [i for i in self.instructions if i.path in paths]
 
-    def definition(self, node: cst.BaseExpression) -> Instruction | None:
+    def definition(self, node: cst.BaseExpression) -> NkiCall | None:
         """The instruction that computes exactly ``node``, if there is one that certainly does."""
         statement = self.flow.definition(node)
         return next((i for i in self.instructions if i.statement is statement), None) if statement else None
 
-    def producer(self, node: cst.BaseExpression, consumer: Statement) -> Instruction | None:
+    def producer(self, node: cst.BaseExpression, consumer: Statement) -> NkiCall | None:
         """The instruction whose only use is the operand ``node`` of ``consumer``, and that can move down to it.
 
         It stands in the same block, under no mask of its own, and nothing changes its operands in between.
@@ -177,7 +177,7 @@ class NkiKernel:
         movable = self.flow.unchanged(found.statement, consumer, self.flow.variables(found.call))
         return found if movable else None
 
-    def without(self, instruction: Instruction) -> list[Edit]:
+    def without(self, instruction: NkiCall) -> list[ByteEdit]:
         """The edits that remove an instruction whose value nobody reads, and the tensor made for that value only."""
         statement = instruction.statement
         assert statement is not None
@@ -203,7 +203,7 @@ class NkiKernel:
         """The text of an argument, None for one that is absent or ``None``."""
         return None if node is None or self.is_none(node) else self.source.code(node)
 
-    def same_mask(self, one: Instruction, other: Instruction) -> bool:
+    def same_mask(self, one: NkiCall, other: NkiCall) -> bool:
         masks = [self.code(i.get("mask")) for i in (one, other)]
         return masks[0] == masks[1] or (
             None not in masks and canonical(masks[0] or "") == canonical(masks[1] or "")
@@ -219,7 +219,7 @@ def full(function: str) -> str:
     return f"{ {'nl': NL, 'nisa': NISA}[module] }.{name}".replace(" ", "")
 
 
-def open_nki(subject: Subject) -> NkiKernel | None:
+def open_nki(subject: RuleContext) -> NkiKernel | None:
     """The kernel, or None when it does not use the Beta 1 language module (another dialect)."""
     kernel = subject.analysis(NkiKernel)
     return kernel if kernel.names.spelled(f"{NL}.load") else None

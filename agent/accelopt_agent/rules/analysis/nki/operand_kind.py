@@ -7,7 +7,7 @@ from typing import Literal
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 Kind = Literal["number", "column", "tile"]
@@ -112,7 +112,7 @@ def _is_single(kernel: NkiKernel, name: str) -> bool:
     )
 
 
-def _kind_of_result(kernel: NkiKernel, instruction: Instruction, depth: int) -> Kind | None:
+def _kind_of_result(kernel: NkiKernel, instruction: NkiCall, depth: int) -> Kind | None:
     path, module = instruction.path, instruction.path.rpartition(".")[0]
     function = path.rpartition(".")[2]
     if path in (f"{NL}.load", f"{NL}.copy", f"{NISA}.tensor_copy"):

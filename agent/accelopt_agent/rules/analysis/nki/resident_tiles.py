@@ -11,18 +11,18 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number_of_text
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
-from accelopt_agent.rules.analysis.nki.tile_shapes import Tile
+from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape
 
 #: What may be kept, of the 24 MiB that SBUF has on the smallest NeuronCore (AWS Neuron: NKI architecture guides).
 RESIDENT_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
-class Kept:
+class ResidentTiles:
     """The tensor ``name`` with a tile for each iteration of ``loops``, and the words to write about it."""
 
     name: str
-    tile: Tile
+    tile: TileShape
     loops: tuple[cst.For, ...]
     counts: tuple[str, ...]
     words: dict[str, str]
@@ -56,7 +56,9 @@ def in_loops(kernel: NkiKernel, loops: Sequence[cst.For], statements: Sequence[s
     return [*lines, *(indent + line for statement in statements for line in statement.splitlines())]
 
 
-def keep(kernel: NkiKernel, name: str, tile: Tile | None, loops: Sequence[cst.For]) -> Kept | None:
+def keep(
+    kernel: NkiKernel, name: str, tile: TileShape | None, loops: Sequence[cst.For]
+) -> ResidentTiles | None:
     """A tensor of that name to keep ``tile`` in; None where it cannot be written or would be too large. Sizes that are
     not constant count as 1: the emulator finds out whether they fit."""
     words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "arange", "sbuf")}
@@ -69,7 +71,7 @@ def keep(kernel: NkiKernel, name: str, tile: Tile | None, loops: Sequence[cst.Fo
         return None
     if too_large(kernel, [*known, tile.rows, tile.columns]):
         return None
-    return Kept(name, tile, tuple(loops), tuple(known), found)
+    return ResidentTiles(name, tile, tuple(loops), tuple(known), found)
 
 
 def too_large(kernel: NkiKernel, sizes: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import factor
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
-from accelopt_agent.rules.analysis.nki.tile_shapes import Tile, tile
+from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Parts:
 def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...]) -> Parts | None:
     """What ``node`` takes of its rows in one of ``loops``, that loop being the only one its last index depends on."""
     arange = kernel.names.spelled(f"{NL}.arange")
-    found: Tile | None = tile(kernel, node)
+    found: TileShape | None = tile(kernel, node)
     if (
         not isinstance(node, cst.Subscript)
         or not isinstance(node.value, cst.Name)

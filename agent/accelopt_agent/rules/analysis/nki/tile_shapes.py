@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, Instruction, NkiKernel
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Subject
+from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 #: Bounds how far a value is followed back.
@@ -26,7 +26,7 @@ _REDUCTIONS = frozenset({"sum", "max", "min", "mean", "tensor_reduce"})
 
 
 @dataclass(frozen=True)
-class Tile:
+class TileShape:
     """``rows`` (partitions) and ``columns`` as code; ``dtype`` as code, None where the syntax does not tell it."""
 
     rows: str
@@ -34,9 +34,9 @@ class Tile:
     dtype: str | None
 
 
-def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Tile | None:
+def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> TileShape | None:
     """The tile that ``node`` is, None where its shape is not two sizes that the syntax tells."""
-    known: dict[cst.BaseExpression, Tile | None] = kernel.subject.analysis(_known)
+    known: dict[cst.BaseExpression, TileShape | None] = kernel.subject.analysis(_known)
     if depth > _DEPTH:
         return None
     if node not in known:
@@ -45,12 +45,12 @@ def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Tile | 
     return known[node]
 
 
-def _known(subject: Subject) -> dict[cst.BaseExpression, Tile | None]:
+def _known(subject: RuleContext) -> dict[cst.BaseExpression, TileShape | None]:
     """The tiles found so far in one kernel."""
     return {}
 
 
-def _tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int) -> Tile | None:
+def _tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int) -> TileShape | None:
     if isinstance(node, cst.Subscript):
         return _part(kernel, node, depth)
     if isinstance(node, cst.Name):
@@ -60,7 +60,7 @@ def _tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int) -> Tile | Non
     return None
 
 
-def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> Tile | None:
+def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> TileShape | None:
     """A part of a tensor, chosen by indices made of ``nl.arange``, each size being the one that its aranges have, or by
     two slices."""
     root = _root(node)
@@ -68,7 +68,7 @@ def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> Tile | None:
     if all(isinstance(element.slice, cst.Slice) for element in node.slice):
         extents = [_extent(kernel, element.slice) for element in node.slice]
         known = [extent for extent in extents if extent is not None]
-        return Tile(known[0], known[1], dtype) if len(known) == len(extents) == 2 else None
+        return TileShape(known[0], known[1], dtype) if len(known) == len(extents) == 2 else None
     sizes: dict[str, str] = {}
     for element in node.slice:
         if not isinstance(element.slice, cst.Index):
@@ -78,7 +78,7 @@ def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> Tile | None:
                 return None
     if set(sizes) != {"rows", "columns"}:
         return None
-    return Tile(sizes["rows"], sizes["columns"], dtype)
+    return TileShape(sizes["rows"], sizes["columns"], dtype)
 
 
 def _extent(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:
@@ -128,19 +128,19 @@ def _axis(brackets: str) -> str:
     return {"[:,None]": "rows", "[None,:]": "columns"}.get(brackets.replace(" ", ""), "unknown")
 
 
-def _variable(kernel: NkiKernel, name: str, depth: int) -> Tile | None:
+def _variable(kernel: NkiKernel, name: str, depth: int) -> TileShape | None:
     bound = [s for s in kernel.flow.statements if s.binds(name)]
     found = {_bound(kernel, s, depth) for s in bound}
     return found.pop() if len(found) == 1 else None
 
 
-def _bound(kernel: NkiKernel, statement: Statement, depth: int) -> Tile | None:
+def _bound(kernel: NkiKernel, statement: Statement, depth: int) -> TileShape | None:
     if statement.value is None or not isinstance(statement.target, cst.Name):
         return None
     return tile(kernel, statement.value, depth + 1)
 
 
-def _result(kernel: NkiKernel, node: cst.Call | cst.BinaryOperation, depth: int) -> Tile | None:
+def _result(kernel: NkiKernel, node: cst.Call | cst.BinaryOperation, depth: int) -> TileShape | None:
     path = kernel.names.path(node.func) if isinstance(node, cst.Call) else None
     name = path.rpartition(".")[2] if path and path.startswith((NL, NISA)) else ""
     if isinstance(node, cst.Call) and name in ("transpose", "broadcast_to"):
@@ -150,18 +150,18 @@ def _result(kernel: NkiKernel, node: cst.Call | cst.BinaryOperation, depth: int)
         return None
     found = _of_instruction(kernel, instruction, depth)
     stated = kernel.code(instruction.get("dtype"))
-    return Tile(found.rows, found.columns, stated) if found and stated else found
+    return TileShape(found.rows, found.columns, stated) if found and stated else found
 
 
-def _reshaped(kernel: NkiKernel, node: cst.Call, name: str, depth: int) -> Tile | None:
+def _reshaped(kernel: NkiKernel, node: cst.Call, name: str, depth: int) -> TileShape | None:
     data = tile(kernel, node.args[0].value, depth + 1) if node.args and node.args[0].keyword is None else None
     if data is None:
         return None
     if name == "transpose":
-        return Tile(data.columns, data.rows, data.dtype)
+        return TileShape(data.columns, data.rows, data.dtype)
     shape = next((a.value for a in node.args[1:] if a.keyword is None or a.keyword.value == "shape"), None)
     sizes = _sizes(kernel, shape)
-    return Tile(sizes[0], sizes[1], data.dtype) if len(sizes) == 2 else None
+    return TileShape(sizes[0], sizes[1], data.dtype) if len(sizes) == 2 else None
 
 
 def _sizes(kernel: NkiKernel, shape: cst.BaseExpression | None) -> list[str]:
@@ -175,11 +175,13 @@ def _sizes(kernel: NkiKernel, shape: cst.BaseExpression | None) -> list[str]:
     return [kernel.source.code(e) for e in inner]
 
 
-def _of_instruction(kernel: NkiKernel, instruction: Instruction, depth: int) -> Tile | None:
+def _of_instruction(kernel: NkiKernel, instruction: NkiCall, depth: int) -> TileShape | None:
     name = instruction.path.rpartition(".")[2]
     if name in ("ndarray", "zeros", "ones", "full"):
         sizes = _sizes(kernel, instruction.get("shape"))
-        return Tile(sizes[0], sizes[1], kernel.code(instruction.get("dtype"))) if len(sizes) == 2 else None
+        return (
+            TileShape(sizes[0], sizes[1], kernel.code(instruction.get("dtype"))) if len(sizes) == 2 else None
+        )
     if name == "matmul":
         return _product(kernel, instruction, depth)
     inputs = [
@@ -192,21 +194,21 @@ def _of_instruction(kernel: NkiKernel, instruction: Instruction, depth: int) -> 
     if name in _SAME_AS_INPUT:
         return known[0]
     if name in _REDUCTIONS:
-        return Tile(known[0].rows, "1", known[0].dtype)
+        return TileShape(known[0].rows, "1", known[0].dtype)
     return _together(kernel, known) if name in _PAIRS else None
 
 
-def _product(kernel: NkiKernel, instruction: Instruction, depth: int) -> Tile | None:
+def _product(kernel: NkiKernel, instruction: NkiCall, depth: int) -> TileShape | None:
     """TensorE sums in float32 (PSUM)."""
     x, y = (tile(kernel, instruction[n], depth + 1) for n in ("x", "y"))
     if x is None or y is None:
         return None
     turned = kernel.code(instruction.get("transpose_x")) == "True"
     float32 = kernel.names.spelled(f"{NL}.float32")
-    return Tile(x.columns if turned else x.rows, y.columns, float32)
+    return TileShape(x.columns if turned else x.rows, y.columns, float32)
 
 
-def _together(kernel: NkiKernel, tiles: list[Tile]) -> Tile | None:
+def _together(kernel: NkiKernel, tiles: list[TileShape]) -> TileShape | None:
     rows = {t.rows for t in tiles} - {"1"} or {"1"}
     columns = {t.columns for t in tiles} - {"1"} or {"1"}
     if len(rows) != 1 or len(columns) != 1:
@@ -215,7 +217,7 @@ def _together(kernel: NkiKernel, tiles: list[Tile]) -> Tile | None:
     widest = (
         None if None in dtypes else kernel.names.spelled(f"{NL}.float32")
     )  # no operand has more precision
-    return Tile(rows.pop(), columns.pop(), dtypes.pop() if len(dtypes) == 1 else widest)
+    return TileShape(rows.pop(), columns.pop(), dtypes.pop() if len(dtypes) == 1 else widest)
 
 
 def _dtype_of(kernel: NkiKernel, name: str, depth: int) -> str | None:

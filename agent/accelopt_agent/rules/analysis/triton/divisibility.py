@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.edits import Edit
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 
 #: A size argument and the constexpr block size that may divide it.
@@ -13,7 +13,7 @@ Division = tuple[str, str]
 
 def divisions_as_flags(
     kernel: TritonKernel, divisions: list[Division]
-) -> tuple[dict[Division, str], list[Edit]] | None:
+) -> tuple[dict[Division, str], list[ByteEdit]] | None:
     """A constexpr flag for each division, true where it leaves no rest, and the edits that declare them.
 
     The flags are computed by ``triton.heuristics`` from the launch's own arguments. None when the kernel has

@@ -7,15 +7,15 @@ from functools import cached_property
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.data_flow import Flow
-from accelopt_agent.rules.analysis.edits import Edit
-from accelopt_agent.rules.analysis.rule_context import Subject
+from accelopt_agent.rules.analysis.data_flow import DataFlow
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.rule_context import RuleContext
 
 TL = "triton.language"
 
 
 @dataclass(frozen=True, eq=False)
-class Launch:
+class KernelLaunch:
     """``kernel[grid](...)``: ``arguments`` by parameter name, ``grid`` as written between the brackets."""
 
     call: cst.Call
@@ -28,12 +28,12 @@ class Launch:
 
 
 class TritonKernel:
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: RuleContext) -> None:
         self.subject = subject
         self.source = subject.source
         self.names = subject.names
         self.function = subject.function
-        self.flow = Flow(subject.source, subject.function, subject.names)
+        self.flow = DataFlow(subject.source, subject.function, subject.names)
 
     @cached_property
     def parameters(self) -> list[str]:
@@ -61,7 +61,7 @@ class TritonKernel:
         return self.names.spelled(f"{TL}.{function}")
 
     @cached_property
-    def launches(self) -> list[Launch]:
+    def launches(self) -> list[KernelLaunch]:
         """The launches in the file of a kernel that stands at the top level, outside of other kernels."""
         if "." in self.subject.kernel.name or "#" in self.subject.kernel.name:
             return []
@@ -76,7 +76,7 @@ class TritonKernel:
                 found.append(launch)
         return found
 
-    def _launch(self, call: cst.Call, grid: cst.BaseExpression) -> Launch | None:
+    def _launch(self, call: cst.Call, grid: cst.BaseExpression) -> KernelLaunch | None:
         arguments = {}
         for position, arg in enumerate(call.args):
             if arg.star:
@@ -86,7 +86,7 @@ class TritonKernel:
             elif position < len(self.parameters):
                 arguments[self.parameters[position]] = arg.value
         function = next((p for p in self.source.parents(call) if isinstance(p, cst.FunctionDef)), None)
-        return Launch(call, grid, arguments, function)
+        return KernelLaunch(call, grid, arguments, function)
 
     def decorator(self, path: str) -> cst.Call | None:
         """The decorator of the kernel that calls ``path`` ("triton.autotune")."""
@@ -110,7 +110,7 @@ class TritonKernel:
     def is_autotuned(self) -> bool:
         return self.decorator("triton.autotune") is not None
 
-    def assigned(self, launch: Launch, name: str) -> cst.Assign | None:
+    def assigned(self, launch: KernelLaunch, name: str) -> cst.Assign | None:
         """The one assignment of ``name`` in the function that launches."""
         if launch.function is None:
             return None
@@ -127,13 +127,13 @@ class TritonKernel:
         simple = len(found) == 1 and isinstance(found[0].targets[0].target, cst.Name) and not others
         return found[0] if simple and len(found[0].targets) == 1 else None
 
-    def grid_expression(self, launch: Launch) -> cst.BaseExpression:
+    def grid_expression(self, launch: KernelLaunch) -> cst.BaseExpression:
         """The grid itself, where the launch names a variable that is assigned once before."""
         if isinstance(launch.grid, cst.Name) and (assign := self.assigned(launch, launch.grid.value)):
             return assign.value
         return launch.grid
 
-    def keyword_edits(self, call: cst.Call, name: str, value: str) -> list[Edit]:
+    def keyword_edits(self, call: cst.Call, name: str, value: str) -> list[ByteEdit]:
         """Set a keyword argument of a call that has arguments: change it, or add it after the last one."""
         present = next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
         if present is not None:
@@ -142,7 +142,7 @@ class TritonKernel:
         return self.source.added(self.source.start(last), self.source.end(last), [f"{name}={value}"])
 
 
-def open_triton(subject: Subject) -> TritonKernel | None:
+def open_triton(subject: RuleContext) -> TritonKernel | None:
     """The kernel, or None when the file does not import ``triton.language`` in a way that names resolve."""
     kernel = subject.analysis(TritonKernel)
     return kernel if kernel.names.spelled(f"{TL}.load") else None

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.parsed_source import canonical
-from accelopt_agent.rules.analysis.rule_context import Rewrite, Subject
-from accelopt_agent.rules.analysis.triton.kernel import Launch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
 
 
 def neighbours(
-    subject: Subject, option: str, default: int, near: Callable[[int], list[int]]
+    subject: RuleContext, option: str, default: int, near: Callable[[int], list[int]]
 ) -> Iterator[Rewrite]:
     """Rewrites that set ``option`` to each value ``near`` the present one (``default`` where none is written)."""
     kernel = open_triton(subject)
@@ -30,7 +30,7 @@ def neighbours(
             yield Rewrite((), f"Launch with {option}={value} instead of {present}.", tuple(edits))
 
 
-def _present(launch: Launch, option: str, default: int) -> int | None:
+def _present(launch: KernelLaunch, option: str, default: int) -> int | None:
     keyword = launch.keyword(option)
     return default if keyword is None else integer(keyword.value)
 

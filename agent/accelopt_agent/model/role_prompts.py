@@ -1,0 +1,143 @@
+"""Builds the prompts of planner, coder and debugger for one version of a kernel."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from accelopt_agent.model.anchors import Anchor, numbered, text_with_anchors
+from accelopt_agent.model.digest import digest
+from accelopt_agent.model.prompt_templates import fenced, render
+from accelopt_agent.model.role_context import (
+    coder_window,
+    debugger_window,
+    excerpt_ranges,
+    planner_window,
+    shown_change,
+)
+from accelopt_agent.model.settings import ModelSettings, Share
+from accelopt_agent.model.team import Role
+from accelopt_agent.search.node import Node
+from accelopt_agent.syntax.lines import split_lines
+from accelopt_profiling.measurement import Dialect
+
+
+def system_prompt(role: Role, node: Node, target: str) -> str:
+    """What stays the same for all questions to ``role`` about kernels of one dialect and target: it comes first."""
+    return render(f"{node.kernel.dialect}/{role}", target=target)
+
+
+def planner_user(node: Node, settings: ModelSettings, wishes: str = "") -> str:
+    """File first, then what is known, then what was tried: the later, the sooner it changes."""
+    first, last = visible_lines(node, settings.share)
+    return render(
+        "planner_user",
+        kernel=node.kernel.name,
+        file=fenced(numbered(node.text, first, last)),
+        digest=digest(node.measurement),
+        tried=planner_window(node) + (f"The person asks: {wishes}\n" if wishes else ""),
+    )
+
+
+def coder_user(node: Node, plan: str, anchors: tuple[Anchor, ...], share: Share = "file") -> str:
+    """The lines around the anchors that may be shown, what may go wrong there, and the plan."""
+    first_shown, last_shown = visible_lines(node, share)
+    shown = "\n...\n".join(
+        text_with_anchors(node.text, anchors, first, last)
+        for first, last in _clipped(
+            excerpt_ranges(node.text, node.kernel.name, anchors), first_shown, last_shown
+        )
+    )
+    lines = split_lines(node.text).texts
+    planned = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in anchors)
+    return render(
+        "coder_user",
+        kernel=node.kernel.name,
+        file=fenced(shown),
+        mistakes=mistakes_section(near_mistakes(node.kernel.dialect, planned, plan)),
+        window=coder_window(node, plan, share),
+        count=str(len(anchors)),
+        plan=plan.strip(),
+    )
+
+
+def debugger_answer_user(
+    node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, error: str, share: Share = "file"
+) -> str:
+    """An answer that was caught before anything ran, with what was caught."""
+    return render(
+        "debugger_answer_user",
+        task=coder_user(node, plan, anchors, share),
+        answer=fenced(answer, "text"),
+        error=error,
+        mistakes=mistakes_section(near_mistakes(node.kernel.dialect, error)),
+    )
+
+
+def debugger_user(node: Node, settings: ModelSettings) -> str:
+    """A version that failed, what was changed last, its siblings and the exact error."""
+    first, last = visible_lines(node, settings.share)
+    lines = split_lines(node.text).texts[first - 1 : last]
+    error = node.failure.message if node.failure else ""
+    code = node.failure.code if node.failure else ""
+    return render(
+        "debugger_user",
+        kernel=node.kernel.name,
+        file=fenced("\n".join(lines)),
+        change=shown_change(node, settings.share),
+        window=debugger_window(node),
+        mistakes=mistakes_section(near_mistakes(node.kernel.dialect, error)),
+        error=f"{code}: {error}",
+    )
+
+
+def _clipped(ranges: list[tuple[int, int]], first: int, last: int) -> list[tuple[int, int]]:
+    clipped = [(max(low, first), min(high, last)) for low, high in ranges]
+    return [(low, high) for low, high in clipped if low <= high]
+
+
+def visible_lines(node: Node, share: Share) -> tuple[int, int]:
+    """The first and last line of the file that may be shown."""
+    if share == "kernel":
+        return node.kernel.first_line, node.kernel.end_line
+    return 1, len(split_lines(node.text.rstrip()).texts)
+
+
+#: How many are told at most.
+MISTAKES_SHOWN = 2
+
+
+@dataclass(frozen=True)
+class KnownMistake:
+    """``near`` is a regular expression for what makes it likely; ``source`` says where the rule is written."""
+
+    dialect: Dialect
+    near: str
+    text: str
+    source: str
+
+
+@cache
+def mistakes() -> tuple[KnownMistake, ...]:
+    data = json.loads(resources.files(__package__).joinpath("mistakes.json").read_text("utf-8"))
+    return tuple(KnownMistake(**entry) for entry in data["mistakes"])
+
+
+def near_mistakes(dialect: Dialect, *texts: str) -> list[KnownMistake]:
+    """The known mistakes whose pattern matches one of ``texts`` (the planned lines, a plan, an error), at most
+    ``MISTAKES_SHOWN``: those that match the last text most often first, since it says what is about to be done, then
+    those that match all texts most often."""
+    counts = [
+        ([len(re.findall(m.near, text, re.IGNORECASE)) for text in texts], m)
+        for m in mistakes() if m.dialect == dialect
+    ]  # fmt: skip
+    near = sorted((c for c in counts if any(c[0])), key=lambda c: (-c[0][-1], -sum(c[0])))
+    return [m for _, m in near[:MISTAKES_SHOWN]]
+
+
+def mistakes_section(found: list[KnownMistake]) -> str:
+    """As a Markdown list with its head, to be put into a prompt; empty where there are none."""
+    return "Take care:\n" + "\n".join(f"- {m.text}" for m in found) + "\n\n" if found else ""
