@@ -133,3 +133,74 @@ def test_only_commands_import_the_command_line():
         if name.startswith("accelopt_lsp.cli.")
     }
     assert not wrong
+
+
+#: The only modules that may speak LSP: what the editor sends (setup), what is sent to it (connection, progress), what
+#: it can do (client), conversions, and pygls' server and its texts.
+SPEAK_LSP = {
+    "server/client.py", "server/connection.py", "server/convert.py", "server/documents.py", "server/main.py",
+    "server/progress.py", "server/server.py", "server/setup.py",
+    "demo/editor.py", "demo/story.py",
+}  # fmt: skip
+
+
+def test_lsp_types_stay_where_lsp_is_spoken():
+    """Features, state, backend and the server's parts are plain data and code; type annotations alone may name LSP."""
+    room = ROOMS["accelopt_lsp"]
+    wrong = {
+        str(path.relative_to(room))
+        for path in modules("accelopt_lsp")
+        if str(path.relative_to(room)) not in SPEAK_LSP and run_time_imports(path) & EDITOR_ONLY
+    }
+    assert not wrong
+    without = {name for name in SPEAK_LSP if not run_time_imports(room / name) & EDITOR_ONLY}
+    assert not without, "these need no place in the list"
+
+
+def run_time_imports(path: Path) -> set[str]:
+    """The packages that a file imports outside of ``if TYPE_CHECKING``."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("layer", ["state", "features", "settings", "backend"])
+def test_what_stands_below_the_server_does_not_import_it(layer):
+    room = ROOMS["accelopt_lsp"]
+    wrong = {
+        f"{path.relative_to(room)}: {name}"
+        for path in (room / layer).rglob("*.py")
+        for name in imported_modules(path)
+        if name.startswith("accelopt_lsp.server.")
+    }
+    assert not wrong
+
+
+def test_the_server_imports_no_part_of_itself():
+    """``setup.py`` alone knows the parts, each of which gets what it needs by its constructor."""
+    of_server = imported_modules(ROOMS["accelopt_lsp"] / "server/server.py")
+    parts = (
+        "document_sync",
+        "file_watcher",
+        "profiles",
+        "searches",
+        "suggestions",
+        "explanations",
+        "pages",
+        "publisher",
+    )
+    assert not [name for name in of_server if name.removeprefix("accelopt_lsp.server.").startswith(parts)]
+    holds_server = [
+        path.name
+        for path in (ROOMS["accelopt_lsp"] / "server").glob("*.py")
+        if path.name not in ("setup.py", "main.py") and "accelopt_lsp.server.server" in imported_modules(path)
+    ]
+    assert not holds_server

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types as t
 
+from accelopt_lsp.server.convert import text_changes
 from accelopt_lsp.state.line_map import LineMap, move_findings, move_measurement
 from accelopt_profiling.measurement import Finding, KernelMeasurement, LineCost
 
@@ -46,7 +47,7 @@ def test_an_untouched_line_goes_where_its_text_went(
     case: tuple[str, list[t.TextDocumentContentChangePartial]],
 ) -> None:
     text, changes = case
-    moved, now = LineMap.of(changes), after(text, changes).split("\n")
+    moved, now = LineMap.of(text_changes(changes)), after(text, changes).split("\n")
     for number, line in enumerate(text.split("\n")[:-1], 1):
         if not moved.touches(number, number):
             assert now[moved.line(number) - 1] == line
@@ -57,7 +58,7 @@ def test_a_line_whose_text_is_gone_was_touched(
     case: tuple[str, list[t.TextDocumentContentChangePartial]],
 ) -> None:
     text, changes = case
-    moved, now = LineMap.of(changes), set(after(text, changes).split("\n"))
+    moved, now = LineMap.of(text_changes(changes)), set(after(text, changes).split("\n"))
     for number, line in enumerate(text.split("\n")[:-1], 1):
         if line not in now:
             assert moved.touches(number, number)
@@ -75,15 +76,15 @@ def test_a_line_whose_text_is_gone_was_touched(
     ],
 )
 def test_touching_lines_5_to_8(edit: t.TextDocumentContentChangePartial, touched: bool) -> None:
-    assert LineMap.of([edit]).touches(5, 8) is touched
+    assert LineMap.of(text_changes([edit])).touches(5, 8) is touched
 
 
 def test_a_whole_new_text_touches_everything() -> None:
-    assert LineMap.of([t.TextDocumentContentChangeWholeDocument("x")]).touches(1, 1)
+    assert LineMap.of(text_changes([t.TextDocumentContentChangeWholeDocument("x")])).touches(1, 1)
 
 
 def test_lines_that_a_text_names_move_with_the_code() -> None:
-    moved = LineMap.of([change((0, 0), (0, 0), "# two\n# lines\n")])
+    moved = LineMap.of(text_changes([change((0, 0), (0, 0), "# two\n# lines\n")]))
     waits = LineCost(7, "VectorE waits 4.79 us for line 64 (TensorE); 12 % of 3 lines")
     finding = Finding("capacity", 3, "error", "A tile (made on line 9) is read; a/b.py, line 17: it fails.")
     result = KernelMeasurement("k", 1, "nki", "trn1", "local", lines=[waits], findings=[finding])

@@ -13,8 +13,6 @@ import lsprotocol.types as t
 from editor import PATIENCE, SCRIPTED, Editor, until
 from test_lsp_saving import KERNELS
 
-import accelopt_lsp
-
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "lsp.md"
 
 
@@ -100,11 +98,3 @@ async def test_what_the_server_says_it_can_is_in_the_docs(editor: Editor, tmp_pa
     told = re.findall(r"\| `((?:refactor|quickfix)[\w.]+)` \|", docs)
     assert sorted(map(str, kinds.code_action_kinds or [])) == sorted(told)
     assert kinds.resolve_provider is True
-
-
-def test_only_convert_makes_answers() -> None:
-    """The features know no LSP: they are plain data until ``convert.py``."""
-    features = Path(accelopt_lsp.__file__).parent / "features"
-    for path in features.glob("*.py"):
-        assert "lsprotocol" not in path.read_text(), path.name
-        assert "pygls" not in path.read_text(), path.name

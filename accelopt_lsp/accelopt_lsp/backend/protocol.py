@@ -18,7 +18,8 @@ from accelopt_profiling.measurement import FileMeasurement
 class FileText:
     """The text a request is about, as the editor has it, the kernels found in it, and the settings that hold.
 
-    ``again`` asks for a new run even where the answer is remembered.
+    ``again`` asks for a new run even where the answer is remembered. Requests with the same ``examination`` (not 0)
+    come from one reading of the file and its surroundings, so its problem is looked up once for all of them.
     """
 
     path: str
@@ -26,6 +27,7 @@ class FileText:
     found: Discovery
     settings: Settings
     again: bool = False
+    examination: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,15 @@ changed meanwhile it is the whole file as the gate saw it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from lsprotocol import types
-
 from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text
+from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.server.commands import Arguments
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.documents import Documents
+from accelopt_lsp.server.suggestions import SuggestionActions
+from accelopt_lsp.state.jobs import BackgroundTasks
 
 SCHEME = "accelopt-candidate"
 
@@ -39,8 +37,16 @@ def suggestion_id(uri: str) -> str | None:
 class CandidateTexts:
     """The texts of candidates, and who asked for them: what the editor shows is told when the file is edited."""
 
-    def __init__(self, server: AccelOptServer) -> None:
-        self._server = server
+    def __init__(
+        self,
+        editor: EditorConnection,
+        tasks: BackgroundTasks,
+        documents: Documents,
+        parser: ParserProcess,
+        suggestions: SuggestionActions,
+    ) -> None:
+        self._editor, self._tasks, self._documents = editor, tasks, documents
+        self._parser, self._suggestions = parser, suggestions
         self._shown: OrderedDict[str, str] = OrderedDict()
 
     async def text(self, uri: str) -> str:
@@ -52,26 +58,22 @@ class CandidateTexts:
         named = suggestion_id(uri)
         if named is None:
             raise UserError(f"{uri} names no suggestion; it should read {SCHEME}:/FILE?id=ID.")
-        suggestion, document_uri = await self._server.decisions.find(Arguments(id=named))
+        suggestion, document_uri = await self._suggestions.find(named)
         self._shown[uri] = document_uri
         self._shown.move_to_end(uri)
         while len(self._shown) > KEPT:
             self._shown.popitem(last=False)
         try:
-            document = await self._server.documents.text(document_uri)
+            document = await self._documents.text(document_uri)
         except (OSError, ValueError):
             return suggestion.text
-        edits = await self._server.reader.edits_for(document.text, suggestion)
+        edits = await self._parser.edits_for(document.text, suggestion)
         return suggestion.text if isinstance(edits, ApplyRefusal) else apply_to_text(document.text, edits)
 
-    def file_edited(self, document_uri: str) -> None:
+    def file_read(self, document_uri: str) -> None:
         """Have the editor fetch the candidates for a file again that it was given before."""
-        server = self._server
-        if not server.client.has("workspace", "text_document_content"):
+        if not self._editor.shows_own_documents:
             return
         for uri, of in self._shown.items():
             if of == document_uri:
-                refresh = types.TextDocumentContentRefreshParams(uri)
-                server.background(
-                    server.answer(server.workspace_text_document_content_refresh_async(refresh))
-                )
+                self._tasks.start(self._editor.renew_document(uri))

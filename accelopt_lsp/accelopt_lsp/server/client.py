@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from accelopt_lsp.server.configuration import editor_settings
+from accelopt_lsp.settings.editor import editor_settings
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The arguments of the server commands: one object, or a bare document URI, whatever a person or an editor sends."""
+"""Read the arguments of the server commands: one object, or a bare document URI."""
 
 from __future__ import annotations
 

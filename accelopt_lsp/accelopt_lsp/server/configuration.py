@@ -1,4 +1,4 @@
-"""The settings that hold for a document, read when first needed and again after something changed them."""
+"""Keep the settings that hold for each document, and read them again after something changed them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.documents import Documents
+from accelopt_lsp.server.status import StatusLine
+from accelopt_lsp.settings.editor import editor_settings
 from accelopt_lsp.settings.load import Settings, load_settings
+from accelopt_lsp.state.jobs import JobRegistry
+from accelopt_lsp.state.state_store import FileState, StateStore
 
-#: Settings of the VS Code extension itself, beside the server's in the section ``accelopt``.
-_OF_THE_CLIENT = frozenset({"interpreter", "trace"})
 
-
-class Configuration:
-    """``editor`` are the editor's ``accelopt.*``. Each complaint is told once, through ``complain``."""
+class SettingsCache:
+    """The settings per folder. ``editor`` are the editor's ``accelopt.*``. Each complaint is told once, through
+    ``complain``."""
 
     def __init__(self, complain: Callable[[str], None]) -> None:
         self.editor: dict[str, Any] = {}
@@ -47,10 +51,42 @@ class Configuration:
         self._known.clear()
 
 
-def editor_settings(section: object) -> dict[str, Any]:
-    """The server's settings in what an editor sends as its section ``accelopt``: under ``settings``, or flat."""
-    if not isinstance(section, dict):
-        return {}
-    inner = section.get("settings")
-    flat = {k: v for k, v in section.items() if k not in _OF_THE_CLIENT and k != "settings"}
-    return {**flat, **inner} if isinstance(inner, dict) else flat
+class SettingsSync:
+    """Reads the settings again when they changed. ``on_read`` is called with every open file then, ``on_changed`` with
+    the URI of each whose settings are others than before."""
+
+    def __init__(
+        self,
+        editor: EditorConnection,
+        state: StateStore,
+        jobs: JobRegistry,
+        documents: Documents,
+        cache: SettingsCache,
+        status: StatusLine,
+        on_read: Callable[[FileState], None],
+        on_changed: Callable[[str], None],
+    ) -> None:
+        self._editor, self._state, self._jobs = editor, state, jobs
+        self._documents, self._cache, self._status = documents, cache, status
+        self._on_read, self._on_changed = on_read, on_changed
+
+    async def reconfigure(self, pushed: object = None) -> None:
+        """Read the settings again: they, or the editor's part of them (``pushed``, where it sends them), changed."""
+        editor: dict[str, Any] = dict(self._editor.client.settings)
+        if self._editor.client.has("workspace", "configuration"):
+            editor |= editor_settings(await self._editor.settings())
+        elif isinstance(pushed, dict):
+            editor |= editor_settings(pushed.get("accelopt"))
+        before = {state.uri: self._cache.known(state.path) for state in self._state.files()}
+        self._cache.changed(editor)
+        targets = (await self._cache.of(str(self._documents.root / "kernel.py"))).target
+        self._status.target = f"{targets.triton} (Triton), {targets.nki} (NKI)"
+        self._status.update(self._jobs.running())
+        for uri, settings in before.items():
+            state = self._state.get(uri)
+            if state is None:
+                continue
+            now = await self._cache.of(state.path)
+            self._on_read(state)
+            if settings is not None and now != settings:
+                self._on_changed(uri)

@@ -1,4 +1,4 @@
-"""To and from ``lsprotocol`` types, by hand, in this one place."""
+"""Convert features, edits and positions to and from ``lsprotocol`` types."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from accelopt_lsp.features.actions import Action
 from accelopt_lsp.features.hints import Hint
 from accelopt_lsp.features.lens import Lens
 from accelopt_lsp.server.client import Client
+from accelopt_lsp.state.line_map import TextChange
 from accelopt_profiling.measurement import Finding, Severity
 
 SOURCE = "accelopt"
@@ -66,9 +67,24 @@ class Text:
         return self._lines[index].rstrip("\r\n") if index < len(self._lines) else ""
 
 
+def text_changes(
+    changes: Iterable[types.TextDocumentContentChangeEvent],
+) -> list[TextChange | None]:
+    """The changes of one ``textDocument/didChange``; None for a new text as a whole. Columns stay in the client's
+    units, since only lines are computed with them."""
+    return [
+        TextChange(
+            c.range.start.line, c.range.start.character, c.range.end.line, c.range.end.character, c.text
+        )
+        if isinstance(c, types.TextDocumentContentChangePartial)
+        else None
+        for c in changes
+    ]
+
+
 def finding_page(code: str) -> str:
     """The address of the page about a finding: the pages are installed with the server, so it works offline."""
-    return (Path(__file__).parent / "pages" / f"{code}.md").as_uri()
+    return (Path(__file__).parents[1] / "pages" / f"{code}.md").as_uri()
 
 
 def diagnostics(findings: Iterable[Finding], text: Text, client: Client) -> list[types.Diagnostic]:

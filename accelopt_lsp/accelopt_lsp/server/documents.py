@@ -44,6 +44,11 @@ class Documents:
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
 
+    @property
+    def root(self) -> Path:
+        """The folder of the workspace; the working folder where the editor names none."""
+        return Path(self._server.workspace.root_path or Path.cwd())
+
     def is_open(self, uri: str) -> bool:
         return uri in self._server.workspace.text_documents
 

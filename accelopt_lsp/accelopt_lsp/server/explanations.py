@@ -3,53 +3,63 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
+from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.features.wording import CHANGE_HEADING, speedup
 from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.configuration import SettingsCache
+from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
-from accelopt_lsp.server.progress import Progress
-from accelopt_lsp.state.jobs import BackgroundJob
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
+from accelopt_lsp.server.model_access import ConsentPrompt
+from accelopt_lsp.server.pages import Pages
+from accelopt_lsp.server.suggestions import SuggestionActions
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 
 #: An explanation that is there sooner than this, in seconds, shows no progress.
 QUICK = 0.5
 
 
 class Explanations:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._server = server
+    def __init__(
+        self,
+        editor: EditorConnection,
+        jobs: JobRegistry,
+        backend: Backend,
+        configuration: SettingsCache,
+        suggestions: SuggestionActions,
+        consent: ConsentPrompt,
+        pages: Pages,
+    ) -> None:
+        self._editor, self._jobs, self._backend = editor, jobs, backend
+        self._configuration, self._suggestions = configuration, suggestions
+        self._consent, self._pages = consent, pages
 
     def ask(self, args: Arguments) -> BackgroundJob:
         """Explain the suggestion ``args.id``. One that is being explained already is the answer."""
         title = f"Explaining suggestion {args.id or ''}".strip()
-        known = self._server.board.suggestion(args.id) if args.id else None
-        uri = args.uri or (known[0].uri if known else "")
-        for job in self._server.jobs.running(uri, "explain"):
+        uri, kernel = self._suggestions.target(args)
+        for job in self._jobs.running(uri, "explain"):
             if job.title == title:
                 return job
-        job = BackgroundJob("explain", uri, title, known[2].kernel if known else None)
-        return self._server.jobs.start(job, self._run(job, args))
+        job = BackgroundJob("explain", uri, title, kernel)
+        return self._jobs.start(job, self._run(job, args))
 
     async def _run(self, job: BackgroundJob, args: Arguments) -> None:
-        server = self._server
-        suggestion, uri = await server.decisions.find(args)
-        settings = await server.configuration.of(file_path(uri) or suggestion.file)
-        await server.consenting.settle(suggestion.file, settings)
+        suggestion, uri = await self._suggestions.find(args.id, args.uri)
+        settings = await self._configuration.of(file_path(uri) or suggestion.file)
+        await self._consent.request(suggestion.file, settings)
         name = f"{suggestion.kernel}-{suggestion.id}"
         title = f"{suggestion.kernel}: why {speedup(suggestion.speedup)}"
-        shows = server.client.has("window", "work_done_progress")
-        asks = server.client.trusted
+        cancel = lambda: self._jobs.cancel(job.id)  # noqa: E731
+        asks_model = self._editor.client.trusted
         async with (
-            Progress(server, shows, job.title, lambda: server.jobs.cancel(job.id), delay=QUICK),
-            aclosing(server.backend.explain(suggestion, settings, asks)) as growing,
+            self._editor.progress(job.title, cancel, delay=QUICK),
+            aclosing(self._backend.explain(suggestion, settings, asks_model)) as growing,
         ):
             text = ""
             async for newest in growing:
-                if server.pages.grow:
-                    await server.pages.show(name, title, newest, newest, newer=bool(text))
+                if self._pages.grow:
+                    await self._pages.show(name, title, newest, newest, newer=bool(text))
                 text = newest
-            if text and not server.pages.grow:
-                await server.pages.show(name, title, text, text.partition(CHANGE_HEADING)[0].strip())
+            if text and not self._pages.grow:
+                await self._pages.show(name, title, text, text.partition(CHANGE_HEADING)[0].strip())

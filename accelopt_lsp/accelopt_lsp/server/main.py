@@ -15,14 +15,7 @@ from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 
 from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.server.server import AccelOptServer
-from accelopt_lsp.server.setup import register
-
-
-def build(backend: Backend) -> AccelOptServer:
-    """A server with every feature registered, not yet started."""
-    server = AccelOptServer(backend)
-    register(server)
-    return server
+from accelopt_lsp.server.setup import build
 
 
 def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None) -> None:

@@ -1,4 +1,9 @@
-"""Ask the person, once per workspace and address, whether a configured model may be sent their kernels."""
+"""Ask the person whether a model may be asked, and ask the editor's own models.
+
+A configured model is asked only after the person agreed, once per workspace and address. The editor's models are asked
+through the request ``accelopt/model/complete``, only while a search or an explanation runs, which nothing but a person
+begins: saving a file asks nobody.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +12,16 @@ import contextlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException
-
+from accelopt_agent.model.editor_models import FAULTS, EditorModelReply, EditorModelRequest
+from accelopt_lsp.server.connection import EditorConnection, EditorRefusedError
 from accelopt_lsp.settings.load import Settings
+from accelopt_lsp.state.jobs import BackgroundTasks, JobRegistry
 from accelopt_profiling.waiting import within
 
 if TYPE_CHECKING:
     from accelopt_agent.model.consent import Consent
-    from accelopt_lsp.server.server import AccelOptServer
 
 log = logging.getLogger(__name__)
 
@@ -26,51 +30,50 @@ AGREE, NOT_NOW = "Send it from now on", "Not now"
 #: How long a search waits for the answer, in seconds; then it begins without the model.
 PATIENCE = 120.0
 
+METHOD = "accelopt/model/complete"
 
-class Consenting:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._server = server
+#: What the editor may show the person when it asks whether its model may be used.
+WHY = "AccelOpt asks for faster versions of your kernel, or for the reason why one is faster."
+
+
+class ConsentPrompt:
+    """Asks whether kernels of a workspace may be sent to the configured model."""
+
+    def __init__(self, editor: EditorConnection, tasks: BackgroundTasks) -> None:
+        self._editor, self._tasks = editor, tasks
         self._declined: set[Consent] = set()
         self._open: dict[Consent, asyncio.Task[None]] = {}
 
-    async def settle(
+    async def request(
         self, path: str, settings: Settings, *, again: bool = False, asking: Callable[[], None] = lambda: None
     ) -> None:
         """Ask, where a model is configured that nobody agreed to yet, and wait a while for the answer; one that comes
         later counts too. Who said "not now" is asked again in another session, or with ``again``. ``asking`` is
         called where a question is open."""
-        server = self._server
-        if (
-            not settings.model.configured
-            or not server.client.trusted
-            or not server.client.has("window", "show_message")
-        ):
+        if not settings.model.configured or not self._editor.client.trusted or not self._editor.asks:
             return
         wanted, question = await asyncio.to_thread(_wanted, path, settings)
         if wanted is None or (wanted in self._declined and not again):
             return
         if wanted not in self._open:
-            self._open[wanted] = server.background(self._ask(wanted, question))
+            self._open[wanted] = self._tasks.start(self._ask(wanted, question))
         asking()
         with contextlib.suppress(asyncio.TimeoutError):
             await within(PATIENCE, asyncio.shield(self._open[wanted]))
 
     async def _ask(self, wanted: Consent, question: str) -> None:
-        server = self._server
-        items = [types.MessageActionItem(AGREE), types.MessageActionItem(NOT_NOW)]
-        params = types.ShowMessageRequestParams(types.MessageType.Info, question, items)
         try:
-            answer = await server.answer(server.window_show_message_request_async(params))
+            answer = await self._editor.ask(question, [AGREE, NOT_NOW])
             if answer is None:
                 return
-            if answer.title != AGREE:
+            if answer != AGREE:
                 self._declined.add(wanted)
                 return
             self._declined.discard(wanted)
             await asyncio.to_thread(_agree, wanted)
         except OSError as error:
-            server.say(f"Your agreement cannot be kept: {error}.", types.MessageType.Warning)
-        except JsonRpcException as error:
+            self._editor.say(f"Your agreement cannot be kept: {error}.", "warning")
+        except EditorRefusedError as error:
             log.warning("the client did not ask the person: %s", error)
         finally:
             del self._open[wanted]
@@ -94,3 +97,49 @@ def _agree(wanted: Consent) -> None:
     from accelopt_agent.model.consent import ConsentStore
 
     ConsentStore().give(wanted)
+
+
+class EditorModelClient:
+    """Asks the editor to ask one of its models."""
+
+    def __init__(self, editor: EditorConnection, jobs: JobRegistry) -> None:
+        self._editor, self._jobs = editor, jobs
+
+    async def complete(self, question: EditorModelRequest) -> EditorModelReply:
+        """The editor's reply. Being cancelled takes the question back."""
+        if not self._editor.client.models:
+            return EditorModelReply(fault="unsupported")
+        if not any(job.kind in ("optimize", "explain") for job in self._jobs.running()):
+            return EditorModelReply(fault="not-asked-for")
+        params = {
+            "model": question.model,
+            "system": question.system,
+            "user": question.user,
+            "answerTokens": question.answer_tokens,
+            "justification": WHY,
+        }
+        try:
+            return _reply(await self._editor.request(METHOD, params))
+        except EditorRefusedError as error:
+            return EditorModelReply(fault="failed", message=str(error))
+
+
+def _reply(answer: Any) -> EditorModelReply:
+    """The client's answer; anything of a wrong type counts as missing."""
+    text, fault, message = (getattr(answer, name, None) for name in ("text", "fault", "message"))
+    read, written = _count(getattr(answer, "tokensIn", None)), _count(getattr(answer, "tokensOut", None))
+    if isinstance(fault, str) and fault:
+        return EditorModelReply(
+            _text(text), read, written, fault if fault in FAULTS else "failed", _text(message)
+        )
+    if not isinstance(text, str):
+        return EditorModelReply(fault="failed", message="the editor answered what is no answer")
+    return EditorModelReply(text, read, written)
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

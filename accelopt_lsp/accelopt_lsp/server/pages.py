@@ -11,16 +11,12 @@ import logging
 import re
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 import platformdirs
-from lsprotocol import types
 
 from accelopt_lsp.errors import UserError
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
+from accelopt_lsp.server.connection import EditorConnection
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +32,8 @@ KEPT = 50
 class Pages:
     """The pages that were shown, by name."""
 
-    def __init__(self, server: AccelOptServer) -> None:
-        self._server = server
+    def __init__(self, editor: EditorConnection) -> None:
+        self._editor = editor
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     def text(self, uri: str) -> str:
@@ -54,12 +50,11 @@ class Pages:
     @property
     def grow(self) -> bool:
         """Whether a page may be shown before it is complete: this client's is written anew where it stands."""
-        return self._server.client.pages and self._server.client.has("workspace", "text_document_content")
+        return self._editor.client.pages and self._editor.shows_own_documents
 
     async def show(self, name: str, title: str, text: str, brief: str, *, newer: bool = False) -> None:
         """Show the page ``name``; ``newer`` text of one that was just shown appears where the person left it.
         ``brief`` is for a message."""
-        server, client = self._server, self._server.client
         name = re.sub(r"[^\w.-]+", "-", name) + ".md"
         shown = name in self._texts
         self._texts[name] = text
@@ -69,21 +64,20 @@ class Pages:
         if self.grow:
             uri = f"{SCHEME}:/{quote(name)}"
             if shown:
-                refresh = types.TextDocumentContentRefreshParams(uri)
-                await server.answer(server.workspace_text_document_content_refresh_async(refresh))
+                await self._editor.renew_document(uri)
             if not newer:
-                server.protocol.notify(SHOW, {"uri": uri, "title": title})
-        elif client.has("window", "show_document", "support"):
+                self._editor.notify(SHOW, {"uri": uri, "title": title})
+        elif self._editor.shows_files:
             path = Path(platformdirs.user_cache_dir("accelopt")) / "pages" / name
             try:
                 await asyncio.to_thread(_write, path, text)
             except OSError as error:
                 log.warning("%s cannot be written: %s", path, error)
-                server.say(brief)
+                self._editor.say(brief)
                 return
-            await server.show_file(path)
+            await self._editor.show_file(path)
         else:
-            server.say(brief)
+            self._editor.say(brief)
 
 
 def _write(path: Path, text: str) -> None:

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
-from accelopt_lsp.state.jobs import BackgroundJob
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.problems.discovery.template import problem_template
 
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
-
 
 class ProblemFiles:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._server = server
+    def __init__(self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles) -> None:
+        self._editor, self._jobs, self._files = editor, jobs, files
 
     def create(self, args: Arguments) -> BackgroundJob:
         """Write ``<stem>_problem.py`` beside the document and open it. An existing file is never overwritten."""
         uri = args.document("createProblem")
         job = BackgroundJob("create-problem", uri, "Creating a problem file", args.kernel)
-        return self._server.jobs.start(job, self._run(uri, args))
+        return self._jobs.start(job, self._run(uri, args))
 
     async def _run(self, uri: str, args: Arguments) -> None:
-        file = await self._server.editing.file(uri)
+        file = await self._files.read(uri)
         kernel = choose_kernel(file, args.kernel, args.line)
         path = Path(file.path).with_name(f"{Path(file.path).stem}_problem.py")
         try:
@@ -37,9 +35,9 @@ class ProblemFiles:
             raise UserError(f"{path} exists already; complete it there.") from None
         except OSError as error:
             raise UserError(f"{path} cannot be written: {error.strerror}.") from None
-        if self._server.client.has("window", "show_document", "support"):
-            await self._server.show_file(path, take_focus=True)
-        self._server.say(f"{path.name} was written; complete it and save {Path(file.path).name}.")
+        if self._editor.shows_files:
+            await self._editor.show_file(path, take_focus=True)
+        self._editor.say(f"{path.name} was written; complete it and save {Path(file.path).name}.")
 
 
 def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:

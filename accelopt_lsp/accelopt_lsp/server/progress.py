@@ -1,4 +1,4 @@
-"""Work-done progress of one job, with cancel; silent where the client shows none."""
+"""Show the progress of one job, with cancel; silent where the client shows none."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from pygls.lsp.server import LanguageServer
 log = logging.getLogger(__name__)
 
 
-class Progress:
-    """``async with Progress(...) as progress: progress.report(...)``. It appears after ``delay`` seconds, so that
-    quick work shows none; the client's cancel calls ``cancel``."""
+class WorkDoneProgress:
+    """``async with WorkDoneProgress(...) as progress: progress.report(...)``.
+
+    It appears after ``delay`` seconds, so that quick work shows none; the client's cancel calls ``cancel``.
+    """
 
     def __init__(
         self,
@@ -34,7 +36,7 @@ class Progress:
         self._asked = False
         self._ended: str | None = None
 
-    async def __aenter__(self) -> Progress:
+    async def __aenter__(self) -> WorkDoneProgress:
         if self._supported:
             self._begin = asyncio.get_running_loop().create_task(self._appear())
         return self

@@ -1,4 +1,4 @@
-"""Tell the editor when what is known has changed: push diagnostics, and ask it to fetch lenses and hints again."""
+"""Tell the editor when the state store has changed: push diagnostics, and have it fetch lenses and hints again."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import logging
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from lsprotocol import types
-
 from accelopt_lsp.features.diagnostics import findings
 from accelopt_lsp.server import convert
-from accelopt_lsp.state.state_store import FileState
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.documents import Documents
+from accelopt_lsp.state.state_store import FileState, StateStore
 
 if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
+    from lsprotocol import types
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ TOGETHER = 0.05
 
 
 class Publisher:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._server = server
+    def __init__(self, editor: EditorConnection, state: StateStore, documents: Documents) -> None:
+        self._editor, self._state, self._documents = editor, state, documents
         self._published: dict[str, list[types.Diagnostic]] = {}
         self._pending: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -45,7 +45,7 @@ class Publisher:
         """Take back the diagnostics of a document that was closed or deleted."""
         self._pending.discard(uri)
         if self._published.pop(uri, None):
-            self._send(uri, [], None)
+            self._editor.publish(uri, [], None)
 
     def _flush(self) -> None:
         self._timer = None
@@ -57,31 +57,21 @@ class Publisher:
                 log.exception("the diagnostics of %s could not be published", uri)
         if self._refresh:
             self._refresh = False
-            for part, ask in (
-                ("code_lens", self._server.workspace_code_lens_refresh_async),
-                ("inlay_hint", self._server.workspace_inlay_hint_refresh_async),
-            ):
-                if self._server.client.has("workspace", part, "refresh_support"):
-                    task = asyncio.get_running_loop().create_task(self._ask(ask(None)))
-                    self._asking.add(task)
-                    task.add_done_callback(self._asking.discard)
+            for request in (self._editor.refresh_lenses(), self._editor.refresh_hints()):
+                task = asyncio.get_running_loop().create_task(self._ask(request))
+                self._asking.add(task)
+                task.add_done_callback(self._asking.discard)
 
     def _publish(self, uri: str) -> None:
-        state = self._server.board.get(uri)
+        state = self._state.get(uri)
         if state is None or not state.read:
             return
-        text = self._server.documents.lines(uri)
-        diagnostics = convert.diagnostics(findings(state), text, self._server.client)
+        text = self._documents.lines(uri)
+        diagnostics = convert.diagnostics(findings(state), text, self._editor.client)
         if diagnostics != self._published.get(uri, []):
             self._published[uri] = diagnostics
-            opened = self._server.documents.opened(uri)
-            self._send(uri, diagnostics, opened.version if opened else None)
-
-    def _send(self, uri: str, diagnostics: list[types.Diagnostic], version: int | None) -> None:
-        versions = self._server.client.has("text_document", "publish_diagnostics", "version_support")
-        self._server.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(uri, diagnostics, version if versions else None)
-        )
+            opened = self._documents.opened(uri)
+            self._editor.publish(uri, diagnostics, opened.version if opened else None)
 
     async def _ask(self, request: Awaitable[None]) -> None:
         try:

@@ -1,39 +1,60 @@
-"""Searches for faster versions as jobs: what passes the gate is offered at once, while the search goes on."""
+"""Search for faster versions as background jobs, and look back at earlier searches. What passes the gate is offered at
+once, while the search goes on."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchProgress, SearchRequest
+from accelopt_lsp.backend.protocol import Backend, FileText, SearchEnd, SearchProgress, SearchRequest
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import version_name
 from accelopt_lsp.server.commands import Arguments
-from accelopt_lsp.server.progress import Progress
-from accelopt_lsp.state.jobs import BackgroundJob
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
+from accelopt_lsp.server.configuration import SettingsCache
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.server.model_access import ConsentPrompt
+from accelopt_lsp.server.pages import Pages
+from accelopt_lsp.server.progress import WorkDoneProgress
+from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
+from accelopt_lsp.state.state_store import StateStore
 
 #: The notification that a search is over, for clients that say ``"searchEnded": true``: ``{"uri", "kernel", "message",
 #: "versions": [{"id", "title"}, ...]}``, best first.
 ENDED = "accelopt/searchEnded"
 
+#: What a message holds of the page of earlier searches: its list of runs, so many lines.
+BRIEF_LINES = 15
+
 
 class Searches:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._server = server
+    def __init__(
+        self,
+        editor: EditorConnection,
+        state: StateStore,
+        jobs: JobRegistry,
+        tasks: BackgroundTasks,
+        backend: Backend,
+        configuration: SettingsCache,
+        files: KernelFiles,
+        consent: ConsentPrompt,
+        pages: Pages,
+    ) -> None:
+        self._editor, self._state, self._jobs, self._tasks = editor, state, jobs, tasks
+        self._backend, self._configuration, self._files = backend, configuration, files
+        self._consent, self._pages = consent, pages
 
     def ask(self, args: Arguments, *, resume: bool = False) -> BackgroundJob:
         """Search for faster versions of a kernel: the one named, the one at the 1-based line, or every one of the file.
         A search for the same that runs already is the answer, unless there are instructions: then it ends, and what it
         paid for is remembered. ``resume`` goes on with what an interrupted search had found out."""
         uri = args.document("resume" if resume else "optimize")
-        kernel, state = args.kernel, self._server.board.get(uri)
+        kernel, state = args.kernel, self._state.get(uri)
         if (
             kernel is None
             and args.line is not None
@@ -41,14 +62,14 @@ class Searches:
             and (at := state.kernel_at(args.line))
         ):
             kernel = at.kernel.name
-        for job in self._server.jobs.running(uri, "optimize"):
+        for job in self._jobs.running(uri, "optimize"):
             if job.kernel in (None, kernel):
                 if not args.instructions:
                     return job
-                self._server.jobs.cancel(job.id)
+                self._jobs.cancel(job.id)
         job = BackgroundJob("optimize", uri, f"Optimizing {kernel or PurePath(uri).name}", kernel)
-        wish = SearchRequest(args.instructions, resume, job.id)
-        return self._server.jobs.start(job, self._run(job, args.line, wish))
+        request = SearchRequest(args.instructions, resume, job.id)
+        return self._jobs.start(job, self._run(job, args.line, request))
 
     def pause(self, args: Arguments) -> list[BackgroundJob]:
         """Let the searches that ``args`` name rest: what runs is finished, nothing new begins."""
@@ -69,68 +90,83 @@ class Searches:
         return [self.ask(args, resume=True)]
 
     def _named(self, args: Arguments) -> Iterator[BackgroundJob]:
-        for job in self._server.jobs.running(args.uri, "optimize"):
+        for job in self._jobs.running(args.uri, "optimize"):
             kernel = args.kernel is None or job.kernel in (None, args.kernel)
             if args.job in (None, job.id) and kernel:
                 yield job
 
     def _switch(self, job: BackgroundJob, paused: bool) -> BackgroundJob:
-        self._server.jobs.mark(job.id, paused)
-        self._server.background(self._server.backend.pause(job.id, paused))
+        self._jobs.mark(job.id, paused)
+        self._tasks.start(self._backend.pause(job.id, paused))
         return job
 
-    async def _run(self, job: BackgroundJob, line: int | None, wish: SearchRequest) -> None:
-        server = self._server
-        shows = server.client.has("window", "work_done_progress")
-        async with Progress(server, shows, job.title, lambda: server.jobs.cancel(job.id)) as progress:
-            file = await server.editing.file(job.uri)
-            await server.consenting.settle(
+    def show_runs(self, uri: str) -> BackgroundJob:
+        """Show a page with the newest searches of a document and their steps."""
+        job = BackgroundJob("show-runs", uri, f"Looking up the searches in {PurePath(uri).name}")
+        return self._jobs.start(job, self._show_runs(uri))
+
+    async def _run(self, job: BackgroundJob, line: int | None, request: SearchRequest) -> None:
+        async with self._editor.progress(job.title, lambda: self._jobs.cancel(job.id)) as progress:
+            file = await self._files.read(job.uri)
+            await self._consent.request(
                 file.path,
                 file.settings,
-                again=bool(wish.instructions),
+                again=bool(request.instructions),
                 asking=lambda: progress.report("waiting for your answer: may the model be asked?"),
             )
             try:
                 for name in _kernels(file, job.kernel, line):
-                    await self._search(job, file, name, progress, wish)
+                    await self._search(job, file, name, progress, request)
             finally:
-                server.background(self._look_again(job.uri, file))
+                self._tasks.start(self._show_interrupted(job.uri, file))
 
     async def _search(
-        self, job: BackgroundJob, file: FileText, name: str, progress: Progress, wish: SearchRequest
+        self,
+        job: BackgroundJob,
+        file: FileText,
+        name: str,
+        progress: WorkDoneProgress,
+        request: SearchRequest,
     ) -> None:
-        server = self._server
         found: dict[str, Suggestion] = {}
-        paused = any(j.id == job.id and j.paused for j in server.jobs.running(job.uri))
-        wish = SearchRequest(wish.instructions, wish.resume, wish.job, paused)
-        async with aclosing(server.backend.optimize(file, name, wish)) as events:
+        paused = any(j.id == job.id and j.paused for j in self._jobs.running(job.uri))
+        request = replace(request, paused=paused)
+        async with aclosing(self._backend.optimize(file, name, request)) as events:
             async for event in events:
                 if isinstance(event, SearchProgress):
                     progress.report(event.message, event.share)
                 elif isinstance(event, Suggestion):
                     found[event.id] = event
                     best_first = tuple(sorted(found.values(), key=lambda s: -s.speedup.value))
-                    server.board.suggest(job.uri, name, best_first)
+                    self._state.suggest(job.uri, name, best_first)
                 elif isinstance(event, SearchEnd):
-                    self._tell_end(job.uri, name, event)
+                    self._report_end(job.uri, name, event)
 
-    def _tell_end(self, uri: str, kernel: str, event: SearchEnd) -> None:
-        """Say how a search ended; to a client that asked for it, with what there is to look at."""
-        server = self._server
-        if not server.client.searches:
-            server.say(event.message)
+    def _report_end(self, uri: str, kernel: str, event: SearchEnd) -> None:
+        """Say how a search ended; to a client that asked for it, with the versions to look at."""
+        if not self._editor.client.searches:
+            self._editor.say(event.message)
             return
-        state = server.board.get(uri)
+        state = self._state.get(uri)
         at = state.kernel(kernel) if state is not None else None
         best = [{"id": s.id, "title": version_name(s)} for s in (at.offers if at is not None else ())]
         ended = {"uri": uri, "kernel": kernel, "message": event.message, "versions": best}
-        server.protocol.notify(ENDED, ended)
+        self._editor.notify(ENDED, ended)
 
-    async def _look_again(self, uri: str, file: FileText) -> None:
-        """What the memory knows after a search: above all whether it can go on."""
+    async def _show_interrupted(self, uri: str, file: FileText) -> None:
+        """Read from the memory after a search whether it can go on."""
         with contextlib.suppress(UserError):
-            remembered = await self._server.backend.remembered(file)
-            self._server.board.update(uri, lambda state: state.with_interrupted(remembered.interrupted))
+            stored = await self._backend.remembered(file)
+            self._state.update(uri, lambda state: state.with_interrupted(stored.interrupted))
+
+    async def _show_runs(self, uri: str) -> None:
+        path = file_path(uri)
+        if path is None:
+            raise UserError(f"{uri} is no file, so nothing was ever searched in it.")
+        text = await self._backend.past_runs(path, await self._configuration.of(path))
+        name = PurePath(path).stem
+        brief = "\n".join(text.splitlines()[:BRIEF_LINES])
+        await self._pages.show(f"searches-in-{name}", f"Searches in {PurePath(path).name}", text, brief)
 
 
 def _kernels(file: FileText, kernel: str | None, line: int | None) -> list[str]:

@@ -1,25 +1,45 @@
-"""Each LSP method registered once. A handler reads the board or starts work, and a failing one ends nothing else."""
+"""Build the parts of the server and register every LSP method and command once. A handler reads the state store or
+starts work, and a failing one ends nothing else."""
 
 from __future__ import annotations
 
 import functools
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from accelopt_agent.suggestions.apply import ApplyRefusal
+from accelopt_lsp.backend.parser import ParserProcess
+from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features import actions, hints, hover, lens
-from accelopt_lsp.server import candidates, convert, pages
+from accelopt_lsp.server import convert
 from accelopt_lsp.server import status as status_line
+from accelopt_lsp.server.candidates import METHOD as CANDIDATE_METHOD
+from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.configuration import SettingsSync
+from accelopt_lsp.server.document_sync import DocumentSync
 from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.server.explanations import Explanations
+from accelopt_lsp.server.file_watcher import FileWatcher
+from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
+from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
+from accelopt_lsp.server.pages import Pages
+from accelopt_lsp.server.problem_files import ProblemFiles
+from accelopt_lsp.server.profiles import Profiles
+from accelopt_lsp.server.publisher import Publisher
+from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
+from accelopt_lsp.server.suggestions import SuggestionActions
 from accelopt_lsp.state.jobs import BackgroundJob
+from accelopt_lsp.state.line_map import LineMap
 from accelopt_profiling.measurement import Dialect
 
 log = logging.getLogger(__name__)
@@ -55,28 +75,95 @@ def guarded(name: str, handler: Callable[..., T], nothing: T) -> Callable[..., T
     return guard
 
 
-def register(server: AccelOptServer) -> None:
-    """Register every method and command on ``server``."""
-    _lifecycle(server)
-    _documents(server)
+@dataclass(frozen=True)
+class Parts:
+    """What handlers call, one part for each thing that a person does."""
+
+    sync: DocumentSync
+    watcher: FileWatcher
+    settings: SettingsSync
+    profiles: Profiles
+    searches: Searches
+    suggestions: SuggestionActions
+    explanations: Explanations
+    problem_files: ProblemFiles
+    pages: Pages
+    candidates: CandidateTexts
+
+
+def build(backend: Backend, parser: ParserProcess | None = None) -> AccelOptServer:
+    """A server with every feature registered, not yet started."""
+    server = AccelOptServer(backend, parser or ParserProcess())
+    parts = build_parts(server)
+    _lifecycle(server, parts)
+    _documents(server, parts)
     _answers(server)
-    _commands(server)
+    _own_documents(server, parts)
+    _commands(server, parts)
+    return server
 
 
-def _lifecycle(server: AccelOptServer) -> None:
+def build_parts(server: AccelOptServer) -> Parts:
+    """Make the parts of a server and connect them: each gets what it needs by its constructor."""
+    editor, state, jobs, tasks = server.editor, server.state, server.jobs, server.tasks
+    backend, documents, configuration, parser = (
+        server.backend, server.documents, server.configuration, server.parser,
+    )  # fmt: skip
+    publisher = Publisher(editor, state, documents)
+    files = KernelFiles(editor, state, documents, configuration, parser)
+    profiles = Profiles(editor, state, jobs, backend, files)
+    sync = DocumentSync(editor, state, jobs, tasks, backend, files, profiles)
+    settings = SettingsSync(
+        editor, state, jobs, documents, configuration, server.status,
+        on_read=lambda file: publisher.state_changed(None, file), on_changed=sync.reconfigured,
+    )  # fmt: skip
+    watcher = FileWatcher(editor, state, tasks, documents, sync, settings.reconfigure)
+    pages = Pages(editor)
+    consent = ConsentPrompt(editor, tasks)
+    suggestions = SuggestionActions(
+        editor, state, jobs, backend, documents, configuration, parser, sync.text_changes
+    )
+    candidates = CandidateTexts(editor, tasks, documents, parser, suggestions)
+    state.changed = publisher.state_changed
+    server.on_work = publisher.refresh
+    sync.on_read, sync.on_settled, sync.on_closed = candidates.file_read, watcher.settled, publisher.clear
+    backend.complete = EditorModelClient(editor, jobs).complete
+    server.on_begin += [
+        settings.reconfigure,
+        functools.partial(editor.serve_documents, (SCHEME, PAGE_SCHEME)),
+        editor.watch_settings,
+        watcher.start,
+        parser.start,
+    ]
+    server.on_close += [watcher.close, sync.close]
+    return Parts(
+        sync=sync,
+        watcher=watcher,
+        settings=settings,
+        profiles=profiles,
+        searches=Searches(editor, state, jobs, tasks, backend, configuration, files, consent, pages),
+        suggestions=suggestions,
+        explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
+        problem_files=ProblemFiles(editor, jobs, files),
+        pages=pages,
+        candidates=candidates,
+    )
+
+
+def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
-        server.client = Client.of(params)
-        server.configuration.trusted = server.status.trusted = server.client.trusted
-        server.configuration.changed(server.client.settings)
-        if server.client.status:
-            server.status.send = lambda status: server.protocol.notify(status_line.METHOD, status)
-        server.status.log = server.note
-        server.background(server.backend.start())
+        client = server.editor.client = Client.of(params)
+        server.configuration.trusted = server.status.trusted = client.trusted
+        server.configuration.changed(client.settings)
+        if client.status:
+            server.status.send = lambda status: server.editor.notify(status_line.METHOD, status)
+        server.status.log = server.editor.note
+        server.tasks.start(server.backend.start())
 
     @server.feature(types.INITIALIZED)
     def initialized(params: types.InitializedParams) -> None:
-        server.background(server.begin())
+        server.tasks.start(server.begin())
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(params: None) -> None:
@@ -84,10 +171,10 @@ def _lifecycle(server: AccelOptServer) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def changed(params: types.DidChangeConfigurationParams) -> None:
-        server.background(server.reconfigure(params.settings))
+        server.tasks.start(parts.settings.reconfigure(params.settings))
 
 
-def _documents(server: AccelOptServer) -> None:
+def _documents(server: AccelOptServer, parts: Parts) -> None:
     def on(method: str, handler: Callable[[Any], None], options: Any = None) -> None:
         server.feature(method, options)(guarded(method, handler, None))
 
@@ -97,17 +184,22 @@ def _documents(server: AccelOptServer) -> None:
             if path is None:
                 continue
             if event.type == types.FileChangeType.Deleted:
-                server.watching.deleted(path)
+                parts.watcher.deleted(path)
             else:
-                server.watching.changed(path)
+                parts.watcher.changed(path)
 
-    on(types.TEXT_DOCUMENT_DID_OPEN, lambda p: server.editing.opened(p.text_document.uri))
-    on(
-        types.TEXT_DOCUMENT_DID_CHANGE,
-        lambda p: server.editing.edited(p.text_document.uri, p.content_changes),
-    )
-    on(types.TEXT_DOCUMENT_DID_SAVE, lambda p: server.editing.saved(p.text_document.uri))
-    on(types.TEXT_DOCUMENT_DID_CLOSE, lambda p: server.editing.closed(p.text_document.uri))
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        parts.sync.opened(params.text_document.uri)
+        parts.watcher.opened(params.text_document.uri)
+
+    def edited(params: types.DidChangeTextDocumentParams) -> None:
+        moved = LineMap.of(convert.text_changes(params.content_changes))
+        parts.sync.edited(params.text_document.uri, moved)
+
+    on(types.TEXT_DOCUMENT_DID_OPEN, opened)
+    on(types.TEXT_DOCUMENT_DID_CHANGE, edited)
+    on(types.TEXT_DOCUMENT_DID_SAVE, lambda p: parts.sync.saved(p.text_document.uri))
+    on(types.TEXT_DOCUMENT_DID_CLOSE, lambda p: parts.sync.closed(p.text_document.uri))
     on(types.WORKSPACE_DID_CHANGE_WATCHED_FILES, changed_outside)
 
 
@@ -118,16 +210,16 @@ def _answers(server: AccelOptServer) -> None:
         server.feature(method, options)(guarded(method, handler, nothing))
 
     def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
-        state = server.board.get(params.text_document.uri)
+        state = server.state.get(params.text_document.uri)
         settings = server.configuration.known(state.path) if state else None
         if state is None or settings is None or not settings.editor.lens:
             return []
         targets: dict[Dialect, str] = {"triton": settings.target.triton, "nki": settings.target.nki}
         found = lens.lenses(state, server.jobs.running(state.uri), targets)
-        return convert.code_lenses(found, server.client)
+        return convert.code_lenses(found, server.editor.client)
 
     def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:
-        state = server.board.get(params.text_document.uri)
+        state = server.state.get(params.text_document.uri)
         settings = server.configuration.known(state.path) if state else None
         if state is None or settings is None or not settings.editor.hints:
             return []
@@ -135,14 +227,14 @@ def _answers(server: AccelOptServer) -> None:
         return convert.inlay_hints(found, server.documents.lines(state.uri)) if found else []
 
     def show_hover(params: types.HoverParams) -> types.Hover | None:
-        state = server.board.get(params.text_document.uri)
+        state = server.state.get(params.text_document.uri)
         if state is None:
             return None
-        content = hover.hover(state, params.position.line + 1, server.client.markdown_hover)
-        return convert.hover(content, server.client)
+        content = hover.hover(state, params.position.line + 1, server.editor.client.markdown_hover)
+        return convert.hover(content, server.editor.client)
 
     def code_action(params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
-        state = server.board.get(params.text_document.uri)
+        state = server.state.get(params.text_document.uri)
         if state is None:
             return []
         first, last, context = params.range.start.line + 1, params.range.end.line + 1, params.context
@@ -152,7 +244,7 @@ def _answers(server: AccelOptServer) -> None:
                 return []
             only = [actions.SUGGESTION, actions.QUICKFIX]  # a light bulb is for what is better or broken
         found = actions.actions(state, first, last, server.jobs.running(state.uri), only)
-        return convert.code_actions(found, server.client, context.diagnostics)
+        return convert.code_actions(found, server.editor.client, context.diagnostics)
 
     on(types.TEXT_DOCUMENT_CODE_LENS, code_lens, [], types.CodeLensOptions(resolve_provider=False))
     on(types.TEXT_DOCUMENT_INLAY_HINT, inlay_hint, [], types.InlayHintOptions(resolve_provider=False))
@@ -160,20 +252,26 @@ def _answers(server: AccelOptServer) -> None:
     options = types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True)
     on(types.TEXT_DOCUMENT_CODE_ACTION, code_action, [], options)
 
+
+def _own_documents(server: AccelOptServer, parts: Parts) -> None:
+    """Requests about suggestions: the edit of an action, and documents that only the server has."""
+
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
-        return await resolved(server, action)
+        return await resolved(server, parts.suggestions, action)
 
     @server.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT)
     async def content(params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
-        return types.TextDocumentContentResult(text=await candidate(server, params.uri))
+        return types.TextDocumentContentResult(text=await own_document(parts, params.uri))
 
-    @server.feature(candidates.METHOD)
+    @server.feature(CANDIDATE_METHOD)
     async def content_by_name(params: Any) -> dict[str, str]:
-        return {"text": await candidate(server, str(getattr(params, "uri", "")))}
+        return {"text": await own_document(parts, str(getattr(params, "uri", "")))}
 
 
-async def resolved(server: AccelOptServer, action: types.CodeAction) -> types.CodeAction:
+async def resolved(
+    server: AccelOptServer, suggestions: SuggestionActions, action: types.CodeAction
+) -> types.CodeAction:
     """A suggestion's action with its edit against the current text; without one, and a message, where it no longer
     fits."""
     if action.data is None:
@@ -183,63 +281,63 @@ async def resolved(server: AccelOptServer, action: types.CodeAction) -> types.Co
     try:
         if not isinstance(uri, str) or not isinstance(data.get("id"), str):
             raise UserError("This action holds no suggestion; ask for the code actions again.")
-        suggestion, _ = await server.decisions.find(Arguments(id=data["id"], uri=uri))
-        edit = await server.decisions.edit_of(suggestion, uri)
+        suggestion, _ = await suggestions.find(data["id"], uri)
+        edit = await suggestions.edit_of(suggestion, uri)
         if isinstance(edit, ApplyRefusal):
             raise UserError(edit.reason)
     except UserError as problem:
-        server.say(str(problem), types.MessageType.Warning)
+        server.editor.say(str(problem), "warning")
         return action
     action.edit = edit
     action.command = convert.accept_command(suggestion.id, uri)
     return action
 
 
-async def candidate(server: AccelOptServer, uri: str) -> str:
+async def own_document(parts: Parts, uri: str) -> str:
     """The text of a document of the server's own: a candidate or a page."""
     try:
-        if uri.startswith(f"{pages.SCHEME}:"):
-            return server.pages.text(uri)
-        return await server.candidates.text(uri)
+        if uri.startswith(f"{PAGE_SCHEME}:"):
+            return parts.pages.text(uri)
+        return await parts.candidates.text(uri)
     except UserError as problem:
         raise JsonRpcInvalidParams(str(problem)) from None
 
 
-def _commands(server: AccelOptServer) -> None:
+def _commands(server: AccelOptServer, parts: Parts) -> None:
     def on(name: str, run: Callable[[Arguments], Awaitable[dict[str, Any]]]) -> None:
         # pygls reads annotations to see who wants the server; on Python 3.10 it fails on Any, and object wants it.
         async def command(*given):  # type: ignore[no-untyped-def]  # so it has none
             try:
                 return await run(Arguments.of(name, given))
             except UserError as problem:
-                server.say(str(problem), types.MessageType.Warning)
+                server.editor.say(str(problem), "warning")
                 return {"job": None, "message": str(problem)}
 
         server.command(convert.server_command(name))(command)
 
     def trusted(name: str) -> None:
-        if not server.client.trusted:
+        if not server.editor.client.trusted:
             raise UserError(f"This workspace is not trusted, so nothing of it is run: no {name}.")
 
     async def profile(args: Arguments) -> dict[str, Any]:
         trusted("profile")
-        return started(server.profiles.ask(args.document("profile")))
+        return started(parts.profiles.ask(args.document("profile")))
 
     async def optimize(args: Arguments) -> dict[str, Any]:
         trusted("search")
-        return started(server.searches.ask(args))
+        return started(parts.searches.ask(args))
 
     async def pause(args: Arguments) -> dict[str, Any]:
-        rest = [job.id for job in server.searches.pause(args)]
+        rest = [job.id for job in parts.searches.pause(args)]
         return {"job": rest[0] if rest else None, "paused": rest}
 
     async def resume(args: Arguments) -> dict[str, Any]:
         trusted("search")
-        going = [job.id for job in server.searches.resume(args)]
+        going = [job.id for job in parts.searches.resume(args)]
         return {"job": going[0] if going else None, "resumed": going}
 
     async def show_runs(args: Arguments) -> dict[str, Any]:
-        return started(server.run_history.show(args.document("showRuns")))
+        return started(parts.searches.show_runs(args.document("showRuns")))
 
     async def cancel(args: Arguments) -> dict[str, Any]:
         wanted = [j.id for j in server.jobs.running(args.uri) if args.job in (None, j.id)]
@@ -249,22 +347,22 @@ def _commands(server: AccelOptServer) -> None:
         return {"job": cancelled[0] if cancelled else None, "cancelled": cancelled}
 
     async def accept(args: Arguments) -> dict[str, Any]:
-        return started(server.decisions.accept(args))
+        return started(parts.suggestions.accept(args))
 
     async def versions(args: Arguments) -> dict[str, Any]:
-        return {"versions": server.choosing.versions(args)}
+        return {"versions": parts.suggestions.versions(args)}
 
     async def choose(args: Arguments) -> dict[str, Any]:
-        return started(server.choosing.choose(args))
+        return started(parts.suggestions.choose(args))
 
     async def reject(args: Arguments) -> dict[str, Any]:
-        return started(server.decisions.reject(args))
+        return started(parts.suggestions.reject(args))
 
     async def explain(args: Arguments) -> dict[str, Any]:
-        return started(server.explanations.ask(args))
+        return started(parts.explanations.ask(args))
 
     async def create_problem(args: Arguments) -> dict[str, Any]:
-        return started(server.problem_files.create(args))
+        return started(parts.problem_files.create(args))
 
     on("profile", profile)
     on("optimize", optimize)

@@ -1,26 +1,33 @@
-"""Accept and reject: a suggestion becomes text in the editor and a row in the memory, or a rewrite not wanted."""
+"""Accept, reject and choose suggestions: one becomes text in the editor and a row in the memory, or is remembered as
+not wanted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsprotocol import types
+import platformdirs
 
 from accelopt_agent.suggestions.apply import ApplyRefusal
 from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_lsp.backend.parser import ParserProcess
+from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.features.wording import origin, speedup
+from accelopt_lsp.features.wording import duration, origin, speedup, version_name
 from accelopt_lsp.server import convert
 from accelopt_lsp.server.commands import Arguments
-from accelopt_lsp.server.documents import DocumentText, file_path
-from accelopt_lsp.server.patches import write_patch
+from accelopt_lsp.server.configuration import SettingsCache
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.documents import Documents, DocumentText, file_path
 from accelopt_lsp.settings.load import Settings
-from accelopt_lsp.state.jobs import BackgroundJob, JobKind
+from accelopt_lsp.state.jobs import BackgroundJob, JobKind, JobRegistry
+from accelopt_lsp.state.state_store import StateStore
 
 if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
+    from lsprotocol import types
 
 #: How long an edit that the editor says it makes may take to arrive, in seconds.
 EDIT_ARRIVES = 3.0
@@ -28,61 +35,92 @@ EDIT_ARRIVES = 3.0
 _APPLY, _SHOW, _LATER = "Apply", "Show diff", "Not now"
 
 
-class Decisions:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._server = server
+class SuggestionActions:
+    """``text_changes(uri, seconds)`` waits for the next edit of a document; False when none came in that time."""
+
+    def __init__(
+        self,
+        editor: EditorConnection,
+        state: StateStore,
+        jobs: JobRegistry,
+        backend: Backend,
+        documents: Documents,
+        configuration: SettingsCache,
+        parser: ParserProcess,
+        text_changes: Callable[[str, float], Awaitable[bool]],
+    ) -> None:
+        self._editor, self._state, self._jobs, self._backend = editor, state, jobs, backend
+        self._documents, self._configuration, self._parser = documents, configuration, parser
+        self._text_changes = text_changes
 
     def accept(self, args: Arguments) -> BackgroundJob:
         """Record a suggestion as accepted; with ``apply`` make its edit first, with ``ask`` ask before that."""
-        return self._start("accept", args, self.settle)
+        return self._start("accept", args, self._accept)
 
     def reject(self, args: Arguments) -> BackgroundJob:
+        """Record that a suggestion is not wanted."""
         return self._start("reject", args, self._reject)
+
+    def versions(self, args: Arguments) -> list[dict[str, Any]]:
+        """The suggestions for a kernel (named, at the 1-based line, or all of the file), best first per kernel.
+
+        Raises:
+            UserError: the arguments name no document.
+        """
+        uri = args.document("versions")
+        return [described(uri, suggestion) for suggestion in self._offers(uri, args)]
+
+    def choose(self, args: Arguments) -> BackgroundJob:
+        """Ask the person which version of a kernel they want, then as ``accept`` with ``ask`` does."""
+        job = BackgroundJob("accept", args.document("choose"), "Choosing a version", args.kernel)
+        return self._jobs.start(job, self._choose(args))
 
     async def edit_of(self, suggestion: Suggestion, uri: str) -> types.WorkspaceEdit | ApplyRefusal:
         """The edit that brings a suggestion into the current text of ``uri``, or why there is none."""
         try:
-            document = await self._server.documents.text(uri)
+            document = await self._documents.text(uri)
         except (OSError, ValueError) as error:
             return ApplyRefusal(f"{uri} cannot be read: {error}")
-        edits = await self._server.reader.edits_for(document.text, suggestion)
+        edits = await self._parser.edits_for(document.text, suggestion)
         if isinstance(edits, ApplyRefusal):
             return edits
-        now = self._server.documents.opened(uri)
+        now = self._documents.opened(uri)
         if now is not None and now.version != document.version:
             return ApplyRefusal("The file was edited just now; try again.")
-        lines = self._server.documents.lines_of(document)
-        return convert.workspace_edit(uri, document.version, edits, lines, self._server.client)
+        lines = self._documents.lines_of(document)
+        return convert.workspace_edit(uri, document.version, edits, lines, self._editor.client)
 
-    async def find(self, args: Arguments) -> tuple[Suggestion, str]:
+    async def find(self, suggestion_id: str | None, uri: str | None = None) -> tuple[Suggestion, str]:
         """The suggestion and the document it is for.
 
         Raises:
             UserError: there is none of that id.
         """
-        if args.id is None:
+        if suggestion_id is None:
             raise UserError('A suggestion is named by its id: {"id": "..."}.')
-        known = self._server.board.suggestion(args.id)
+        known = self._state.suggestion(suggestion_id)
         if known is not None:
             state, _, suggestion = known
-            return suggestion, args.uri or state.uri
-        remembered = await self._server.backend.suggestion(args.id, await self._settings(args.uri))
-        if remembered is None:
-            raise UserError(f"There is no suggestion {args.id}; optimize the kernel again.")
-        return remembered, args.uri or Path(remembered.file).absolute().as_uri()
+            return suggestion, uri or state.uri
+        stored = await self._backend.suggestion(suggestion_id, await self._settings(uri))
+        if stored is None:
+            raise UserError(f"There is no suggestion {suggestion_id}; optimize the kernel again.")
+        return stored, uri or Path(stored.file).absolute().as_uri()
+
+    def target(self, args: Arguments) -> tuple[str, str | None]:
+        """The document and the kernel of the suggestion that ``args`` name, as far as they are known: "" and None."""
+        known = self._state.suggestion(args.id) if args.id else None
+        return args.uri or (known[0].uri if known else ""), known[2].kernel if known else None
 
     def _start(
         self, kind: JobKind, args: Arguments, run: Callable[[Arguments], Coroutine[Any, Any, None]]
     ) -> BackgroundJob:
         title = f"{kind.capitalize()} suggestion {args.id or ''}".strip()
-        known = self._server.board.suggestion(args.id) if args.id else None
-        uri = args.uri or (known[0].uri if known else "")
-        job = BackgroundJob(kind, uri, title, known[2].kernel if known else None)
-        return self._server.jobs.start(job, run(args))
+        uri, kernel = self.target(args)
+        return self._jobs.start(BackgroundJob(kind, uri, title, kernel), run(args))
 
-    async def settle(self, args: Arguments) -> None:
-        """``accept`` inside a job. Raises UserError: it cannot be, and why."""
-        suggestion, uri = await self.find(args)
+    async def _accept(self, args: Arguments) -> None:
+        suggestion, uri = await self.find(args.id, args.uri)
         if args.ask and not await self._agreed(suggestion):
             return
         if args.apply or args.ask:
@@ -93,78 +131,119 @@ class Decisions:
                 f"{suggestion.kernel} does not hold suggestion {suggestion.id}, so it was not remembered as accepted. "
                 'Send {"id": ..., "apply": true} to have the server apply it.'
             )
-        self._server.note(await self._server.backend.accept(suggestion, await self._settings(uri)))
+        self._editor.note(await self._backend.accept(suggestion, await self._settings(uri)))
         self._forget(uri, suggestion)
 
     async def _reject(self, args: Arguments) -> None:
-        suggestion, uri = await self.find(args)
-        self._server.note(await self._server.backend.reject(suggestion, await self._settings(uri)))
+        suggestion, uri = await self.find(args.id, args.uri)
+        self._editor.note(await self._backend.reject(suggestion, await self._settings(uri)))
         self._forget(uri, suggestion)
 
     async def _apply(self, suggestion: Suggestion, uri: str) -> bool:
-        server = self._server
-        if not server.client.has("workspace", "apply_edit"):
+        if not self._editor.applies_edits:
             raise UserError("This editor applies no edits for a server; use `accelopt accept` in a terminal.")
         edit = await self.edit_of(suggestion, uri)
         if isinstance(edit, ApplyRefusal):
-            server.say(edit.reason, types.MessageType.Warning)
+            self._editor.say(edit.reason, "warning")
             return False
-        label = f"AccelOpt: {suggestion.summary}"
-        wanted = types.ApplyWorkspaceEditParams(edit, label=label)
-        answer = await server.answer(server.workspace_apply_edit_async(wanted))
-        if not answer.applied:
-            reason = (
-                f": {answer.failure_reason}"
-                if answer.failure_reason
-                else "; it may have been edited just now"
-            )
-            server.say(
-                f"The editor did not apply the suggestion{reason}. Try again.", types.MessageType.Warning
-            )
-        return bool(answer.applied)
+        applied, why_not = await self._editor.apply_edit(edit, f"AccelOpt: {suggestion.summary}")
+        if not applied:
+            reason = f": {why_not}" if why_not else "; it may have been edited just now"
+            self._editor.say(f"The editor did not apply the suggestion{reason}. Try again.", "warning")
+        return applied
 
     async def _is_applied(self, suggestion: Suggestion, uri: str) -> bool:
         """Whether the document holds the suggestion; an edit on its way is waited for."""
         while True:
             document = await self._text(uri)
-            if await self._server.reader.holds(document.text, suggestion):
+            if await self._parser.holds(document.text, suggestion):
                 return True
-            if not await self._server.editing.text_changes(uri, EDIT_ARRIVES):
+            if not await self._text_changes(uri, EDIT_ARRIVES):
                 return False
 
     async def _text(self, uri: str) -> DocumentText:
         try:
-            return await self._server.documents.text(uri)
+            return await self._documents.text(uri)
         except (OSError, ValueError) as error:
             raise UserError(f"{uri} cannot be read: {error}") from None
 
     async def _agreed(self, suggestion: Suggestion) -> bool:
         """Ask the person, with the diff on request."""
-        server = self._server
         how = f"{speedup(suggestion.speedup)}, {origin(suggestion)}"
-        message = f"{suggestion.summary} {how}. Apply it to {suggestion.kernel}?"
+        question = f"{suggestion.summary} {how}. Apply it to {suggestion.kernel}?"
         choices = [_APPLY, _SHOW, _LATER]
-        while True:
-            items = [types.MessageActionItem(choice) for choice in choices]
-            params = types.ShowMessageRequestParams(types.MessageType.Info, message, items)
-            answer = await server.answer(server.window_show_message_request_async(params))
-            if answer is None or answer.title != _SHOW:
-                return answer is not None and answer.title == _APPLY
+        while (answer := await self._editor.ask(question, choices)) == _SHOW:
             choices = [_APPLY, _LATER]
-            if server.client.has("window", "show_document", "support"):
-                patch = await write_patch(suggestion)
-                await server.show_file(patch)
+            if self._editor.shows_files:
+                await self._editor.show_file(await write_patch(suggestion))
             else:
-                server.note(suggestion.diff, types.MessageType.Info)
+                self._editor.note(suggestion.diff, "info")
+        return answer == _APPLY
 
     async def _settings(self, uri: str | None) -> Settings:
         path = file_path(uri) if uri else None
-        root = self._server.workspace.root_path
-        return await self._server.configuration.of(path or str(Path(root or Path.cwd()) / "file.py"))
+        return await self._configuration.of(path or str(self._documents.root / "file.py"))
 
     def _forget(self, uri: str, suggestion: Suggestion) -> None:
-        state = self._server.board.get(uri)
+        state = self._state.get(uri)
         kernel = state.kernel(suggestion.kernel) if state else None
         if kernel is not None:
             left = tuple(s for s in kernel.suggestions if s.id != suggestion.id)
-            self._server.board.suggest(uri, suggestion.kernel, left)
+            self._state.suggest(uri, suggestion.kernel, left)
+
+    async def _choose(self, args: Arguments) -> None:
+        offers = self._offers(args.document("choose"), args)
+        if not offers:
+            raise UserError(f"Nothing faster is known for {args.kernel or 'this file'}; optimize it first.")
+        chosen: Suggestion | None = offers[0]
+        if len(offers) > 1:
+            titles = {_line(number, suggestion): suggestion for number, suggestion in enumerate(offers, 1)}
+            question = f"{len(offers)} versions of {offers[0].kernel} are proved to be right and faster. Look at which?"
+            chosen = titles.get(await self._editor.ask(question, list(titles)) or "")
+        if chosen is not None:
+            await self._accept(replace(args, id=chosen.id, ask=True))
+
+    def _offers(self, uri: str, args: Arguments) -> list[Suggestion]:
+        state = self._state.get(uri)
+        if state is None:
+            return []
+        kernels = [k for k in state.kernels if args.kernel in (None, k.kernel.name)]
+        if args.kernel is None and args.line is not None and (at := state.kernel_at(args.line)):
+            kernels = [at]
+        return [suggestion for kernel in kernels for suggestion in kernel.offers]
+
+
+def described(uri: str, suggestion: Suggestion) -> dict[str, Any]:
+    """A suggestion in words, for a list to choose from."""
+    return {
+        "id": suggestion.id,
+        "uri": uri,
+        "kernel": suggestion.kernel,
+        "title": version_name(suggestion),
+        "speedup": speedup(suggestion.speedup),
+        "latency": f"{duration(suggestion.fast)} on {suggestion.target}",
+        "origin": origin(suggestion),
+        "summary": suggestion.summary,
+    }
+
+
+def _line(number: int, suggestion: Suggestion) -> str:
+    return (
+        f"{number}. {speedup(suggestion.speedup)} · {suggestion.summary.rstrip('.')} · {origin(suggestion)}"
+    )
+
+
+async def write_patch(suggestion: Suggestion) -> Path:
+    """Write a suggestion's diff to the user's cache folder, for editors that have no other way to show one.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    path = Path(platformdirs.user_cache_dir("accelopt")) / "patches" / f"{suggestion.id}.patch"
+    await asyncio.to_thread(_write, path, suggestion.diff)
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Long work in the server: every profile and every search is a task in one registry, with an id that cancels it."""
+"""Run long work: each profile and each search is a task in one registry, with an id that cancels it."""
 
 from __future__ import annotations
 
@@ -92,3 +92,29 @@ class JobRegistry:
         work.close()  # a task that is cancelled before its first step never awaits it
         self._running.pop(job.id, None)
         self.changed()
+
+
+class BackgroundTasks:
+    """Quick follow-up work of handlers. What it raises is logged, goes to ``failed`` and ends nothing else."""
+
+    def __init__(self, failed: Callable[[BaseException], None] = lambda error: None) -> None:
+        self._failed = failed
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run ``work`` on the running event loop."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def close(self) -> None:
+        """Cancel everything."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background work failed", exc_info=error)
+            self._failed(error)

@@ -1,4 +1,4 @@
-"""Where lines go when text is edited, so that results stay beside the code they are about."""
+"""Map lines through edits of a text, so that results stay beside the code they are about."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lsprotocol import types
-
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding, KernelMeasurement
+
+
+@dataclass(frozen=True)
+class TextChange:
+    """A part of a text replaced by ``text``: from ``start_column`` of ``start_line`` to ``end_column`` of ``end_line``,
+    all 0-based. Columns only tell where a change begins and ends at the same place or at the start of a line."""
+
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -35,16 +45,17 @@ class LineMap:
         return cls((_Move(1, 0, by),)) if by else cls()
 
     @classmethod
-    def of(cls, changes: Sequence[types.TextDocumentContentChangeEvent]) -> LineMap:
-        """The map of the changes of one ``textDocument/didChange``. Only lines matter, so no column is converted."""
+    def of(cls, changes: Sequence[TextChange | None]) -> LineMap:
+        """The map of several changes, made one after the other; None stands for a new text as a whole."""
         moves = []
         for change in changes:
-            if not isinstance(change, types.TextDocumentContentChangePartial):
+            if change is None:
                 return cls(everything=True)
-            start, end = change.range.start, change.range.end
-            by = change.text.count("\n") - (end.line - start.line)
-            whole = start == end and start.character == 0 and change.text.endswith("\n")
-            moves.append(_Move(start.line + 1, start.line if whole else end.line + 1, by, whole))
+            start, end = change.start_line, change.end_line
+            by = change.text.count("\n") - (end - start)
+            empty = (start, change.start_column) == (end, change.end_column)
+            whole = empty and change.start_column == 0 and change.text.endswith("\n")
+            moves.append(_Move(start + 1, start if whole else end + 1, by, whole))
         return cls(tuple(moves))
 
     def line(self, line: int) -> int:
