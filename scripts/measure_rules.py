@@ -44,7 +44,7 @@ the same tasks (47e29a7): nki-keep-resident (seven of them, bmm and lora among t
 (add_rmsnorm_matmul, matmul_add_rmsnorm), nki-merge-tiles (adamw, silu), nki-drop-copy (matmul_add_rmsnorm). The fifth
 is nki-reuse-load. nki-scale-after-product applies to gqa_full; it is younger than these results.
 
-`tests/agent/test_rules_nki_baselines.py` holds each rule to its word on a baseline: every counter that it names moves
+`tests/agent/rules/test_nki_baselines.py` holds each rule to its word on a baseline: every counter that it names moves
 that way, and the result stays that of the reference. The five, and nki-rsqrt-activation, are shown there on a baseline
 of which a line or two are written as other people's kernels write them.
 

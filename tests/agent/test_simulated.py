@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from toy_search import TEXT, ToyCost, faster, us_of
+from support.toy_search import TEXT, ToyCost, faster, us_of
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
@@ -50,7 +50,7 @@ def world(kept: Path | None = None) -> tuple[World, ToyCost]:
 
 
 def root() -> Node:
-    from toy_search import measurement
+    from support.toy_search import measurement
 
     return Node(SUBJECT.text, SUBJECT.kernel, measurement(SUBJECT.text))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from toy_search import ToyCost, ToyGate
+from support.toy_search import ToyCost, ToyGate
 
 from accelopt_agent.events import CandidateTried, Event, Finished, ProgressText, SuggestionFound
 from accelopt_agent.model.proposer import ModelProposer

@@ -20,7 +20,7 @@ TOYS = Path(__file__).parents[1] / "agent"
 async def searched(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A finished search of a toy kernel in the memory; the id of its suggestion."""
     monkeypatch.syspath_prepend(str(TOYS))
-    from toy_search import RAISES, TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
+    from support.toy_search import RAISES, TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
 
     (home / "k.py").write_text(TEXT)
     asked = replace(request(), path=home / "k.py")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from silu_kernel import SLOW
+from support.silu_kernel import SLOW
 
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory

@@ -17,7 +17,7 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.local import LocalHost
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "nki_silu.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "nki_silu.py"
 
 #: Another computation than the example's: two inputs, a gate and a scale, other names, loops and tile sizes.
 GATED = '''\

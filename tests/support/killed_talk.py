@@ -1,4 +1,4 @@
-"""A toy search with a team behind an address, in a process of its own: ``python killed_talk.py MEMORY ADDRESS``."""
+"""Runs a toy search with a model team in a process of its own: ``python -m support.killed_talk MEMORY ADDRESS``."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from toy_search import ToyCost, ToyGate, request, us_of
-
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget
 from accelopt_memory.memory import Memory
+from support.toy_search import ToyCost, ToyGate, request, us_of
 
 
 async def main(memory: Path, address: str) -> None:

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from commented_source import commented, lost
-from triton_rule_cases import CASES, Case
-from triton_rule_kernels import IMPORTS
+from support.commented_source import commented, lost
+from support.triton_rule_cases import CASES, Case
+from support.triton_rule_kernels import IMPORTS
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
-from played_model import PATIENCE, PlayedModel, error, playing, says
-from toy_search import TEXT, WIDE, ToyProposer, measurement, play
+from support.played_model import PATIENCE, PlayedModel, error, playing, says
+from support.toy_search import TEXT, WIDE, ToyProposer, measurement, play
 
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.model.settings import ModelSettings

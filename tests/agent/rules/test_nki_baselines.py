@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nki_rule_cases import loaded
+from support.nki_rule_cases import loaded
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.comparison.reference import widen

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from toy_search import TEXT, measurement
+from support.toy_search import TEXT, measurement
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.node import Failure, Node

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from played_model import PATIENCE, Reply, chunk, error, playing, says
+from support.played_model import PATIENCE, Reply, chunk, error, playing, says
 
 from accelopt_agent.model.answer import AnswerReader, UnusableAnswerError, repeats_itself
 from accelopt_agent.model.client import ModelCallError, query_model, retry_after_seconds, retry_pause

@@ -8,8 +8,8 @@ from pathlib import Path
 import keyring
 import keyring.backend
 import pytest
-from played_model import error, playing, says
-from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
+from support.played_model import error, playing, says
+from support.toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
 
 from accelopt_agent.events import ProgressText
 from accelopt_agent.model.consent import (

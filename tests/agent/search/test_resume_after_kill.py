@@ -13,7 +13,7 @@ import pytest
 from accelopt_agent.search.recorder import CANDIDATE_JUDGED, CANDIDATE_TRIED, PROPOSER_ANSWERED
 from accelopt_memory.memory import Memory
 
-SEARCH = Path(__file__).with_name("killed_search.py")
+TESTS = Path(__file__).parents[2]
 
 #: Two calls, two costs and one proof run at a time: so much may be paid for and not yet be written down.
 IN_FLIGHT = 5
@@ -22,8 +22,8 @@ IN_FLIGHT = 5
 def run(folder: Path, steps: int | None) -> tuple[bool, float]:
     """Run the search and kill it after so many payments; whether it came to its end, and its best time."""
     child = subprocess.Popen(
-        [sys.executable, str(SEARCH), str(folder / "memory.db"), str(folder / "paid")],
-        stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "support.killed_search", str(folder / "memory.db"), str(folder / "paid")],
+        cwd=TESTS, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert child.stdout is not None
     best, payments = 100.0, 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from toy_search import (
+from support.toy_search import (
     FUSED,
     SLOW,
     TEXT,

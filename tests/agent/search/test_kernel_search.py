@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from toy_search import (
+from support.toy_search import (
     FUSED,
     RAISES,
     SLOW,

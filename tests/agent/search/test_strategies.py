@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from toy_search import (
+from support.toy_search import (
     FUSED,
     PATIENCE,
     TEXT,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 import pytest
-from played_model import PATIENCE, Reply, chunk, error, playing, says
-from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request, us_of
+from support.played_model import PATIENCE, Reply, chunk, error, playing, says
+from support.toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request, us_of
 
 from accelopt_agent.events import CandidateTried, Event, Finished, ModelCall, ProgressText, SuggestionFound
 from accelopt_agent.model.proposer import ModelProposer

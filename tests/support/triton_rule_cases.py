@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triton_rule_kernels import ADD, MATMUL, REDUCE, SCALE, SOFTMAX, STRIDED, TUNED, WRAPPED
+from support.triton_rule_kernels import ADD, MATMUL, REDUCE, SCALE, SOFTMAX, STRIDED, TUNED, WRAPPED
 
 
 @dataclass(frozen=True)

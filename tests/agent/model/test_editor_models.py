@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from played_model import playing, says
-from toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request, us_of
+from support.played_model import playing, says
+from support.toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request, us_of
 
 from accelopt_agent.events import Event, Finished, ProgressText, SuggestionFound
 from accelopt_agent.model.client import ModelCallError, query_model

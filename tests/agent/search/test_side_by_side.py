@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from toy_search import WIDE, ToyGate, ToyProposer, play
+from support.toy_search import WIDE, ToyGate, ToyProposer, play
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.host_evaluation import HostGate

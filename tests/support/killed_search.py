@@ -1,4 +1,4 @@
-"""A toy search in a process of its own, for tests that kill it: ``python killed_search.py MEMORY PAID``.
+"""A toy search in a process of its own, for tests that kill it: ``python -m support.killed_search MEMORY PAID``.
 
 Every cost, verdict and answer is paid for by a line in the file PAID before it is handed over.
 """
@@ -10,8 +10,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from toy_search import TEXT, ToyCost, ToyGate, ToyProposer, faster, request, start, us_of
-
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import Finished, SuggestionFound
 from accelopt_agent.request import Budget
@@ -21,6 +19,7 @@ from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.receipt import Receipt
+from support.toy_search import TEXT, ToyCost, ToyGate, ToyProposer, faster, request, start, us_of
 
 STEPS = 6
 START = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(STEPS)))

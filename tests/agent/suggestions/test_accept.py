@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
+from support.toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.suggestions.accept import accept, reject

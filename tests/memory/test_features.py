@@ -6,7 +6,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from silu_kernel import SLOW
+from support.silu_kernel import SLOW
 
 from accelopt_memory.features import SHINGLES_KEPT, KernelFeatures, kernel_features
 from accelopt_memory.similarity import similarity, sketch_jaccard, weighted_jaccard

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from played_model import Reply, playing, says
-from toy_search import TEXT, measurement
+from support.played_model import Reply, playing, says
+from support.toy_search import TEXT, measurement
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.history import past_runs
@@ -17,7 +17,7 @@ from accelopt_agent.search.transcript import Transcript, TranscriptEntry
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 
-SEARCH = Path(__file__).with_name("killed_talk.py")
+TESTS = Path(__file__).parents[2]
 
 PLAN = says("LINES 7-8\nMake it wide, so that fewer loads are waited for.")
 WIDE = says("<<<<<<< CHANGE 1\n    time_us = 60\n    wide = True\n>>>>>>>")
@@ -27,7 +27,7 @@ PLANNER, CODER = "You plan one change", "You carry out one planned change"
 
 def started(memory: Path, url: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(SEARCH), str(memory), url], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "support.killed_talk", str(memory), url], cwd=TESTS, stdout=subprocess.PIPE, text=True
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nki_rule_cases import REWRITTEN, Case, inputs, loaded, run, whole
+from support.nki_rule_cases import REWRITTEN, Case, inputs, loaded, run, whole
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels

@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pytest
-from toy_search import FUSED, PATIENCE, TEXT, WIDE, WRONG, ToyCost, ToyGate, ToyProposer, play, request
+from support.toy_search import (
+    FUSED,
+    PATIENCE,
+    TEXT,
+    WIDE,
+    WRONG,
+    ToyCost,
+    ToyGate,
+    ToyProposer,
+    play,
+    request,
+)
 
 from accelopt_agent.events import CandidateTried, Event, Finished, ProgressText, SuggestionFound
 from accelopt_agent.optimize import drive

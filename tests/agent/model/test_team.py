@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from played_model import PATIENCE, Reply, playing, says
-from toy_search import TEXT, ToyCost, ToyGate, measurement, request, us_of
+from support.played_model import PATIENCE, Reply, playing, says
+from support.toy_search import TEXT, ToyCost, ToyGate, measurement, request, us_of
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import Event, SuggestionFound

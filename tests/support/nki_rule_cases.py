@@ -75,7 +75,9 @@ def _shared(text: str) -> str:
 
 
 CASES = [
-    case for file in sorted((Path(__file__).parent / "nki_rules").glob("*.txt")) for case in _cases(file)
+    case
+    for file in sorted((Path(__file__).parents[1] / "agent/rules/nki_cases").glob("*.txt"))
+    for case in _cases(file)
 ]
 REWRITTEN = [case for case in CASES if case.after is not None]
 

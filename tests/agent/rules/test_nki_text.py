@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from commented_source import commented, lost
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nki_rule_cases import CASES, FOOTER, HEADER, REWRITTEN, Case, whole
+from support.commented_source import commented, lost
+from support.nki_rule_cases import CASES, FOOTER, HEADER, REWRITTEN, Case, whole
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
