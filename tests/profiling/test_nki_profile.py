@@ -16,8 +16,7 @@ from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Correctness, KernelMeasurement
 from accelopt_profiling.nki.compare import compare, widen
 from accelopt_profiling.nki.install import emulated, sdk_present
-from accelopt_profiling.nki.profile import profile
-from accelopt_profiling.nki.specs import specs_of, stand_ins
+from accelopt_profiling.nki.profile import profile, specs_of, stand_ins
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.problem import Tolerance
 from accelopt_profiling.problems.ref import ProblemRef

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -14,13 +15,13 @@ from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
 from accelopt_profiling.nki.compare import compare, widen
 from accelopt_profiling.nki.current.versions import UnknownVersionError, emulated_version
+from accelopt_profiling.nki.data.dtypes import dtype_named
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.frontend import jit as launching
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.report import measurement
 from accelopt_profiling.nki.sdk import real_packages
-from accelopt_profiling.nki.specs import specs_of, stand_ins
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
@@ -238,3 +239,32 @@ class _ProfileRun:
             [i for t in launches for i in t.instructions], sum(t.input_bytes for t in launches),
             sum(t.output_bytes for t in launches), name,
         )  # fmt: skip
+
+
+# Inputs as shapes and types: a trace needs no values, so first numbers need not wait for values to be drawn
+
+_PLAIN_TYPES = (bool, int, float, str, type(None))
+
+
+def specs_of(inputs: Sequence[Any]) -> list[dict[str, Any]] | None:
+    """The specifications of drawn inputs; None when one of them is neither an array nor a plain value."""
+    found: list[dict[str, Any]] = []
+    for value in inputs:
+        if hasattr(value, "shape") and hasattr(value, "dtype"):
+            name = str(value.dtype).rpartition(".")[2]
+            found.append({"shape": [int(n) for n in value.shape], "dtype": name})
+        elif isinstance(value, _PLAIN_TYPES):
+            found.append({"value": value})
+        else:
+            return None
+    return found
+
+
+def stand_ins(specs: Sequence[dict[str, Any]]) -> list[Any]:
+    """Arrays of the given shapes that take no memory: one zero seen everywhere."""
+    return [
+        np.broadcast_to(np.zeros((), dtype=dtype_named(s["dtype"])), tuple(s["shape"]))
+        if "shape" in s
+        else s["value"]
+        for s in specs
+    ]
