@@ -1,4 +1,4 @@
-"""Put the emulated dialects where ``import neuronxcc.nki`` and ``import nki`` look, unless the real SDK is there."""
+"""Makes ``import neuronxcc.nki`` and ``import nki`` find the emulated dialects, unless the real SDK is there."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _launch(kernel: str) -> Machine:
 
 
 def sdk_present() -> bool:
-    """Whether a real SDK with a simulator is importable; stand-ins do not count."""
+    """True if a real SDK with a simulator is importable; stand-ins do not count."""
     return bool(real_packages())
 
 

@@ -142,13 +142,13 @@ class _ProfileRun:
             self.correctness = compare(outputs, expected, self.problem.tolerance)
 
     def _stop(self, fault: KernelFaultError, emulation: Emulation) -> None:
-        """Note a violation; the launch it ended has no cost to speak of."""
+        """Keep a violation; the launch that it ended has no cost."""
         self.fault = fault
         if emulation.machines:
             emulation.machines.pop()
 
     def _broke_off(self, failed: StepFailed, emulation: Emulation) -> bool:
-        """Whether a file that runs itself failed outside of its kernels, after launches: those have their cost then."""
+        """True if a file that runs itself failed outside of its kernels, after launches that keep their cost."""
         error = failed.error
         frames = traceback.extract_tb(failed.__cause__.__traceback__ if failed.__cause__ else None)
         of_kernel = any(frame.filename == launching.__file__ for frame in frames)
@@ -172,7 +172,7 @@ class _ProfileRun:
                     self.findings.append(finding)
 
     def measurements(self) -> list[KernelMeasurement]:
-        """What is known now, kernel by kernel."""
+        """The present measurement of each kernel."""
         return [self._measure(kernel, first=at == 0) for at, kernel in enumerate(self.params.kernels)]
 
     def _measure(self, kernel: Kernel, first: bool) -> KernelMeasurement:

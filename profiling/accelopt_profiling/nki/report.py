@@ -1,4 +1,4 @@
-"""Turn the model's answer into what the editor shows: quantities, line costs, findings."""
+"""Turns an estimate into a measurement: quantities, line costs, findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 
 #: DMA guide: contiguous pieces of 2 KiB or more are recommended, below 256 B the overhead rules.
 _GOOD_PIECE = 2048
-#: Lines below this share of the time are not worth a word.
+#: Lines below this share of the time are not mentioned.
 _WORTH = 0.02
 #: From this share of the time on a transfer in small pieces is a warning.
 _WORTH_A_WARNING = 0.1
@@ -29,7 +29,7 @@ def measurement(
     kernel: Kernel, target: str, host: str, answer: TimeEstimate, findings: list[Finding], correctness: Correctness,
     stage: str, toolchain: dict[str, str],
 ) -> KernelMeasurement:  # fmt: skip
-    """One kernel's measurement from the model's answer."""
+    """The measurement of one kernel."""
     latency = Latency(answer.us, answer.low_us, answer.high_us, Known.ESTIMATED)
     return KernelMeasurement(
         name=kernel.name, line=kernel.line, dialect="nki", target=target, host=host, correctness=correctness,
@@ -86,7 +86,7 @@ def lines(answer: TimeEstimate) -> list[LineCost]:
             text = f"{engine} est. {_time(ns)}, {share:.0%}"
         wait = waiting.get(line)
         if wait is not None:
-            text += f"; {_said(wait)}"
+            text += f"; {_wait_text(wait)}"
         details = {f"{e} busy": _interval(answer, t * scale) for e, t in engines.items()}
         if wait is not None:
             details[f"{wait.engine} waits"] = _interval(answer, wait.ns / 1000)
@@ -96,13 +96,13 @@ def lines(answer: TimeEstimate) -> list[LineCost]:
     return [cost for cost in found if cost.share is None or cost.share >= _WORTH / 10]
 
 
-def _said(wait: Wait) -> str:
+def _wait_text(wait: Wait) -> str:
     what = "for line" if wait.why == "operand" else "for room still in use on line"
     return f"{wait.engine} waits {_time(wait.ns)} {what} {wait.cause_line} ({wait.cause_engine})"
 
 
 def cost_findings(answer: TimeEstimate) -> list[Finding]:
-    """Lines whose transfers are cut too small, and tiles that find no room, where it matters."""
+    """Findings on transfers in small pieces and on tiles that do not fit, where they cost time."""
     return [*_small_transfers(answer), *_no_room(answer)]
 
 

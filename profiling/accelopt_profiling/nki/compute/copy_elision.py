@@ -119,7 +119,7 @@ def _count(dims: tuple[Dim, ...]) -> int:
 
 
 def _plain(step: ComputeStep) -> bool:
-    """Whether a move writes exactly the values that it read to an on-chip block."""
+    """True if a move writes exactly the values that it read to an on-chip block."""
     target, source = step.target, step.inputs[0]
     return (
         type(source) is View

@@ -119,7 +119,7 @@ def _first_matches(data: Array, wanted: Array) -> Array:
 
 
 def nc_find_index8(dst: Any, data: Any, vals: Any, name: str | None = None) -> None:
-    """Where each of eight values first occurs in its partition of ``data``."""
+    """The position of the first occurrence of each of eight values in its partition of ``data``."""
     machine = current()
     tile, wanted = _searched(machine, data, "data"), on_chip(machine, vals, "vals")
     _eight(machine, wanted, "vals")

@@ -292,7 +292,7 @@ class NkiTensor(Tile):
         return [[step, num] for num, step in self.dims]
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in one row in memory; on the chip, within each partition."""
+        """True if the elements lie in one row in memory; on the chip, within each partition."""
         free = self.dims[1:] if self._on_chip() else self.dims
         run = 1
         for num, step in reversed(free):

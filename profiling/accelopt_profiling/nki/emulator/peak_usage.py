@@ -1,4 +1,4 @@
-"""How much of SBUF is taken at once, and by what: tiles from the first instruction that touches them to the last."""
+"""Finds the peak usage of SBUF, and the tiles that are alive then: from their first instruction to their last."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def peak_usage(instructions: list[TracedInstruction], memory: MemorySpace = Memo
 def overflow(
     instructions: list[TracedInstruction], limits: CoreLimits, compiler_spills: bool
 ) -> Finding | None:
-    """What to say if more is alive in SBUF at once than it holds.
+    """A finding if more is alive in SBUF at once than it holds.
 
     ``compiler_spills``: the dialect's compiler writes tiles out to HBM then (Beta 1), which costs time; else the
     kernel does not compile.
