@@ -23,7 +23,7 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.worker.step import StepContext, StepFailed
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 SMALL = {"nki_silu.py": {"m": 256, "n": 2048}, "nki_gelu_gate.py": {"m": 256, "n": 2048},
          "nki_rmsnorm.py": {"m": 256, "n": 1024}}  # fmt: skip
 

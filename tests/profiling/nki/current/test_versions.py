@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nki_current_source import FIRST_LINE, A, run
+from support.nki_current_source import FIRST_LINE, A, run
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki.calls import count, main
