@@ -198,7 +198,7 @@ class _ProfileRun:
             correctness = Correctness("failed", self.fault.message)
         answer = self._answer(kernel)
         if answer is not None:
-            found = measurement(
+            measured = measurement(
                 kernel,
                 self.params.target,
                 self.params.host,
@@ -209,7 +209,7 @@ class _ProfileRun:
                 self.toolchain,
             )
             shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
-            return replace(found, timeline=shown)
+            return replace(measured, timeline=shown)
         if self.fault is None:
             message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
             findings.append(Finding("never-launched", kernel.line, "information", message))
@@ -248,16 +248,16 @@ _PLAIN_TYPES = (bool, int, float, str, type(None))
 
 def specs_of(inputs: Sequence[Any]) -> list[dict[str, Any]] | None:
     """The specifications of drawn inputs; None when one of them is neither an array nor a plain value."""
-    found: list[dict[str, Any]] = []
+    specs: list[dict[str, Any]] = []
     for value in inputs:
         if hasattr(value, "shape") and hasattr(value, "dtype"):
             name = str(value.dtype).rpartition(".")[2]
-            found.append({"shape": [int(n) for n in value.shape], "dtype": name})
+            specs.append({"shape": [int(n) for n in value.shape], "dtype": name})
         elif isinstance(value, _PLAIN_TYPES):
-            found.append({"value": value})
+            specs.append({"value": value})
         else:
             return None
-    return found
+    return specs
 
 
 def stand_ins(specs: Sequence[dict[str, Any]]) -> list[Any]:

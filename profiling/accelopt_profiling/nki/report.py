@@ -42,7 +42,7 @@ def measurement(
 def quantities(answer: TimeEstimate) -> dict[str, Quantity]:
     """Bytes and instructions as executed; engine times as estimated."""
     plan = answer.schedule
-    found = {
+    table = {
         "dma_read_bytes": executed(plan.read_bytes, "B"),
         "dma_write_bytes": executed(plan.write_bytes, "B"),
         "dma_descriptors": executed(sum(plan.line_descriptors.values()), ""),
@@ -53,13 +53,13 @@ def quantities(answer: TimeEstimate) -> dict[str, Quantity]:
     }
     for name, size in (("spill", plan.residency.saved_bytes), ("reload", plan.residency.reloaded_bytes)):
         if size:
-            found[f"{name}_bytes"] = estimated(size, 0, 2 * size, "B")
+            table[f"{name}_bytes"] = estimated(size, 0, 2 * size, "B")
     for engine, ns in plan.busy.items():
         if ns:
-            found[f"{engine} busy"] = _interval(answer, ns / 1000)
+            table[f"{engine} busy"] = _interval(answer, ns / 1000)
     if waited := sum(wait.ns for wait in answer.waits):
-        found[f"{answer.critical} waits"] = _interval(answer, waited / 1000)
-    return found
+        table[f"{answer.critical} waits"] = _interval(answer, waited / 1000)
+    return table
 
 
 def _interval(answer: TimeEstimate, us: float, exact: bool = False) -> Quantity:
@@ -73,7 +73,7 @@ def lines(answer: TimeEstimate) -> list[LineCost]:
     plan = answer.schedule
     scale = answer.us / plan.total if plan.total else 0.0
     waiting = {w.line: w for w in reversed(answer.waits) if w.ns >= _WORTH * plan.total}
-    found = []
+    costs = []
     for line, engines in sorted(plan.lines.items()):
         engine = max(engines, key=lambda e: engines[e])
         share = engines[engine] / plan.total if plan.total else 0.0
@@ -92,8 +92,8 @@ def lines(answer: TimeEstimate) -> list[LineCost]:
             details[f"{wait.engine} waits"] = _interval(answer, wait.ns / 1000)
         if line in plan.line_bytes:
             details["dma_bytes"] = executed(plan.line_bytes[line], "B")
-        found.append(LineCost(line, text, share, details))
-    return [cost for cost in found if cost.share is None or cost.share >= _WORTH / 10]
+        costs.append(LineCost(line, text, share, details))
+    return [cost for cost in costs if cost.share is None or cost.share >= _WORTH / 10]
 
 
 def _wait_text(wait: Wait) -> str:
@@ -108,7 +108,7 @@ def cost_findings(answer: TimeEstimate) -> list[Finding]:
 
 def _no_room(answer: TimeEstimate) -> list[Finding]:
     residency = answer.schedule.residency
-    found = []
+    findings = []
     moved = max(1, answer.schedule.read_bytes + answer.schedule.write_bytes)
     for line, size in sorted(residency.spilled.items()):
         if size >= _WORTH * moved:
@@ -116,19 +116,19 @@ def _no_room(answer: TimeEstimate) -> list[Finding]:
                 f"Tiles made here do not fit in SBUF together with what else is alive: {_bytes(size)} are written out "
                 f"and read back, {size / moved:.0%} of all bytes moved. Use them sooner or make them smaller."
             )
-            found.append(Finding("capacity", line, "warning", message))
+            findings.append(Finding("capacity", line, "warning", message))
     for line, banks in sorted(residency.crowded.items()):
         message = (
             f"{banks} PSUM banks are alive here at once; there are {residency.banks}. Copy results to SBUF sooner or "
             "use smaller tiles."
         )
-        found.append(Finding("capacity", line, "error", message))
-    return found
+        findings.append(Finding("capacity", line, "error", message))
+    return findings
 
 
 def _small_transfers(answer: TimeEstimate) -> list[Finding]:
     plan = answer.schedule
-    found = []
+    findings = []
     for line, size in plan.line_bytes.items():
         piece = size / max(1, plan.line_descriptors.get(line, 1))
         busy = plan.lines[line].get(DMA, 0.0) / plan.total if plan.total else 0.0
@@ -138,8 +138,8 @@ def _small_transfers(answer: TimeEstimate) -> list[Finding]:
                 f"time; pieces of 2 KiB or more use them well. Make the free dimension of the tile larger."
             )
             severity: Severity = "warning" if busy >= _WORTH_A_WARNING else "information"
-            found.append(Finding("small-dma", line, severity, message))
-    return found
+            findings.append(Finding("small-dma", line, severity, message))
+    return findings
 
 
 def _bytes(size: float) -> str:

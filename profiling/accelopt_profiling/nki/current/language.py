@@ -127,9 +127,9 @@ class LoopRange:
 
     def __call__(self, *bounds: Any, **unused: Any) -> range:
         machine = current()
-        found = change("names", f"nki.language.{self.__name__}", machine.version)
-        if found is not None:
-            message = f"nl.{self.__name__} is deprecated since NKI {found.version}; use {found.instead}."
+        deprecation = change("names", f"nki.language.{self.__name__}", machine.version)
+        if deprecation is not None:
+            message = f"nl.{self.__name__} is deprecated since NKI {deprecation.version}; use {deprecation.instead}."
             machine.diagnostics.report("deprecated", message, "information")
         return range(*(as_int(b) for b in bounds))
 

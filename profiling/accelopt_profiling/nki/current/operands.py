@@ -181,10 +181,10 @@ def into(
     shape = target.shape
 
     def compute(*values: Any) -> Array:
-        made = np.asarray(function(*values)).reshape(shape)
-        if any(isinstance(v, np.ndarray) and np.may_share_memory(made, v) for v in values):
-            made = made.copy()
-        return made
+        result = np.asarray(function(*values)).reshape(shape)
+        if any(isinstance(v, np.ndarray) and np.may_share_memory(result, v) for v in values):
+            result = result.copy()
+        return result
 
     moves = function is copy_values or function is transpose_values
     result = machine.executor.run(

@@ -106,16 +106,16 @@ def max8(dst: Any, src: Any, name: str | None = None) -> None:
 
 def _first_matches(data: Array, wanted: Array) -> Array:
     """For each of the eight values of a partition, in turn, its first place in ``data`` not taken yet; -1: nowhere."""
-    found = np.full(wanted.shape, -1, dtype=np.int64)
+    places = np.full(wanted.shape, -1, dtype=np.int64)
     taken = np.zeros(data.shape, dtype=bool)
     lanes = np.arange(len(data))
     for column in range(wanted.shape[1]):
         same = (data == wanted[:, column : column + 1]) & ~taken
         hit = same.any(axis=1)
         at = same.argmax(axis=1)
-        found[hit, column] = at[hit]
+        places[hit, column] = at[hit]
         taken[lanes[hit], at[hit]] = True
-    return found
+    return places
 
 
 def nc_find_index8(dst: Any, data: Any, vals: Any, name: str | None = None) -> None:
@@ -147,10 +147,10 @@ def nc_match_replace8(
         return _first_matches(real(x).reshape(x.shape[0], -1), real(v).reshape(v.shape[0], -1))
 
     def compute(x: Array, v: Array) -> Any:
-        found = matches(x, v)
+        places = matches(x, v)
         result = real(x).reshape(x.shape[0], -1).copy()
-        lanes, columns = np.nonzero(found >= 0)
-        result[lanes, found[lanes, columns]] = imm
+        lanes, columns = np.nonzero(places >= 0)
+        result[lanes, places[lanes, columns]] = imm
         return result
 
     if dst_idx is not None:  # before dst, which may be data itself

@@ -56,11 +56,11 @@ class NkiTensor(Tile):
 
     def _check(self, method: str, *axes: int, partition: bool = True) -> None:
         """The method exists in the emulated version, the axes exist, and the partition dimension is left alone."""
-        found = change("methods", method, self.machine.version)
-        if found is not None and found.kind == "added":
+        later = change("methods", method, self.machine.version)
+        if later is not None and later.kind == "added":
             self.machine.fault(
                 "unsupported",
-                f"NkiTensor.{method} came with NKI {found.version}; the emulated version is {self.machine.version}.",
+                f"NkiTensor.{method} came with NKI {later.version}; the emulated version is {self.machine.version}.",
             )
         if self.positions is not None:
             self.machine.fault(

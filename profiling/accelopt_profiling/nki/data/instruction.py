@@ -69,12 +69,12 @@ class TracedInstruction:
 
     def copy(self) -> TracedInstruction:
         """A copy of the instruction without its regions."""
-        made = TracedInstruction(self.opcode, self.engines, self.line, self.partitions, self.free)
-        made.itemsize, made.pattern, made.accumulate = self.itemsize, self.pattern, self.accumulate
-        made.bytes, made.descriptors, made.flops = self.bytes, self.descriptors, self.flops
-        made.psum_inputs, made.stationary = self.psum_inputs, self.stationary
-        made.onezero, made.transpose = self.onezero, self.transpose
-        return made
+        copy = TracedInstruction(self.opcode, self.engines, self.line, self.partitions, self.free)
+        copy.itemsize, copy.pattern, copy.accumulate = self.itemsize, self.pattern, self.accumulate
+        copy.bytes, copy.descriptors, copy.flops = self.bytes, self.descriptors, self.flops
+        copy.psum_inputs, copy.stationary = self.psum_inputs, self.stationary
+        copy.onezero, copy.transpose = self.onezero, self.transpose
+        return copy
 
     def cost(self) -> tuple[object, ...]:
         """Everything that its cost depends on, except the regions that it reads and writes."""

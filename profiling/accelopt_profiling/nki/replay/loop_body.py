@@ -84,22 +84,22 @@ def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _LoopBody]:
     ``file`` and ``lines`` tell code objects apart that are equal but for their places.
     """
     linecache.checkcache(file)
-    found: dict[int, _LoopBody] = {}
+    bodies: dict[int, _LoopBody] = {}
     seen: set[int] = set()
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return found
+        return bodies
     for node in ast.walk(tree):
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
             line = node.iter.lineno
             reader = _Reader()
             if line in seen:
-                found.pop(line, None)  # two on one line cannot be told apart
+                bodies.pop(line, None)  # two on one line cannot be told apart
             elif reader.loop(node):
-                found[line] = reader.body
+                bodies[line] = reader.body
             seen.add(line)
-    return found
+    return bodies
 
 
 class _Reader:
@@ -231,21 +231,21 @@ def _is_value(value: Any) -> bool:
 
 def _is_harmless(there: dict[str, Any], path: tuple[str, ...]) -> bool:
     """True if a name, or an attribute of a package, is a function that keeps no state."""
-    found = there.get(path[0])
+    value = there.get(path[0])
     if len(path) == 1 and path[0] in _BUILTINS:
-        return found is vars(builtins)[path[0]]
+        return value is vars(builtins)[path[0]]
     for name in path[1:]:
-        if not isinstance(found, ModuleType):
+        if not isinstance(value, ModuleType):
             return False
-        found = vars(found).get(name)
-    if isinstance(found, FunctionType):
-        return _is_ours(found.__globals__)
-    if isinstance(found, NlOperation):
-        return _is_known(type(found))
-    if isinstance(found, type):  # but not ``type``: it would tell a counter from a number
-        ours = found.__module__.startswith("accelopt_profiling.nki.")
-        return _is_known(found) and (ours or issubclass(found, (np.generic, np.dtype)))
-    return isinstance(found, BuiltinFunctionType) and found in vars(math).values()
+        value = vars(value).get(name)
+    if isinstance(value, FunctionType):
+        return _is_ours(value.__globals__)
+    if isinstance(value, NlOperation):
+        return _is_known(type(value))
+    if isinstance(value, type):  # but not ``type``: it would tell a counter from a number
+        ours = value.__module__.startswith("accelopt_profiling.nki.")
+        return _is_known(value) and (ours or issubclass(value, (np.generic, np.dtype)))
+    return isinstance(value, BuiltinFunctionType) and value in vars(math).values()
 
 
 def _is_type(value: Any) -> bool:

@@ -104,12 +104,12 @@ class _Sharing:
             written = value.last_write < number and block.memory is not MemorySpace.HBM
             if written and value.parts and all(key is not None for _, key in value.parts):
                 content = (block.shape, block.free_bytes, block.memory, tuple(value.parts))
-                found = self.first.get(content)
-                if found is None:
-                    found = self.first[content] = (len(self.first), block)
+                first = self.first.get(content)
+                if first is None:
+                    first = self.first[content] = (len(self.first), block)
                 else:
-                    self.instead[block] = found[1]
-                value.same = found[0]
+                    self.instead[block] = first[1]
+                value.same = first[0]
         return value.same
 
     def _key(self, step: ScheduledStep) -> Hashable:

@@ -71,15 +71,15 @@ def waits(plan: Schedule, engine: str) -> list[Wait]:
     order = plan.residency.order
     mine = sorted((n for n, step in enumerate(order) if step.engine == engine), key=plan.start.__getitem__)
     free = 0.0
-    found: dict[tuple[int, str, int, str], float] = defaultdict(float)
+    idle_ns: dict[tuple[int, str, int, str], float] = defaultdict(float)
     for n in mine:
         idle = plan.start[n] - free
         cause, why = plan.cause[n], plan.why[n]
         if idle > 0.0 and cause >= 0 and why in (OPERAND, ROOM):
             other = order[cause]
-            found[order[n].line, other.engine, other.line, "room" if why == ROOM else "operand"] += idle
+            idle_ns[order[n].line, other.engine, other.line, "room" if why == ROOM else "operand"] += idle
         free = max(free, plan.end[n])
     return sorted(
-        (Wait(engine, line, by, cause_line, why, ns) for (line, by, cause_line, why), ns in found.items()),
+        (Wait(engine, line, by, cause_line, why, ns) for (line, by, cause_line, why), ns in idle_ns.items()),
         key=lambda wait: -wait.ns,
     )
