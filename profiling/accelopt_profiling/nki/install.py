@@ -1,4 +1,4 @@
-"""Put the emulated dialects where ``import neuronxcc.nki`` and ``import nki`` look, unless the real SDK is there."""
+"""Makes ``import neuronxcc.nki`` and ``import nki`` find the emulated dialects, unless the real SDK is there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from accelopt_profiling.nki.beta1.modules import modules as beta1_modules
+from accelopt_profiling.nki.current.modules import modules as current_modules
+from accelopt_profiling.nki.current.versions import emulated_version
 from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.emulator.machine import Machine, Mode
 from accelopt_profiling.nki.sdk import real_packages, simulating
@@ -40,7 +43,7 @@ def _launch(kernel: str) -> Machine:
 
 
 def sdk_present() -> bool:
-    """Whether a real SDK with a simulator is importable; stand-ins do not count."""
+    """True if a real SDK with a simulator is importable; stand-ins do not count."""
     return bool(real_packages())
 
 
@@ -81,12 +84,7 @@ _built: dict[str, dict[str, Any]] = {}
 
 def _modules() -> dict[str, Any]:
     """The stand-in modules of both dialects, built once per version of the current one."""
-    from accelopt_profiling.nki.current.versions import emulated_version
-
     version = emulated_version()
     if version not in _built:
-        from accelopt_profiling.nki.beta1.modules import modules as beta1
-        from accelopt_profiling.nki.current.modules import modules as current
-
-        _built[version] = {**beta1(_launch), **current(_launch, version)}
+        _built[version] = {**beta1_modules(_launch), **current_modules(_launch, version)}
     return _built[version]

@@ -8,10 +8,10 @@ import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for, two_operands
 from accelopt_profiling.nki.compute.operations import ACTIVATIONS, REDUCTIONS, operation_name
-from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 from accelopt_profiling.nki.frontend.operators import MOVABLE
 
 

@@ -25,8 +25,8 @@ from accelopt_profiling.nki.beta1.moves import (
     tensor_copy_predicated,
 )  # fmt: skip
 from accelopt_profiling.nki.beta1.reductions import bn_aggr, bn_stats, tensor_reduce, tensor_tensor_scan
-from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
 class Beta1NcVersion(Enum):

@@ -245,7 +245,7 @@ def program_ndim() -> int:
 
 
 def _operator(name: str, *operands: Any) -> Tile:
-    """What Python operators on tiles mean."""
+    """Python's operators on tiles."""
     machine = current()
     if name == "astype":
         return static_cast(operands[0], operands[1])

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1 import allocation, isa, language
+from accelopt_profiling.nki.beta1 import compiler as compiler_names
+from accelopt_profiling.nki.beta1 import isa, language
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
@@ -28,7 +29,7 @@ def modules(launch: Launcher) -> dict[str, Any]:
     nl = Namespace("neuronxcc.nki.language", language.names())
     nisa = Namespace("neuronxcc.nki.isa", isa.names())
     typing = Namespace("neuronxcc.nki.typing", {"tensor": Tile, "mutable_tensor": Tile, "scalar": np.generic})
-    compiler = Namespace("neuronxcc.nki.compiler", allocation.names())
+    compiler = Namespace("neuronxcc.nki.compiler", compiler_names.names())
     nki = Namespace(
         "neuronxcc.nki",
         {

@@ -9,6 +9,7 @@ import numpy as np
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.data.dtypes import as_dtype
+from accelopt_profiling.nki.data.index import Mask
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import current
@@ -90,8 +91,6 @@ def affine_select(
 
 
 def _truth(pred: Any, shape: tuple[int, ...]) -> Any:
-    from accelopt_profiling.nki.data.index import Mask
-
     mask = Mask.of(pred)
     if mask is None:
         return np.ones(shape, dtype=bool)

@@ -51,9 +51,9 @@ class _Copies:
         for copy in reversed(self.held[view.block]):
             if copy.turned and not transposed:
                 continue
-            found = _through(view.offset - copy.offset, view.dims, copy.parts)
-            if found is not None:
-                return View(copy.original.block, copy.original.offset + found[0], found[1], None)
+            original = _through(view.offset - copy.offset, view.dims, copy.parts)
+            if original is not None:
+                return View(copy.original.block, copy.original.offset + original[0], original[1], None)
         return None
 
     def written(self, target: View) -> None:
@@ -92,9 +92,9 @@ def elide_copies(steps: list[ComputeStep]) -> list[ComputeStep]:
         moves = function is copy_values or function is transpose_values
         for at, item in enumerate(step.inputs):
             if type(item) is View and copies.held.get(item.block) and item.positions is None:
-                found = copies.original(item, moves or function is multiply_values)
-                if found is not None:
-                    step.inputs = [*step.inputs[:at], found, *step.inputs[at + 1 :]]
+                original = copies.original(item, moves or function is multiply_values)
+                if original is not None:
+                    step.inputs = [*step.inputs[:at], original, *step.inputs[at + 1 :]]
         if target is None:
             continue
         copies.written(target)
@@ -119,7 +119,7 @@ def _count(dims: tuple[Dim, ...]) -> int:
 
 
 def _plain(step: ComputeStep) -> bool:
-    """Whether a move writes exactly the values that it read to an on-chip block."""
+    """True if a move writes exactly the values that it read to an on-chip block."""
     target, source = step.target, step.inputs[0]
     return (
         type(source) is View
@@ -214,10 +214,10 @@ def _through(
         offset += position * other
     if distance:
         return None
-    found: list[Dim] = []
+    original: list[Dim] = []
     for num, step in dims:
         if num == 1 or step == 0:
-            found.append((num, 1 if num == 1 else 0))
+            original.append((num, 1 if num == 1 else 0))
             continue
         axis = next((i for i, part in enumerate(parts) if step >= part[1]), -1)
         if axis < 0:
@@ -228,5 +228,5 @@ def _through(
         at[axis] += (num - 1) * (step // unit)
         if at[axis] >= size:
             return None
-        found.append((num, step // unit * other))
-    return offset, tuple(found)
+        original.append((num, step // unit * other))
+    return offset, tuple(original)

@@ -25,7 +25,7 @@ class DeferredSteps:
         self.steps: list[ComputeStep] = []
 
     def is_newest(self, step: ComputeStep | None) -> bool:
-        """Whether ``step`` is the newest one, so that its target can still be changed."""
+        """True if ``step`` is the newest one, so that its target can still be changed."""
         return bool(self.steps) and self.steps[-1] is step
 
     def run(self, final: bool = False) -> None:

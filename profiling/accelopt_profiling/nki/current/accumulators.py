@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import operation_name
-from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.current.operands import (
     on_chip,
     per_partition,
@@ -18,6 +17,7 @@ from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import SCALAR
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
 def reduce_into_registers(

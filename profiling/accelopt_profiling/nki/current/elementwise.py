@@ -8,7 +8,7 @@ import numpy as np
 
 from accelopt_profiling.nki.compute.operations import operation_name
 from accelopt_profiling.nki.current.accumulators import reduce_into_registers
-from accelopt_profiling.nki.current.enums import NkiEngine, ReduceCmd
+from accelopt_profiling.nki.current.enums import NkiEngine
 from accelopt_profiling.nki.current.operands import (
     activation_function,
     engines,
@@ -25,6 +25,7 @@ from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
 def activation(

@@ -35,16 +35,6 @@ class OobMode(Enum):
     skip = 1
 
 
-class ReduceCmd(Enum):
-    """``nisa.reduce_cmd``: what happens to the accumulator registers of an engine."""
-
-    idle = 0
-    reset = 1
-    reduce = 2
-    reset_reduce = 3
-    load_reduce = 4
-
-
 class NcVersion(Enum):
     """``nisa.nc_version``; members compare by generation."""
 

@@ -24,7 +24,7 @@ from accelopt_profiling.nki.frontend.operators import NlOperation, binary, reduc
 
 
 class NKIObject:
-    """What kernels derive their configuration classes from; keywords become attributes."""
+    """The base of kernels' configuration classes; keywords become attributes."""
 
     def __init__(self, **kwargs: Any) -> None:
         self.__dict__.update(kwargs)
@@ -127,9 +127,9 @@ class LoopRange:
 
     def __call__(self, *bounds: Any, **unused: Any) -> range:
         machine = current()
-        found = change("names", f"nki.language.{self.__name__}", machine.version)
-        if found is not None:
-            message = f"nl.{self.__name__} is deprecated since NKI {found.version}; use {found.instead}."
+        deprecation = change("names", f"nki.language.{self.__name__}", machine.version)
+        if deprecation is not None:
+            message = f"nl.{self.__name__} is deprecated since NKI {deprecation.version}; use {deprecation.instead}."
             machine.diagnostics.report("deprecated", message, "information")
         return range(*(as_int(b) for b in bounds))
 
@@ -221,12 +221,12 @@ def _is(memory: MemorySpace) -> Any:
 
 
 def is_on_chip(buffer: Any) -> bool:
-    """Whether a buffer is SBUF or PSUM."""
+    """True if a buffer is SBUF or PSUM."""
     return isinstance(buffer, Buffer) and buffer.memory is not MemorySpace.HBM
 
 
 def operators(name: str, *operands: Any) -> Tile:
-    """What Python operators on tensors mean: nothing in this dialect."""
+    """Python's operators on tensors, which this dialect does not have."""
     if name == "astype":
         return copy(operands[0], operands[1])
     return current().fault(

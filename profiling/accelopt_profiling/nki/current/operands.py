@@ -1,4 +1,4 @@
-"""What instructions with a ``dst`` share: checked operands, engines, and the way of a result into its place."""
+"""Helps instructions with a ``dst``: checks operands and engines, and lets the result be written to ``dst``."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def matched(value: Any, data: Array) -> Any:
 
 
 def real(value: Any) -> Any:
-    """What an arithmetic instruction computes with: float32."""
+    """The operand as arithmetic instructions see it: in float32."""
     if isinstance(value, np.ndarray) and value.dtype != np.float32:
         return value.astype(np.float32)
     return value
@@ -181,10 +181,10 @@ def into(
     shape = target.shape
 
     def compute(*values: Any) -> Array:
-        made = np.asarray(function(*values)).reshape(shape)
-        if any(isinstance(v, np.ndarray) and np.may_share_memory(made, v) for v in values):
-            made = made.copy()
-        return made
+        result = np.asarray(function(*values)).reshape(shape)
+        if any(isinstance(v, np.ndarray) and np.may_share_memory(result, v) for v in values):
+            result = result.copy()
+        return result
 
     moves = function is copy_values or function is transpose_values
     result = machine.executor.run(

@@ -1,4 +1,4 @@
-"""What the versions of the dialect have, from ``versions.json``."""
+"""The names that each version of the dialect has, from ``versions.json``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UnknownVersionError(ValueError):
 
 @dataclass(frozen=True)
 class VersionChange:
-    """What a version did to a name: when it came or went, and what to write instead."""
+    """The version that added, removed or deprecated a name, and what to write instead."""
 
     kind: Literal["added", "removed", "deprecated"]
     version: str
@@ -53,7 +53,7 @@ def emulated_version() -> str:
 
 
 def change(kind: Literal["names", "methods"], name: str, version: str) -> VersionChange | None:
-    """What stands against using ``name`` in ``version``: it came later, it is gone, or it will go."""
+    """The reason not to use ``name`` in ``version``: added later, removed or deprecated; None where there is none."""
     entry = table()[kind].get(name)
     if entry is None:
         return None

@@ -32,7 +32,7 @@ class TileLookup:
 
 
 class AffineOffset:
-    """How a view moves: ``slopes`` of its offset, and the look-up that gave its block, if one did."""
+    """The slopes of a view's offset, and the look-up that gave its block, if one did."""
 
     __slots__ = ("lookup", "slopes")
 

@@ -1,4 +1,4 @@
-"""Blocks of memory: where a tensor or a tile lies, and which part of it was written."""
+"""Blocks of memory: the values of a tensor or a tile, and the part of them that was written."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ Array = npt.NDArray[Any]
 
 
 class Block:
-    """Contiguous memory of one shape. ``storage`` is allocated by the first write; ``borrowed`` means that it is
-    the caller's own array, copied before a write. ``fill`` is what memory holds that nothing was written to, and
-    ``blank`` tells that nothing was."""
+    """Contiguous memory of one shape.
+
+    ``storage`` is allocated by the first write; ``borrowed`` means that it is the caller's own array, copied before a
+    write. ``fill`` is the value of unwritten elements, and ``blank`` tells that nothing was written.
+    """
 
     __slots__ = (
         "_bytes",

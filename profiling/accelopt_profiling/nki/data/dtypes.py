@@ -26,7 +26,7 @@ class MissingTypeError(Exception):
 
 
 @lru_cache(maxsize=64)
-def named(name: str) -> np.dtype[Any]:
+def dtype_named(name: str) -> np.dtype[Any]:
     """The NumPy dtype of a kernel's type name.
 
     Raises:
@@ -53,12 +53,12 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     if isinstance(value, np.dtype):
         return value
     if isinstance(value, str):
-        return named(value)
+        return dtype_named(value)
     kind: np.dtype[Any] = np.dtype(value)
     return kind
 
 
 @lru_cache(maxsize=64)
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether the type holds fractions; ``ml_dtypes`` types count, which NumPy calls void-like."""
+    """True for floating-point types, those of ``ml_dtypes`` included, which NumPy calls void-like."""
     return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float8"))

@@ -1,4 +1,4 @@
-"""What a kernel asks of the hardware, instruction by instruction: the trace that the time model reads."""
+"""The instructions of a run, and the trace of them that the time model reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMPUTE_ENGINES = (TENSOR, VECTOR, SCALAR, GPSIMD)
 
 
 class BlockInfo:
-    """One block of memory as the trace knows it: its size and where it was made, without its values."""
+    """Describes a block of memory without its values: its size, and where the kernel made it."""
 
     __slots__ = ("constant", "free_bytes", "ident", "line", "memory", "name", "shape")
 
@@ -36,7 +36,7 @@ class BlockInfo:
         self.free_bytes = size  # bytes per partition
 
 
-#: A region: a place and a half-open range per axis of its shape.
+#: A region: a block and a half-open range per axis of its shape.
 Region = tuple[BlockInfo, Box]
 
 
@@ -47,7 +47,7 @@ class TracedInstruction:
     number of elements per partition of the operand that sets the cost, ``flops`` counts multiply and add apart.
     ``bytes``, ``descriptors`` (contiguous runs) and ``pattern`` (what of HBM is touched) are set for DMA,
     ``accumulate`` for a matmul that adds to PSUM. ``number`` counts the instructions of a run; ``slopes`` tell how the
-    pattern's offset grows with loops that are being noted.
+    pattern's offset grows with loops that are being recorded.
     """
 
     __slots__ = (
@@ -68,16 +68,16 @@ class TracedInstruction:
         self.accumulate = self.onezero = self.transpose = False
 
     def copy(self) -> TracedInstruction:
-        """The same instruction once more, for other regions."""
-        made = TracedInstruction(self.opcode, self.engines, self.line, self.partitions, self.free)
-        made.itemsize, made.pattern, made.accumulate = self.itemsize, self.pattern, self.accumulate
-        made.bytes, made.descriptors, made.flops = self.bytes, self.descriptors, self.flops
-        made.psum_inputs, made.stationary = self.psum_inputs, self.stationary
-        made.onezero, made.transpose = self.onezero, self.transpose
-        return made
+        """A copy of the instruction without its regions."""
+        copy = TracedInstruction(self.opcode, self.engines, self.line, self.partitions, self.free)
+        copy.itemsize, copy.pattern, copy.accumulate = self.itemsize, self.pattern, self.accumulate
+        copy.bytes, copy.descriptors, copy.flops = self.bytes, self.descriptors, self.flops
+        copy.psum_inputs, copy.stationary = self.psum_inputs, self.stationary
+        copy.onezero, copy.transpose = self.onezero, self.transpose
+        return copy
 
     def cost(self) -> tuple[object, ...]:
-        """All that its cost follows from, but for where it reads and writes."""
+        """Everything that its cost depends on, except the regions that it reads and writes."""
         return (
             self.opcode, self.engines, self.line, self.partitions, self.free, self.itemsize, self.bytes,
             self.descriptors, self.flops, self.psum_inputs, self.stationary, self.accumulate, self.onezero,

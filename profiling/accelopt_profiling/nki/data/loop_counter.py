@@ -15,7 +15,7 @@ import numpy as np
 
 
 class RecordedLoop:
-    """One iteration that is being noted: number ``at`` of ``count``.
+    """One iteration that is being recorded: number ``at`` of ``count``.
 
     ``until`` is the first one that may differ from it; ``first`` is the number of instructions that were issued before.
     """
@@ -26,7 +26,7 @@ class RecordedLoop:
         self.at, self.count, self.until, self.first = at, count, count, first
 
     def holds_for(self, iterations: int) -> None:
-        """What was just decided is the same for so many iterations, the present one among them."""
+        """A decision holds for so many iterations, the present one among them."""
         self.until = min(self.until, self.at + iterations)
 
 
@@ -53,13 +53,13 @@ def times(slopes: Slopes, factor: int) -> Slopes:
 
 
 def only_now(slopes: Slopes) -> None:
-    """A number with these slopes was used for what it is now."""
+    """The present value of a number with these slopes was used: nothing is known of other iterations."""
     for loop, _ in slopes:
         loop.holds_for(1)
 
 
 def at_least_zero(value: int, slopes: Slopes) -> bool:
-    """Whether ``value >= 0``; the loops learn until when the answer stays."""
+    """True if ``value >= 0``; the loops learn for how many iterations the answer holds."""
     if not slopes:
         return value >= 0
     true = value >= 0
@@ -76,7 +76,7 @@ def at_least_zero(value: int, slopes: Slopes) -> bool:
 
 
 def is_zero(value: int, slopes: Slopes) -> bool:
-    """Whether ``value == 0``; the loops learn until when the answer stays."""
+    """True if ``value == 0``; the loops learn for how many iterations the answer holds."""
     if value == 0:
         only_now(slopes)
         return True
@@ -86,7 +86,7 @@ def is_zero(value: int, slopes: Slopes) -> bool:
 
 
 def stays_inside(low: int, high: int, size: int, slopes: Slopes) -> None:
-    """Positions ``low`` to ``high`` are inside a dimension of ``size`` now; the loops learn until when."""
+    """Positions ``low`` to ``high`` are inside a dimension of ``size``; the loops learn for how many iterations."""
     at_least_zero(low, slopes)
     at_least_zero(size - 1 - high, times(slopes, -1))
 
@@ -106,7 +106,7 @@ class LoopCounter:
         self.value, self.slopes = value, slopes
 
     def plain(self) -> int:
-        """The number as it is now; no other iteration can be told from this one any more."""
+        """The number as it is now. No other iteration can be predicted from this one any more."""
         only_now(self.slopes)
         return self.value
 

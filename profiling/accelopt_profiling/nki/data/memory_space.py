@@ -12,7 +12,7 @@ class MemorySpace(str, Enum):
 
 
 class Buffer:
-    """What a kernel passes as ``buffer=``. ``shared`` buffers hold a kernel's outputs."""
+    """The value of ``buffer=`` in a kernel. ``shared`` buffers hold a kernel's outputs."""
 
     def __init__(self, name: str, memory: MemorySpace, shared: bool = False) -> None:
         self.name, self.memory, self.shared = name, memory, shared

@@ -342,6 +342,6 @@ def narrow(box: Box, shape: tuple[int, ...]) -> Box:
 
 
 def _describe(tile: Tile) -> str:
-    place = tile.block.info
-    made = f" (made on line {place.line})" if place.line else ""
-    return f"{place.name or 'A tile'}{made} in {place.memory.value}"
+    info = tile.block.info
+    origin = f" (made on line {info.line})" if info.line else ""
+    return f"{info.name or 'A tile'}{origin} in {info.memory.value}"

@@ -74,7 +74,7 @@ class Machine:
 
     @property
     def findings(self) -> list[Finding]:
-        """What was reported in this run."""
+        """The findings of this run."""
         return self.diagnostics.findings
 
     def begin_program(self, program: tuple[int, ...], grid: tuple[int, ...]) -> None:

@@ -83,11 +83,11 @@ class DeviceMemory:
         """A new block like one that was made in a recorded iteration, for another iteration."""
         old = block.info
         info = self.describe_block(old.memory, old.shape, block.dtype.itemsize, old.name, old.line, False)
-        made = Block(info, block.dtype, None, block.coverage is WRITTEN)
-        made.fill = block.fill
+        copy = Block(info, block.dtype, None, block.coverage is WRITTEN)
+        copy.fill = block.fill
         if self._recorder.loops:
-            self._recorder.events.append(made)
-        return made
+            self._recorder.events.append(copy)
+        return copy
 
     def shared(self, shape: Sequence[int], dtype: np.dtype[Any], name: str) -> Tile:
         """An output in HBM; the programs of one launch share it, by order of allocation."""

@@ -1,4 +1,4 @@
-"""How much of SBUF is taken at once, and by what: tiles from the first instruction that touches them to the last."""
+"""Finds the peak usage of SBUF, and the tiles that are alive then: from their first instruction to their last."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ def peak_usage(instructions: list[TracedInstruction], memory: MemorySpace = Memo
 def overflow(
     instructions: list[TracedInstruction], limits: CoreLimits, compiler_spills: bool
 ) -> Finding | None:
-    """What to say if more is alive in SBUF at once than it holds.
+    """A finding if more is alive in SBUF at once than it holds.
 
     ``compiler_spills``: the dialect's compiler writes tiles out to HBM then (Beta 1), which costs time; else the
     kernel does not compile.
     """
-    found = peak_usage(instructions)
-    if found.peak <= limits.sbuf_bytes:
+    usage = peak_usage(instructions)
+    if usage.peak <= limits.sbuf_bytes:
         return None
-    parts = [_held(holder) for holder in found.holders[:_NAMED]]
-    rest = len(found.holders) - _NAMED
+    parts = [_held(holder) for holder in usage.holders[:_NAMED]]
+    rest = len(usage.holders) - _NAMED
     if rest > 0:
         parts.append(f"{rest} more")
     then = (
@@ -85,10 +85,10 @@ def overflow(
         else "the kernel does not compile"
     )
     message = (
-        f"{_bytes(found.peak)} per partition are alive in SBUF here, which has {_bytes(limits.sbuf_bytes)}: {then}. "
+        f"{_bytes(usage.peak)} per partition are alive in SBUF here, which has {_bytes(limits.sbuf_bytes)}: {then}. "
         f"Alive are {', '.join(parts)}. Use tiles sooner, or make them smaller."
     )
-    return Finding("capacity", found.line, "warning" if compiler_spills else "error", message)
+    return Finding("capacity", usage.line, "warning" if compiler_spills else "error", message)
 
 
 def _held(holder: Holder) -> str:

@@ -1,4 +1,4 @@
-"""Turn ``tile[key]`` into a strided view: integers, slices and affine indices together give one access pattern."""
+"""Turns ``tile[key]`` into a strided view: integers, slices and affine indices together give one access pattern."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def select(tile: Tile, key: Any) -> Tile:
     return view
 
 
-#: What selections came to: dimensions and indices -> offset, dimensions, and what may be out of range. Kernels use the
-#: same few indices thousands of times.
+#: Results of selections: dimensions and indices -> offset, dimensions, and indices that may be out of range. Kernels
+#: use the same few indices thousands of times.
 _known: dict[Any, tuple[int, tuple[Dim, ...], list[tuple[int, Affine]]]] = {}
 _MANY = 50_000
 
 
 def _signature(dims: tuple[Dim, ...], entries: tuple[Any, ...]) -> Any:
-    """What a selection depends on, or None for indices that are not plain."""
+    """A key of everything that a selection depends on; None for indices that are not plain."""
     parts: list[Any] = [dims]
     for entry in entries:
         kind = type(entry)

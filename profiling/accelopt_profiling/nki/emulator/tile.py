@@ -240,7 +240,7 @@ class Tile:
         return view
 
     def covers_block(self) -> bool:
-        """Whether the view is the whole block in its own order."""
+        """True if the view is the whole block in its own order."""
         if self.positions is not None or self.offset or self.size != prod(self.block.shape):
             return False
         step = 1

@@ -122,7 +122,7 @@ class Transfers:
             self._executor.write(self._inside(target, False), ComputeStep(compute, inputs))
 
     def _beyond(self, tile: Tile) -> npt.NDArray[np.bool_] | None:
-        """Which positions of an indirect view lie outside the tensor."""
+        """A mask of the positions of an indirect view outside the tensor; None where there are none."""
         if tile.positions is None:
             return None
         outside = (tile.positions < 0) | (tile.positions >= prod(tile.block.shape))

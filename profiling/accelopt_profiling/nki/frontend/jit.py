@@ -65,9 +65,9 @@ class EmulatedKernel:
                 result = self.function(*positional, **named)
             if machine.recorder.mismatched:
                 raise ReplayMismatchError
-            told = overflow(machine.trace.instructions, machine.limits, not machine.version)
-            if told is not None:
-                machine.findings.append(told)
+            finding = overflow(machine.trace.instructions, machine.limits, not machine.version)
+            if finding is not None:
+                machine.findings.append(finding)
         return _result(machine, result)
 
 

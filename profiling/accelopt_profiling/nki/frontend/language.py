@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, VECTOR_UNARY
-from accelopt_profiling.nki.data.dtypes import NAMES, MissingTypeError, as_dtype, named
+from accelopt_profiling.nki.data.dtypes import NAMES, MissingTypeError, as_dtype, dtype_named
 from accelopt_profiling.nki.data.instruction import VECTOR
 from accelopt_profiling.nki.data.memory_space import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM
 from accelopt_profiling.nki.emulator.machine import current
@@ -134,7 +134,7 @@ def names() -> dict[str, Any]:
     )  # fmt: skip
     for name in NAMES:
         try:
-            table[name] = named(name)
+            table[name] = dtype_named(name)
         except MissingTypeError:
             table[name] = name
     table.update(

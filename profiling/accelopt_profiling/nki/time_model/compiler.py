@@ -1,4 +1,4 @@
-"""What the compiler of the Beta 1 dialect is known to do to a program before it runs; each can be switched off.
+"""Models the known transformations of the Beta 1 compiler; each can be switched off.
 
 Evidence: published profiles of the NKIBench baselines (bytes moved per memory, products that transpose), which differ
 from what the kernels ask for. What is applied per target stands in its file ("compiler").
@@ -27,25 +27,25 @@ def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> Non
     readers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
     writers: dict[BlockInfo, int] = defaultdict(int)
     for step in steps:
-        for place, _ in step.reads:
-            readers[place].append(step)
-        for place, _ in step.writes:
-            writers[place] += 1
+        for block, _ in step.reads:
+            readers[block].append(step)
+        for block, _ in step.writes:
+            writers[block] += 1
     for step in steps:
         if step.opcode != "tensor_scalar" or step.engine != SCALAR or len(step.writes) != 1:
             continue
-        place = step.writes[0][0]
-        if place.memory is not MemorySpace.SBUF or place.free_bytes > bank or writers[place] != 1:
+        block = step.writes[0][0]
+        if block.memory is not MemorySpace.SBUF or block.free_bytes > bank or writers[block] != 1:
             continue
-        if len(readers[place]) == 1 and readers[place][0].opcode == "tensor_tensor":
-            reader = readers[place][0]
+        if len(readers[block]) == 1 and readers[block][0].opcode == "tensor_tensor":
+            reader = readers[block][0]
             if not reader.psum_inputs:
                 reader.psum_inputs = 1
                 kinds.number(reader)
 
 
 class _Value:
-    """What is known of a tile's content: how each part of it was computed."""
+    """The content of a tile, as the computation of each part of it."""
 
     __slots__ = ("last_write", "parts", "resolved", "same")
 
@@ -77,8 +77,8 @@ class _Sharing:
         ] = {}  # content -> its number, the tile that has it first
         self.instead: dict[BlockInfo, BlockInfo] = {}
         for number, step in enumerate(steps):
-            for place, _ in step.writes:
-                self.values.setdefault(place, _Value()).last_write = number
+            for block, _ in step.writes:
+                self.values.setdefault(block, _Value()).last_write = number
         #: Lines of products that are not transposes: a transpose on such a line belongs to ``nl.matmul``.
         self.products = {
             s.line for s in steps
@@ -88,28 +88,28 @@ class _Sharing:
 
     def number_values(self) -> None:
         for number, step in enumerate(self.steps):
-            for place, _ in step.reads:
-                self._resolve(place, number)
+            for block, _ in step.reads:
+                self._resolve(block, number)
             key = self._key(step)
-            for place, box in step.writes:
-                self.values[place].parts.append((box, key))
+            for block, box in step.writes:
+                self.values[block].parts.append((box, key))
 
-    def _resolve(self, place: BlockInfo, number: int) -> Hashable:
+    def _resolve(self, block: BlockInfo, number: int) -> Hashable:
         """The content of a tile at its first read; a tile that is written again later has none that repeats."""
-        value = self.values.get(place)
+        value = self.values.get(block)
         if value is None:
             return None
         if not value.resolved:
             value.resolved = True
-            written = value.last_write < number and place.memory is not MemorySpace.HBM
+            written = value.last_write < number and block.memory is not MemorySpace.HBM
             if written and value.parts and all(key is not None for _, key in value.parts):
-                content = (place.shape, place.free_bytes, place.memory, tuple(value.parts))
-                found = self.first.get(content)
-                if found is None:
-                    found = self.first[content] = (len(self.first), place)
+                content = (block.shape, block.free_bytes, block.memory, tuple(value.parts))
+                first = self.first.get(content)
+                if first is None:
+                    first = self.first[content] = (len(self.first), block)
                 else:
-                    self.instead[place] = found[1]
-                value.same = found[0]
+                    self.instead[block] = first[1]
+                value.same = first[0]
         return value.same
 
     def _key(self, step: ScheduledStep) -> Hashable:
@@ -127,11 +127,11 @@ class _Sharing:
         ):
             return None
         operands: list[Hashable] = []
-        for place, box in instruction.reads:
-            if place.constant:
-                operands.append((place, box))
+        for block, box in instruction.reads:
+            if block.constant:
+                operands.append((block, box))
                 continue
-            same = self.values[place].same if place in self.values else None
+            same = self.values[block].same if block in self.values else None
             if same is None:
                 return None
             operands.append((same, box))
@@ -143,13 +143,13 @@ class _Sharing:
         spans: dict[BlockInfo, list[int]] = {}
         kept = {self.instead[p] for p in loaded}
         for number, step in enumerate(self.steps):
-            for place, _ in (*step.reads, *step.writes):
-                place = self.instead.get(place, place)
-                if place in kept:
-                    spans.setdefault(place, [number, number])[1] = number
+            for block, _ in (*step.reads, *step.writes):
+                block = self.instead.get(block, block)
+                if block in kept:
+                    spans.setdefault(block, [number, number])[1] = number
         changes: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-        for place, (low, high) in spans.items():
-            changes[place.line, place.name] += [(low, place.free_bytes), (high + 1, -place.free_bytes)]
+        for block, (low, high) in spans.items():
+            changes[block.line, block.name] += [(low, block.free_bytes), (high + 1, -block.free_bytes)]
         too_large = set()
         for where, steps in changes.items():
             alive = 0
@@ -158,9 +158,9 @@ class _Sharing:
                 if alive > room:
                     too_large.add(where)
                     break
-        for place in loaded:
-            if (place.line, place.name) in too_large:
-                del self.instead[place]
+        for block in loaded:
+            if (block.line, block.name) in too_large:
+                del self.instead[block]
 
     def apply(self) -> tuple[list[ScheduledStep], int]:
         instead = self.instead
@@ -176,11 +176,11 @@ class _Sharing:
             if repeats or (unread and len(on_chip) == len(step.writes)):
                 saved += step.bytes if step.opcode == "load" else 0
                 continue
-            for place, _ in step.reads:
+            for block, _ in step.reads:
                 if (
-                    place.memory is MemorySpace.PSUM
+                    block.memory is MemorySpace.PSUM
                 ):  # a bank is not kept for long: what is read from it is made again
-                    instead.pop(place, None)
+                    instead.pop(block, None)
             if any(p in instead for p, _ in step.reads):
                 step.reads = [(instead.get(p, p), box) for p, box in step.reads]
             needed.update(p for p, _ in step.reads)

@@ -1,4 +1,4 @@
-"""How long one instruction keeps its engine busy.
+"""Computes the time that one instruction keeps its engine busy.
 
 Formulas: the docstrings of the ``nki.isa`` stub up to Neuron SDK 2.26.1 (engine cycles for back-to-back instructions
 of one shape), plus what starting an instruction costs on each engine. A division is not in them; it is taken to cost

@@ -1,4 +1,4 @@
-"""What a trace says about a kernel: its time as an interval, what bounds it, what each line costs."""
+"""Estimates a kernel's time from its trace: an interval, what bounds it, and what each line costs."""
 
 from __future__ import annotations
 

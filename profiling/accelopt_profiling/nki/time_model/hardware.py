@@ -12,7 +12,7 @@ from accelopt_profiling.targets.load import UnknownTarget, load_target, target_n
 
 @dataclass(frozen=True)
 class Compiler:
-    """What the compiler does to a program, as far as it is known; ``compiler`` in the target's file tells the sources.
+    """The known transformations of the compiler; ``compiler`` in the target's file names the sources.
 
     ``lookahead`` and ``transfers_ahead`` are how many instructions back an idle gap of a compute engine, or of the DMA
     queues, may still be filled. ``buffers`` is how many tiles of one allocation the compiler keeps for each that is

@@ -1,4 +1,4 @@
-"""Which tiles lie in SBUF and PSUM when: buffers in rotation, loads too large to keep, spills, PSUM banks.
+"""Places tiles in SBUF and PSUM over time: buffers in rotation, loads too large to keep, spills, PSUM banks.
 
 The Beta 1 compiler places tiles itself, and how it chooses is not documented. This layer assumes what published
 profiles agree with:
@@ -38,7 +38,7 @@ _Profile = npt.NDArray[np.int64]
 
 @dataclass
 class Residency:
-    """The steps after placement, and what did not fit.
+    """The steps after placement, and the tiles that did not fit.
 
     ``peak`` is the most that is alive at once, from a tile's first use to its last, in bytes per partition, and
     ``peak_line`` the line where it is. ``predecessor`` maps a tile to the one whose buffer it takes over.
@@ -74,8 +74,8 @@ class _Tile:
         "writes",
     )  # fmt: skip
 
-    def __init__(self, place: BlockInfo, size: int) -> None:
-        self.info, self.bytes = place, size
+    def __init__(self, block: BlockInfo, size: int) -> None:
+        self.info, self.bytes = block, size
         self.uses: list[int] = []
         self.writes = self.at = 0
         self.last = -1  # position of its last step in the final order
@@ -86,7 +86,7 @@ class _Tile:
 
 
 def place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Residency:
-    """Find room for every tile, and add the transfers of what finds none."""
+    """Find room for every tile, and add spills and reloads of tiles that find none."""
     placing = _Placing(steps, hardware, kinds.compiler)
     result = placing.result
     if kinds.compiler.spills and placing.choose_what_leaves():
@@ -106,8 +106,8 @@ class _Placing:
         self.tiles = _tiles(steps, limits.psum_bank_bytes)
         self.allocations: dict[Allocation, list[_Tile]] = defaultdict(list)
         for tile in self.tiles.values():
-            place = tile.info
-            self.allocations[place.memory, place.line, place.name, tile.bytes].append(tile)
+            block = tile.info
+            self.allocations[block.memory, block.line, block.name, tile.bytes].append(tile)
         self.alive: dict[Allocation, _Profile] = {}
         self._find_peaks(limits.psum_bytes, limits.psum_bank_bytes)
 
@@ -187,22 +187,22 @@ def _tiles(steps: list[ScheduledStep], bank_bytes: int) -> dict[BlockInfo, _Tile
     tiles: dict[BlockInfo, _Tile] = {}
     for number, step in enumerate(steps):
         for regions, written in ((step.reads, 0), (step.writes, 1)):
-            for place, _ in regions:
-                if place.memory is MemorySpace.HBM:
+            for block, _ in regions:
+                if block.memory is MemorySpace.HBM:
                     continue
-                tile = tiles.get(place)
+                tile = tiles.get(block)
                 if tile is None:
-                    size = place.free_bytes
-                    if place.memory is MemorySpace.PSUM:  # whole banks
+                    size = block.free_bytes
+                    if block.memory is MemorySpace.PSUM:  # whole banks
                         size = -(-size // bank_bytes) * bank_bytes
-                    tile = tiles[place] = _Tile(place, size)
+                    tile = tiles[block] = _Tile(block, size)
                 tile.writes += written
                 if not tile.uses or tile.uses[-1] != number:
                     tile.uses.append(number)
         if step.opcode == "load" and step.instruction is not None and step.instruction.reads[0][0].constant:
-            for place, _ in step.writes:
-                if place in tiles:
-                    tiles[place].loaded = True
+            for block, _ in step.writes:
+                if block in tiles:
+                    tiles[block].loaded = True
     return tiles
 
 
@@ -240,9 +240,9 @@ class _Spilling:
             for tile in touched:
                 if not tile.resident:
                     self._admit(tile, touched, number, step)
-            for place, _ in step.writes:
-                if place.memory is MemorySpace.SBUF:
-                    tile = self.tiles[place]
+            for block, _ in step.writes:
+                if block.memory is MemorySpace.SBUF:
+                    tile = self.tiles[block]
                     tile.backed = step.opcode == "load" and tile.loaded and tile.writes == 1
             position = len(self.order)
             self.order.append(step)
@@ -325,7 +325,7 @@ class _Spilling:
             if self.steps[use].number - before > self.lookahead:
                 break
             before = self.steps[use].number
-            boxes.update(box for place, box in self.steps[use].reads if place is tile.info)
+            boxes.update(box for block, box in self.steps[use].reads if block is tile.info)
         read = sum(prod(high - low for low, high in box) for box in boxes)
         return min(1.0, read / max(1, prod(tile.info.shape))) or 1.0
 
@@ -335,20 +335,20 @@ def _give_banks(steps: list[ScheduledStep], hardware: Hardware, result: Residenc
     bank = hardware.limits.psum_bank_bytes
     last: dict[BlockInfo, int] = {}
     for position, step in enumerate(steps):
-        for place, _ in (*step.reads, *step.writes):
-            if place.memory is MemorySpace.PSUM:
-                last[place] = position
+        for block, _ in (*step.reads, *step.writes):
+            if block.memory is MemorySpace.PSUM:
+                last[block] = position
     ends: dict[int, list[BlockInfo]] = defaultdict(list)
-    for place, position in last.items():
-        ends[position].append(place)
+    for block, position in last.items():
+        ends[position].append(block)
     free: deque[int] = deque([-1] * result.banks)
     begun: set[BlockInfo] = set()
     for position, step in enumerate(steps):
-        for place, _ in step.writes:
-            if place.memory is MemorySpace.PSUM and place not in begun:
-                begun.add(place)
-                for _ in range(-(-place.free_bytes // bank)):
+        for block, _ in step.writes:
+            if block.memory is MemorySpace.PSUM and block not in begun:
+                begun.add(block)
+                for _ in range(-(-block.free_bytes // bank)):
                     if free:
                         step.after = max(step.after, free.popleft())
-        for place in ends.get(position, ()):
-            free.extend([position] * (-(-place.free_bytes // bank)))
+        for block in ends.get(position, ()):
+            free.extend([position] * (-(-block.free_bytes // bank)))

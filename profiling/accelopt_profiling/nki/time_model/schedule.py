@@ -67,7 +67,10 @@ class Schedule:
 
 @dataclass
 class Program:
-    """What runs: the compiler's output, its tiles placed, its loops found. The same for all costs of instructions."""
+    """A program ready to be scheduled: the compiler's output, its tiles placed, its loops found.
+
+    It does not depend on what single instructions cost.
+    """
 
     compiler: Compiler
     kinds: Kinds
@@ -79,7 +82,7 @@ class Program:
 def prepare(
     instructions: list[TracedInstruction], hardware: Hardware, compiler: Compiler | None = None
 ) -> Program:
-    """Let the compiler have its way with a trace; ``compiler`` defaults to that of the hardware's usual dialect."""
+    """Apply the compiler model to a trace; ``compiler`` defaults to that of the hardware's usual dialect."""
     compiler = compiler or hardware.compiler
     kinds = Kinds(compiler)
     steps, reused = kinds.of(instructions), 0
@@ -94,7 +97,7 @@ def prepare(
 
 @collection_paused()
 def schedule(program: Program, hardware: Hardware) -> Schedule:
-    """Run a program through the machine's engines and tell when it ends."""
+    """Schedule a program on the engines and DMA queues."""
     result = Schedule(program.residency, loops=program.loops)
     costs = program.kinds.costs(hardware)
     _count(result, costs)

@@ -1,4 +1,4 @@
-"""What the schedule is made of: one instruction of the trace, or a transfer that the compiler adds."""
+"""The steps of a schedule: an instruction of the trace each, or a transfer that the compiler adds."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Kinds:
         step.writes = list(i.writes)
         if engine == DMA:
             step.bytes, step.descriptors = i.bytes, i.descriptors
-            step.loads = not any(place.memory is MemorySpace.HBM for place, _ in i.writes)
+            step.loads = not any(block.memory is MemorySpace.HBM for block, _ in i.writes)
         self.number(step)
         return step
 
@@ -78,14 +78,14 @@ class Kinds:
             self._examples.append(step)
         step.key = key
 
-    def transfer(self, opcode: str, place: BlockInfo, number: int, share: float = 1.0) -> ScheduledStep:
+    def transfer(self, opcode: str, block: BlockInfo, number: int, share: float = 1.0) -> ScheduledStep:
         """A spill or a reload of a tile, or of the ``share`` of it that is needed."""
-        step = ScheduledStep(opcode, place.line, number, DMA)
-        step.bytes = int(place.free_bytes * place.shape[0] * share)
-        step.descriptors = place.shape[0]
+        step = ScheduledStep(opcode, block.line, number, DMA)
+        step.bytes = int(block.free_bytes * block.shape[0] * share)
+        step.descriptors = block.shape[0]
         step.loads = opcode == RELOAD
-        whole = tuple((0, n) for n in place.shape)
-        (step.writes if step.loads else step.reads).append((place, whole))
+        whole = tuple((0, n) for n in block.shape)
+        (step.writes if step.loads else step.reads).append((block, whole))
         self.number(step)
         return step
 

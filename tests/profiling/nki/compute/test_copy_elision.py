@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nki_source import run
+from support.nki_source import run
 
 from accelopt_profiling.nki.compute import deferred
 from accelopt_profiling.nki.compute.copy_elision import _parts, _through, elide_copies

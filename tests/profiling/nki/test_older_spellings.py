@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import nki_current_source
-import nki_source
 import numpy as np
 import pytest
+from support import nki_current_source, nki_source
 
 A = np.random.default_rng(5).standard_normal((128, 64), dtype=np.float32)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nki_current_source import FIRST_LINE, RNG, run
+from support.nki_current_source import FIRST_LINE, RNG, run
 
 GATHER = """
 out = nl.ndarray((4, 8), dtype=nl.float32, buffer=nl.shared_hbm)

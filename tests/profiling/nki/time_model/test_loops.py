@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nki_source import run
+from support.nki_source import run
 
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.time_model import schedule as scheduling

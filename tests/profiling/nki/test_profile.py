@@ -15,14 +15,13 @@ from accelopt_profiling.jobs import ProfileParams, Source
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.nki.install import emulated, sdk_present
-from accelopt_profiling.nki.profile import profile
-from accelopt_profiling.nki.specs import specs_of, stand_ins
+from accelopt_profiling.nki.profile import profile, specs_of, stand_ins
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 SMALL = {"nki_silu.py": {"m": 256, "n": 2048}, "nki_gelu_gate.py": {"m": 256, "n": 2048},
          "nki_rmsnorm.py": {"m": 256, "n": 1024}}  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nki_current_source import FIRST_LINE, A, run
+from support.nki_current_source import FIRST_LINE, A, run
 
 from accelopt_benchmarks.nki.call_sites import count, main
 from accelopt_profiling.kernels import find_kernels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nki_current_source import BODY, COLUMN, RNG, A, B, run
+from support.nki_current_source import BODY, COLUMN, RNG, A, B, run
 
 LEAST = np.float32(np.finfo(np.float32).min)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nki_source import FIRST_LINE, run
+from support.nki_source import FIRST_LINE, run
 
 RNG = np.random.default_rng(7)
 A = RNG.standard_normal((128, 64), dtype=np.float32)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nki_source import Outcome, run
+from support.nki_source import Outcome, run
 
 from accelopt_profiling.nki.data.loop_counter import LoopCounter, RecordedLoop, at_least_zero, is_zero
 from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nki_source import run
+from support.nki_source import run
 
 from accelopt_profiling.nki.data.coverage import WriteCoverage
 from accelopt_profiling.nki.data.index import Affine, Mask, arange

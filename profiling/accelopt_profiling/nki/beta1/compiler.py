@@ -1,7 +1,7 @@
-"""``neuronxcc.nki.compiler``: tiles that a kernel places itself, and hints to the compiler.
+"""``neuronxcc.nki.compiler``: allocators for tiles that a kernel places itself, and hints to the compiler.
 
-The emulation places every tile by its lifetime. What a kernel says of addresses and of tiles that take turns is not
-checked: a tile that is overwritten too early on the hardware keeps its values here, which is told once per line.
+The emulation places every tile by its lifetime. Addresses and rotating buffers that a kernel chooses are not checked: a
+tile that is overwritten too early on the hardware keeps its values here, which is reported once per line.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nki_source import FIRST_LINE, run
+from support.nki_source import FIRST_LINE, run
 
 from accelopt_profiling.nki.data.instruction import Trace, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import nki_source
 import numpy as np
-from nki_source import Outcome
 
 from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.emulator.machine import Mode
+from support import nki_source
+from support.nki_source import Outcome
 
 HEAD = """\
 import numpy as np

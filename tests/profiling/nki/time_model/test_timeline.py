@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nki_source import FIRST_LINE, run
+from support.nki_source import FIRST_LINE, run
 
 from accelopt_profiling.nki.time_model import timeline as making
 from accelopt_profiling.nki.time_model.hardware import hardware

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from nki_current_source import FIRST_LINE, A, run
+from support.nki_current_source import FIRST_LINE, A, run
 
 from accelopt_profiling.nki.emulator.machine import Mode
 

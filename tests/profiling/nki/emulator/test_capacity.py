@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nki_source import FIRST_LINE, run
+from support.nki_source import FIRST_LINE, run
 
 from accelopt_profiling.jobs import ProfileParams, Source
 from accelopt_profiling.kernels import find_kernels

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nki_source import run
+from support.nki_source import run
 
 from accelopt_profiling.nki.compute import worker_pool
 from accelopt_profiling.nki.compute.step import ComputeStep

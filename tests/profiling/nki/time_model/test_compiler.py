@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nki_source import FIRST_LINE, run
+from support.nki_source import FIRST_LINE, run
 
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware
 from accelopt_profiling.nki.time_model.schedule import Schedule, prepare, schedule
