@@ -6,7 +6,7 @@ from typing import Any
 
 import kernels_to_compile as kernels
 
-from accelopt_profiling.triton.capture.launch import Launch
+from accelopt_profiling.triton.capture.launch import CapturedLaunch
 
 FILE = str(Path(kernels.__file__))
 ALIGNED = [["tt.divisibility", 16]]
@@ -20,18 +20,20 @@ def line_of(comment: str) -> int:
 
 def launch(
     fn: Any, signature: dict[str, str], constants: dict[str, Any], file: str = FILE, **options: Any
-) -> Launch:
+) -> CapturedLaunch:
     aligned = {(i,): ALIGNED for i, kind in enumerate(signature.values()) if kind != "constexpr"}
     _, start = inspect.getsourcelines(fn.fn)
-    return Launch(fn, fn.fn.__name__, file, start + 1, (64, 1, 1), (), signature, constants, options, aligned)
+    return CapturedLaunch(
+        fn, fn.fn.__name__, file, start + 1, (64, 1, 1), (), signature, constants, options, aligned
+    )
 
 
-def softmax(block: int = 1024, **options: Any) -> Launch:
+def softmax(block: int = 1024, **options: Any) -> CapturedLaunch:
     signature = {"out": "*fp32", "inp": "*fp32", "row_stride": "i32", "columns": "i32", "BLOCK": "constexpr"}
     return launch(kernels.softmax, signature, {"BLOCK": block}, **{"num_warps": 4, **options})
 
 
-def matmul(m: int = 128, n: int = 128, k: int = 64, **options: Any) -> Launch:
+def matmul(m: int = 128, n: int = 128, k: int = 64, **options: Any) -> CapturedLaunch:
     signature = {
         **dict.fromkeys("abc", "*fp16"),
         **dict.fromkeys(("K", "stride_a", "stride_b", "stride_c"), "i32"),
@@ -41,6 +43,6 @@ def matmul(m: int = 128, n: int = 128, k: int = 64, **options: Any) -> Launch:
     return launch(kernels.matmul, signature, constants, **{"num_warps": 8, "num_stages": 3, **options})
 
 
-def wrong_types() -> Launch:
+def wrong_types() -> CapturedLaunch:
     signature = {"out": "*fp32", "inp": "*fp32", "BLOCK": "constexpr"}
     return launch(kernels.wrong_types, signature, {"BLOCK": 64}, num_warps=4)

@@ -11,7 +11,7 @@ import triton_kernels as kernels
 
 from accelopt_profiling.targets import UnknownTarget
 from accelopt_profiling.triton import emulated
-from accelopt_profiling.triton.capture.launch import Launch
+from accelopt_profiling.triton.capture.launch import CapturedLaunch
 
 pytestmark = pytest.mark.triton
 
@@ -28,7 +28,7 @@ def test_a_launch_is_what_the_jit_would_have_sent(target):
     with emulated(target) as session:
         launch_add(1024)
     (launch,) = session.launches
-    assert isinstance(launch, Launch)
+    assert isinstance(launch, CapturedLaunch)
     assert launch.name == "add"
     assert launch.file == kernels.__file__
     assert launch.line == kernels.add.fn.__code__.co_firstlineno + 1

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from compile_launches import Launch, line_of, matmul, softmax, wrong_types
+from compile_launches import CapturedLaunch, line_of, matmul, softmax, wrong_types
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets import GpuTarget, load_gpu
@@ -33,7 +33,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("triton-cache")
 
 
-def assembly(launch: Launch, target: GpuTarget, cache: Path) -> dict[str, str | bytes]:
+def assembly(launch: CapturedLaunch, target: GpuTarget, cache: Path) -> dict[str, str | bytes]:
     kernel, _ = _triton_compile(launch, target, launch.options, cache)
     return dict(kernel.asm)
 
@@ -66,7 +66,9 @@ def ptxas_verbose(ptx: str, architecture: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("name", NVIDIA)
 @pytest.mark.parametrize("kernel", [softmax, matmul])
-def test_registers_and_stack_agree_with_ptxas(name: str, kernel: Callable[[], Launch], cache: Path) -> None:
+def test_registers_and_stack_agree_with_ptxas(
+    name: str, kernel: Callable[[], CapturedLaunch], cache: Path
+) -> None:
     target, launch = load_gpu(name), kernel()
     facts = compile_launch(launch, target, cache)
     said = ptxas_verbose(str(assembly(launch, target, cache)["ptx"]), target.architecture)
@@ -78,7 +80,7 @@ def test_registers_and_stack_agree_with_ptxas(name: str, kernel: Callable[[], La
 @pytest.mark.parametrize("name", AMD)
 @pytest.mark.parametrize("kernel", [softmax, matmul])
 def test_amd_registers_and_occupancy_agree_with_comments(
-    name: str, kernel: Callable[[], Launch], cache: Path
+    name: str, kernel: Callable[[], CapturedLaunch], cache: Path
 ) -> None:
     target, launch = load_gpu(name), kernel()
     facts = compile_launch(launch, target, cache)
@@ -207,11 +209,11 @@ import json, sys, runpy
 from pathlib import Path
 from accelopt_profiling.targets import load_gpu
 from accelopt_profiling.triton.compilation.compile import compile_with_machine_code
-from accelopt_profiling.triton.capture.launch import Launch
+from accelopt_profiling.triton.capture.launch import CapturedLaunch
 
 fn = runpy.run_path(sys.argv[1])["copy"]
 signature = {"out": "*fp32", "inp": "*fp32", "B": "constexpr"}
-launch = Launch(fn, "copy", sys.argv[1], 5, (1, 1, 1), (), signature, {"B": 128}, {"num_warps": 1})
+launch = CapturedLaunch(fn, "copy", sys.argv[1], 5, (1, 1, 1), (), signature, {"B": 128}, {"num_warps": 1})
 facts = compile_with_machine_code(launch, load_gpu("h100"), Path(sys.argv[2]))
 print(json.dumps([facts.cache_hit, sorted(facts.access_bytes)]))
 """

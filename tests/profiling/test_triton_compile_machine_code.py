@@ -12,7 +12,7 @@ from accelopt_profiling.targets import load_gpu
 from accelopt_profiling.triton.compilation.assembly import parse_amdgcn, parse_ptx
 from accelopt_profiling.triton.compilation.compile import _triton_compile, compile_with_machine_code
 from accelopt_profiling.triton.compilation.instructions import amdgcn_class, ptx_class, sass_class
-from accelopt_profiling.triton.compilation.machine_code import DisassemblyFailed, disassemble, natural_loops
+from accelopt_profiling.triton.compilation.machine_code import DisassemblyError, disassemble, natural_loops
 from accelopt_profiling.triton.compilation.toolchain import cuda_tool
 
 pytestmark = pytest.mark.triton
@@ -114,9 +114,9 @@ def test_a_load_into_shared_memory_is_a_copy_also_where_a_modifier_says_so() -> 
 
 
 def test_a_broken_binary_fails_with_the_tools_own_words() -> None:
-    with pytest.raises(DisassemblyFailed, match="nvdisasm"):
+    with pytest.raises(DisassemblyError, match="nvdisasm"):
         disassemble(b"not an ELF file", cuda_tool("nvdisasm"))
-    with pytest.raises(DisassemblyFailed, match="did not finish"):
+    with pytest.raises(DisassemblyError, match="did not finish"):
         disassemble(b"", "/nowhere/nvdisasm")
 
 

@@ -10,7 +10,7 @@ import triton_kernels as kernels
 
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.capture.session import OutOfBoundsError
-from accelopt_profiling.triton.interpreter.arithmetic import Unsupported
+from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 
 pytestmark = pytest.mark.triton
 
@@ -156,7 +156,7 @@ def test_autotuned_and_heuristic_kernels():
 
 def test_inline_assembly_is_named_as_unsupported():
     x = torch.arange(32, dtype=torch.int32, device="cuda")
-    with pytest.raises(Unsupported, match="assembly"):
+    with pytest.raises(UnsupportedOperationError, match="assembly"):
         kernels.assembly[(1,)](x, torch.empty_like(x), B=32)
 
 

@@ -327,9 +327,9 @@ def test_what_a_kernel_raises_leaves_what_the_programs_before_wrote(together, mo
 
 def test_another_result_than_one_by_one_is_not_taken(monkeypatch, left_over):
     """The first check on this way of running: were an operation wrong here, programs would run one by one."""
-    from accelopt_profiling.triton.interpreter.lockstep import Lockstep
+    from accelopt_profiling.triton.interpreter.lockstep import LockstepBuilder
 
-    right = Lockstep.create_splat
+    right = LockstepBuilder.create_splat
 
     def first_of_all(self, ret_ty, arg):
         made = right(self, ret_ty, arg)
@@ -337,7 +337,7 @@ def test_another_result_than_one_by_one_is_not_taken(monkeypatch, left_over):
         return made
 
     expected = _memory(_in_place, monkeypatch, together=False)
-    monkeypatch.setattr(Lockstep, "create_splat", first_of_all)
+    monkeypatch.setattr(LockstepBuilder, "create_splat", first_of_all)
     left_over.clear()
     found = _memory(_in_place, monkeypatch, together=True)
     assert torch.equal(found[0], expected[0])

@@ -12,6 +12,7 @@ import click
 from accelopt_lsp.cli.failures import Exit
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, target_option
 from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.gate_check import GateCheck, gate_requests, without_kernel
 from accelopt_lsp.resources import open_host, open_memory, read_source, settings_for, targets_for
 from accelopt_lsp.stderr import printable, say
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
 def verify(
     candidate: Path, problem: str, original: Path | None, target: str | None, host: str | None, as_json: bool
 ) -> int:
-    """Whether CANDIDATE is correct, complete and honest. Exit code 0: accepted, 1: rejected."""
+    """Whether CANDIDATE is correct, complete and honest.
+
+    Exit code 0: accepted, 1: rejected, 2: the problem cannot be used.
+    """
     settings = settings_for(original or candidate, {"problem": problem, "host": host})
     text = read_source(candidate)
     base = read_source(original) if original else text
@@ -49,6 +53,8 @@ def verify(
             targets_for(settings, target), settings.job_limits,
         )  # fmt: skip
         verdict = asyncio.run(_check(settings, asked))
+    if verdict.invalid_problem:
+        raise UserError("\n".join(reason.message for reason in verdict.reasons))
     if as_json:
         from accelopt_lsp.cli.shapes import verdict_object
 

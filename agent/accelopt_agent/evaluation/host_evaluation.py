@@ -105,9 +105,13 @@ class HostGate:
 
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
         try:
-            return await check(self._host, await asyncio.to_thread(self._gate_request, text, kernel))
+            answer = await check(self._host, await asyncio.to_thread(self._gate_request, text, kernel))
         except HostUnreachableError as error:
             raise EvaluatorLostError(str(error)) from error
+        if answer[0].invalid_problem:
+            reason = answer[0].reasons[0]
+            raise CostUnavailableError(reason.code, reason.message, lasting=False)
+        return answer
 
     async def compare(self, text: str, kernel: str) -> Comparison | None:
         """Candidate and original in turns of random order, in one session of a process that has run nothing else; None

@@ -16,7 +16,7 @@ from accelopt_profiling.gate.emulation import GateDialect
 from accelopt_profiling.gate.evidence import receipt_of
 from accelopt_profiling.gate.judged import JudgedCase, JudgeParams
 from accelopt_profiling.gate.original import OriginalParams, OriginalResult
-from accelopt_profiling.gate.outcome import Evidence, Subject, decide, failed_step
+from accelopt_profiling.gate.outcome import Evidence, Subject, decide, failed_step, is_problem_fault
 from accelopt_profiling.gate.ran import RunParams, RunResult
 from accelopt_profiling.gate.reach import (
     hidden_modules,
@@ -92,6 +92,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
                     _hear(evidence, progress.value)
     except JobFailedError as failed:
         if not evidence.reasons:
+            evidence.invalid_problem = is_problem_fault(failed.step, failed.error)
             evidence.reasons.append(
                 failed_step(failed.step, failed.error, _case_name(cases, evidence.running))
             )
@@ -226,7 +227,7 @@ def _conclude(
     accepted, reasons, checks = decide(evidence, subject)
     hashes = (_hash(request.candidate), _hash(request.original))
     receipt = receipt_of(request, hashes, facts, cases, evidence, accepted, reasons, checks)
-    return Verdict(accepted, reasons, checks, receipt.id), receipt
+    return Verdict(accepted, reasons, checks, receipt.id, evidence.invalid_problem), receipt
 
 
 def _launchable(request: GateRequest) -> list[str]:

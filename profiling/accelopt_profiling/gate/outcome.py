@@ -34,7 +34,7 @@ _CANDIDATE_CODES = {
 class Evidence:
     """What was read and what the steps returned. ``running`` is the case the candidate was last seen in, ``saved`` the
     digests of its outputs as they were told when they were written; ``complete`` tells that the judge, the last, has
-    answered.
+    answered, ``invalid_problem`` that a step of the problem's own failed.
     """
 
     reasons: list[Reason] = field(default_factory=list)
@@ -47,6 +47,7 @@ class Evidence:
     running: Any = None
     saved: dict[tuple[int, str], str] = field(default_factory=dict)
     complete: bool = False
+    invalid_problem: bool = False
     steps: dict[str, float] = field(default_factory=dict)
 
 
@@ -61,6 +62,11 @@ class Subject:
     rewritten: bool = False
 
 
+def is_problem_fault(step: str, error: StepError) -> bool:
+    """Return True for the failure of a step that runs the problem's code alone, and none of the candidate's."""
+    return step in ("gate.draw", "gate.reference", "gate.original") and error.code != "tampered"
+
+
 def failed_step(step: str, error: StepError, case: str) -> Reason:
     """The reason for a step that ended without an answer: the candidate's fault, the problem's, or the gate's."""
     place = f" ({error.file}:{error.line})" if error.file and error.line else ""
@@ -70,7 +76,7 @@ def failed_step(step: str, error: StepError, case: str) -> Reason:
         return Reason(code, f"The candidate failed{when}: {error.message}{place}")
     if error.code == "tampered":
         return Reason("tampered", error.message)
-    if step in ("gate.draw", "gate.reference", "gate.original"):
+    if is_problem_fault(step, error):
         code = error.code if error.code.startswith(("problem-", "missing-")) else f"problem-{error.code}"
         return Reason(code, f"The problem cannot be used: {error.message}{place}")
     return Reason("gate-failed", f"The gate could not finish ({step}): {error.message}")

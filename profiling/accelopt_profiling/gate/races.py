@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
 
 
-class Races(Coverage):
+class Races(SampleCoverage):
     """A coverage that also remembers which program stored what. ``found`` names the tensors, in words."""
 
     def __init__(self) -> None:

@@ -24,6 +24,7 @@ from accelopt_profiling.gate.files import (
 from accelopt_profiling.gate.hostwork import HostWork
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.loading.call import check_answer
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
@@ -107,6 +108,8 @@ def _one(
             native = runs.native
             if not native:
                 raise ProblemError("problem-empty", "The problem has no reference.")
+            if index == 0:
+                check_answer(native)
         expected = runs.expected
         _save(folder / "native", native)
         _save(folder / "expected", expected.values)

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 #: All bits set: NaN in every float format, -1 or the largest value in integers.
 _SPOILED = 0xFF
 
 
-class Spoiling(Coverage):
+class Spoiling(SampleCoverage):
     """Takes the place of a session's coverage: it is told every access, and needs to know nothing else."""
 
     def __init__(self) -> None:

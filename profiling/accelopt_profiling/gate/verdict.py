@@ -18,9 +18,13 @@ class Reason:
 class Verdict:
     """The gate's decision. ``checks`` lists each check with its outcome and worst error; ``receipt`` is its
     evidence.
+
+    ``invalid_problem`` tells that the problem failed, not the candidate: drawing its inputs, its reference, or the
+    original. Nothing is known about the candidate then, and ``reasons`` say what is wrong with the problem.
     """
 
     accepted: bool
     reasons: list[Reason] = field(default_factory=list)
     checks: list[dict[str, Any]] = field(default_factory=list)
     receipt: str | None = None
+    invalid_problem: bool = False

@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from accelopt_profiling.triton.capture.session import Session
+    from accelopt_profiling.triton.capture.session import CaptureSession
 
 
 def emulated(
     target: str, mode: Literal["capture", "execute"] = "capture", **options: Any
-) -> AbstractContextManager[Session]:
+) -> AbstractContextManager[CaptureSession]:
     """``session.emulated``, which see; imported only now because it needs torch and triton."""
     from accelopt_profiling.triton.capture import session
 

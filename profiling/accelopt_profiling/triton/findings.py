@@ -1,18 +1,18 @@
-"""What went wrong in a launch, as findings on the user's lines."""
+"""Report the errors of a launch as findings on the user's lines."""
 
 from __future__ import annotations
 
 import traceback
 
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.triton.capture.session import Execution, describe
+from accelopt_profiling.triton.capture.session import LaunchExecution, describe
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
-from accelopt_profiling.triton.interpreter.arithmetic import Unsupported
+from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.worker.step_context import StepFailedError
 
 
-def execution_findings(execution: Execution) -> list[Finding]:
-    """``out-of-bounds``, ``unsupported`` and ``kernel-raised`` of one launch."""
+def execution_findings(execution: LaunchExecution) -> list[Finding]:
+    """Return the findings ``out-of-bounds``, ``unsupported`` and ``kernel-raised`` of one launch."""
     found = [
         Finding("out-of-bounds", fault.line or execution.launch.line, "error", describe(fault))
         for fault in execution.faults
@@ -20,7 +20,7 @@ def execution_findings(execution: Execution) -> list[Finding]:
     error = execution.error
     if error is not None:
         line = line_of(error, execution.launch.file) or execution.launch.line
-        if isinstance(error, Unsupported):
+        if isinstance(error, UnsupportedOperationError):
             found.append(Finding("unsupported", line, "information", str(error)))
         else:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -29,8 +29,10 @@ def execution_findings(execution: Execution) -> list[Finding]:
 
 
 def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Finding | None:
-    """Why a file that runs itself broke off after its launches. A check that fails is information where only a
-    sample of some launch's programs ran: what the others would have written is NaN.
+    """Return the finding for a file that runs itself and broke off after its launches.
+
+    A failed check is information where only a sample of some launch's programs ran: what the others would have written
+    is NaN.
     """
     error = failed.error
     if error.code != "user-error":
@@ -44,7 +46,7 @@ def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Findin
 
 
 def compile_findings(facts: CompiledFacts, line: int) -> list[Finding]:
-    """``capacity``, ``kernel-raised`` or ``unsupported`` where there is no kernel that could run; ``spills``."""
+    """Return ``capacity``, ``kernel-raised`` or ``unsupported`` where no kernel can run, and ``spills``."""
     if facts.problem is not None:
         where = facts.problem.line or line
         if facts.problem.kind == "out-of-resources":
@@ -62,6 +64,6 @@ def compile_findings(facts: CompiledFacts, line: int) -> list[Finding]:
 
 
 def line_of(error: BaseException, file: str) -> int | None:
-    """The innermost line of ``file`` in the traceback of ``error``, 1-based."""
+    """Return the innermost line of ``file`` in the traceback of ``error``, 1-based."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return lines[-1] if lines else None

@@ -1,4 +1,4 @@
-"""What the counts of one launch say about its lines: texts for the editor, quantities, findings."""
+"""Turn the counts and compiler facts of a launch into texts for its lines, quantities and findings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import dataclasses
 
 from accelopt_profiling.measurement import Finding, LineCost
 from accelopt_profiling.quantity import Quantity, compiled, estimated, executed
-from accelopt_profiling.triton.capture.session import Execution
+from accelopt_profiling.triton.capture.session import LaunchExecution
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
-from accelopt_profiling.triton.compilation.instructions import Loop
+from accelopt_profiling.triton.compilation.instructions import AssemblyLoop
 from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES, LaunchCounts, LineCounts
 
 #: Below this share of used bytes per sector a line is worth a finding, above this masked share too. Our choice.
@@ -16,7 +16,7 @@ POOR_SECTOR_USE = 0.5
 MANY_MASKED = 0.25
 #: Memory operations of fewer lanes than this are scalars and flags, whatever their pattern.
 FEW_LANES = 32
-#: The widest access of one thread; narrower ones on lines that matter are worth a word.
+#: The widest access of one thread; narrower ones on lines that matter are mentioned.
 FULL_ACCESS_BYTES = 16
 MATTERS = 0.05
 
@@ -32,13 +32,13 @@ _LOOP_WORDS = {
 
 
 class Scale:
-    """From sums over the sampled programs to the whole launch.
+    """Scales sums over the sampled programs to the whole launch.
 
     A count of all programs is exact. From a sample it is an estimate, whose interval is that of all programs being
     as light, or as heavy, as the lightest and the heaviest seen.
     """
 
-    def __init__(self, execution: Execution, counts: LaunchCounts) -> None:
+    def __init__(self, execution: LaunchExecution, counts: LaunchCounts) -> None:
         self.factor = counts.programs / max(1, counts.sampled)
         self.exact = counts.sampled == counts.programs
         seen = execution.program_bytes
@@ -54,8 +54,8 @@ class Scale:
         )
 
 
-def launch_quantities(execution: Execution, counts: LaunchCounts) -> dict[str, Quantity]:
-    """Totals of a launch: bytes, sectors, operations, masked lanes (%), sector use (%)."""
+def launch_quantities(execution: LaunchExecution, counts: LaunchCounts) -> dict[str, Quantity]:
+    """Return the totals of a launch: bytes, sectors, operations, masked lanes (%), sector use (%)."""
     scale = Scale(execution, counts)
     lines = counts.lines.values()
     loads, stores = sum(x.load_bytes for x in lines), sum(x.store_bytes for x in lines)
@@ -83,7 +83,7 @@ def launch_quantities(execution: Execution, counts: LaunchCounts) -> dict[str, Q
     return found
 
 
-def line_costs(execution: Execution, counts: LaunchCounts) -> list[LineCost]:
+def line_costs(execution: LaunchExecution, counts: LaunchCounts) -> list[LineCost]:
     """One entry per line that moves memory, uses tensor cores or the special function units."""
     scale = Scale(execution, counts)
     sectors = sum(x.load_sectors + x.store_sectors for x in counts.lines.values())
@@ -98,8 +98,8 @@ def line_costs(execution: Execution, counts: LaunchCounts) -> list[LineCost]:
     return found
 
 
-def _read_again(execution: Execution, counts: LaunchCounts) -> set[int]:
-    """Lines that only read what an earlier line of the kernel read in full: of the same one tensor, no new sector."""
+def _read_again(execution: LaunchExecution, counts: LaunchCounts) -> set[int]:
+    """Return the lines that only read again what an earlier line read in full, of the same single tensor."""
     readers: dict[str, list[int]] = {}
     for number in sorted(execution.line_tensors):
         for name in execution.line_tensors[number]:
@@ -112,8 +112,10 @@ def _read_again(execution: Execution, counts: LaunchCounts) -> set[int]:
     return found
 
 
-def _unique_bytes(execution: Execution, counts: LaunchCounts, number: int, scale: Scale) -> float | None:
-    """Bytes a line reads at least once, at most what its tensors hold; None where it does not read again."""
+def _unique_bytes(
+    execution: LaunchExecution, counts: LaunchCounts, number: int, scale: Scale
+) -> float | None:
+    """Return the distinct bytes that a line reads, at most its tensors' size; None where it reads nothing twice."""
     names = execution.line_tensors.get(number)
     if not names:
         return None
@@ -168,13 +170,13 @@ def _line_quantities(line: LineCounts, scale: Scale) -> dict[str, Quantity]:
 
 
 def sector_use(line: LineCounts) -> float | None:
-    """Useful bytes over the bytes of the 32-byte sectors touched; None where nothing is, or only single elements."""
+    """Return useful bytes over the bytes of the 32-byte sectors touched; None where none are."""
     sectors = line.load_sectors + line.store_sectors
     return min(1.0, (line.load_bytes + line.store_bytes) / (sectors * SECTOR_BYTES)) if sectors else None
 
 
 def line_findings(counts: LaunchCounts) -> list[Finding]:
-    """``uncoalesced`` and ``masked-lanes``, for operations wide enough to matter."""
+    """Return the findings ``uncoalesced`` and ``masked-lanes``, for operations wide enough to matter."""
     found = []
     for number, line in sorted(counts.lines.items()):
         if not number or line.lanes < FEW_LANES * counts.sampled:
@@ -196,12 +198,12 @@ def line_findings(counts: LaunchCounts) -> list[Finding]:
 
 
 def size(nbytes: float) -> str:
-    """Bytes in decimal units: "11.8 MB"."""
+    """Format bytes in decimal units: "11.8 MB"."""
     return f"{amount(nbytes)}B"
 
 
 def amount(value: float) -> str:
-    """A number with a decimal prefix and a space before it: "11.8 M", "640 "."""
+    """Format a number with a decimal prefix and a space before it: "11.8 M", "640 "."""
     for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= limit:
             return f"{value / limit:.3g} {prefix}"
@@ -209,7 +211,7 @@ def amount(value: float) -> str:
 
 
 def with_code(lines: list[LineCost], facts: CompiledFacts) -> list[LineCost]:
-    """``lines`` with what the compiler made of them, and further lines that only the compiler can tell about."""
+    """Add the compiler's facts to ``lines``, and lines that only the compiler knows about."""
     if facts.problem is not None:
         return lines
     merged = {cost.line: cost for cost in lines}
@@ -254,7 +256,7 @@ def _line(
     return ", ".join(parts), quantities
 
 
-def _loop(loop: Loop, facts: CompiledFacts) -> tuple[str, dict[str, Quantity]]:
+def _loop(loop: AssemblyLoop, facts: CompiledFacts) -> tuple[str, dict[str, Quantity]]:
     words = {**_LOOP_WORDS, "tensor": facts.matrix_unit or _LOOP_WORDS["tensor"]}
     parts = [f"{loop.counts[kind]} {word}" for kind, word in words.items() if loop.counts.get(kind)]
     if not parts:

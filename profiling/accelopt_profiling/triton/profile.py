@@ -25,12 +25,12 @@ from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
 from accelopt_profiling.triton import hints
-from accelopt_profiling.triton.capture.session import Execution, Session, emulated, interpreter
+from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, emulated, interpreter
 from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
-from accelopt_profiling.triton.compilation.machine_code import DisassemblyFailed
+from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
 from accelopt_profiling.triton.estimation import autotune
-from accelopt_profiling.triton.estimation.estimate import Estimate, estimate
+from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
 from accelopt_profiling.triton.findings import compile_findings, execution_findings, own_run_finding
 from accelopt_profiling.triton.interpreter import coverage
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -58,14 +58,14 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
 
 
 @dataclasses.dataclass
-class _Known:
-    """What is known about one kernel so far."""
+class _KernelResults:
+    """The results for one kernel so far."""
 
     kernel: Kernel
-    executions: list[Execution] = dataclasses.field(default_factory=list)
-    tried: list[Execution] = dataclasses.field(default_factory=list)
-    configurations: list[autotune.Configuration] = dataclasses.field(default_factory=list)
-    chosen: autotune.Configuration | None = None
+    executions: list[LaunchExecution] = dataclasses.field(default_factory=list)
+    tried: list[LaunchExecution] = dataclasses.field(default_factory=list)
+    configurations: list[autotune.AutotuneConfiguration] = dataclasses.field(default_factory=list)
+    chosen: autotune.AutotuneConfiguration | None = None
     compiled: CompiledFacts | None = None
     correctness: Correctness = dataclasses.field(default_factory=Correctness)
     stage: str = "traced"
@@ -74,7 +74,7 @@ class _Known:
 class _Profile:
     def __init__(self, context: StepContext, params: ProfileParams, target: GpuTarget) -> None:
         self.context, self.params, self.target = context, params, target
-        self.known = {k.name: _Known(k) for k in params.kernels}
+        self.known = {k.name: _KernelResults(k) for k in params.kernels}
         self._modules: tuple[ModuleType, Problem] | None = None
         self._broke_off: Finding | None = None
 
@@ -103,11 +103,11 @@ class _Profile:
     # the runs
 
     def _hollow_run(self) -> None:
-        """Counts from inputs that were not really drawn; where that fails, the real inputs will have to do."""
+        """Count with zeros for inputs; an error here is ignored, as the real inputs follow."""
         with emulated(self.target.name, sample=SAMPLE, hollow=True) as session:
             module, problem = self._loaded()
             with suppress(StepFailedError), user_errors(self.context):
-                # Zeros are not the user's data: an error that they cause is not worth telling.
+                # Zeros are not the user's data: an error that they cause is not reported.
                 problem.run(module, problem.inputs(self.params.seed))
         if not session.launches:
             return
@@ -137,10 +137,10 @@ class _Profile:
         self._emit("checked")
 
     def _self_run(self) -> None:
-        """Run the file as its user would, and keep the launches it makes, also those made before an error."""
+        """Run the file as a program and keep its launches, also those before an error."""
         seen: set[int] = set()
 
-        def first_of_a_kernel(execution: Execution) -> None:
+        def first_of_a_kernel(execution: LaunchExecution) -> None:
             if execution.launch.line not in seen:
                 seen.add(execution.launch.line)
                 self._take(session)
@@ -162,7 +162,7 @@ class _Profile:
         self._emit("executed")
 
     def _loaded(self) -> tuple[ModuleType, Problem]:
-        """The kernel's module and its problem, loaded once, inside an emulation: loading may ask for the device."""
+        """Load the kernel's module and its problem, once and inside an emulation, as loading may use the device."""
         if self._modules is None:
             assert self.params.problem is not None
             module = load_module(self.context)
@@ -170,8 +170,8 @@ class _Profile:
                 self._modules = (module, load_problem(self.context, self.params.problem, module))
         return self._modules
 
-    def _take(self, session: Session) -> None:
-        """Sort a session's launches by kernel: those of this file, by the line of their ``def``."""
+    def _take(self, session: CaptureSession) -> None:
+        """Assign a session's launches to the kernels of this file by the line of their ``def``."""
         path = str(self.context.kernel_path)
         for known in self.known.values():
             mine = [
@@ -183,7 +183,7 @@ class _Profile:
             known.tried = known.tried or [t for e in known.executions for t in autotune.tried_for(e, mine)]
 
     def _compile(self, how: Callable[[Any, GpuTarget], CompiledFacts]) -> None:
-        """Compile the launch that stands for each kernel."""
+        """Compile the representative launch of each kernel."""
         for known in self.known.values():
             chosen = self._representative(known)
             if chosen is not None:
@@ -192,7 +192,7 @@ class _Profile:
         self._emit("compiled")
 
     def _tune(self) -> None:
-        """Choose among autotuners' configurations by their estimates; all of them are compiled, none is run."""
+        """Choose among autotuners' configurations by their estimates; all are compiled, none is run."""
         tuned = [known for known in self.known.values() if known.tried]
         for known in tuned:
             seconds = TUNING_SECONDS / len(tuned)
@@ -205,18 +205,18 @@ class _Profile:
 
     # measurements
 
-    def _representative(self, known: _Known) -> tuple[Execution, Estimate | None] | None:
-        """The most expensive launch, by its estimate; of an autotuned kernel the configuration that was chosen."""
+    def _representative(self, known: _KernelResults) -> tuple[LaunchExecution, LaunchEstimate | None] | None:
+        """Return the launch with the longest estimate; of an autotuned kernel the chosen configuration."""
         if known.chosen is not None:
             return known.chosen.execution, self._estimate(known.chosen.execution, known.compiled)
-        best: tuple[Execution, Estimate | None] | None = None
+        best: tuple[LaunchExecution, LaunchEstimate | None] | None = None
         for execution in known.executions:
             made = self._estimate(execution, known.compiled)
             if best is None or (made and (best[1] is None or _us(made) > _us(best[1]))):
                 best = (execution, made)
         return best
 
-    def _estimate(self, execution: Execution, compiled: CompiledFacts | None) -> Estimate | None:
+    def _estimate(self, execution: LaunchExecution, compiled: CompiledFacts | None) -> LaunchEstimate | None:
         counts = execution.counts
         if counts is None or counts.sampled < 1:
             return None
@@ -231,10 +231,10 @@ class _Profile:
             self.context.emit({"kernels": self.measurements()})
 
     def measurements(self) -> list[KernelMeasurement]:
-        """What is known about every kernel now."""
+        """Return the present results of every kernel."""
         return [self._measurement(known) for known in self.known.values()]
 
-    def _measurement(self, known: _Known) -> KernelMeasurement:
+    def _measurement(self, known: _KernelResults) -> KernelMeasurement:
         kernel = known.kernel
         measurement = KernelMeasurement(
             kernel.name,
@@ -292,14 +292,14 @@ class _Profile:
         )
 
 
-def _us(made: Estimate) -> float:
+def _us(made: LaunchEstimate) -> float:
     return made.latency.us or 0.0
 
 
 def _with_machine_code(launch: Any, target: GpuTarget) -> CompiledFacts:
     try:
         return compile_with_machine_code(launch, target)
-    except DisassemblyFailed:
+    except DisassemblyError:
         return compile_launch(launch, target)
 
 

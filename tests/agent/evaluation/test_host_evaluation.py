@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
+from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import OptimizeRequest
@@ -113,3 +115,20 @@ async def test_an_original_that_is_proved_is_not_run_once_more(tmp_path: Path) -
 async def test_a_kernel_that_is_known_only_in_part_is_told(tmp_path: Path, code: str) -> None:
     events = await run(PlayedHost(JobFailedError("profile", StepError(code, "It took too long."))), tmp_path)
     assert any("It took too long." in e.text for e in events if isinstance(e, ProgressText))
+
+
+@pytest.mark.parametrize("step", ["gate.draw", "gate.original", "gate.reference"])
+async def test_a_failure_of_the_problem_is_no_verdict_on_a_candidate(tmp_path: Path, step: str) -> None:
+    host = PlayedHost(JobFailedError(step, StepError("timeout", "The reference took too long.")))
+    request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
+    with pytest.raises(CostUnavailableError) as raised:
+        await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
+    assert (raised.value.code, raised.value.lasting) == ("problem-timeout", False)
+
+
+async def test_a_failure_of_the_candidate_is_a_verdict(tmp_path: Path) -> None:
+    host = PlayedHost(JobFailedError("gate.run", StepError("timeout", "The run took too long.")))
+    request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
+    verdict, _ = await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
+    assert not verdict.accepted
+    assert not verdict.invalid_problem

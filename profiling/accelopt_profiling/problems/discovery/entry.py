@@ -8,6 +8,8 @@ from accelopt_profiling.kernels import Discovery, find_kernels
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.problems.problem import ProblemError
 
+#: Functions that bind names at run time.
+_BINDERS = frozenset({"globals", "locals", "vars", "setattr", "exec"})
 _NOT_ENTRIES = ("_", "test_", "bench", "main", "reference", "get_inputs")
 
 
@@ -46,6 +48,68 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
         listed = ", ".join(fitting)
         message = f'Several functions could take the {inputs} ({listed}); name one with `entry = "..."`.'
     raise ProblemError("problem-invalid", message, file)
+
+
+def check_entry(text: str, name: str, count: int | None, kernel_file: str, file: str | None = None) -> None:
+    """Check by syntax that the kernel file ``text`` defines the entry point ``name`` that its problem states.
+
+    ``count`` is the number of inputs that it has to take, None where the caller finds that out. A name that the file
+    makes when it runs (a star import, ``globals()``, ``setattr``, ``exec``) counts as defined.
+
+    Raises:
+        ProblemError: no such name is bound at the file's top level, or the function takes another number of arguments.
+    """
+    tree = ast.parse(text)
+    names = _TopLevelNames(tree)
+    if names.dynamic:
+        return
+    if name.split(".")[0] not in names.bound:
+        kernels = launchable_kernels(find_kernels(text))
+        ways = [*launchers(tree, set(kernels)), *ways_in(tree, set(kernels)), *kernels]
+        such = f"; it has {', '.join(f'`{way}`' for way in dict.fromkeys(ways))}" if ways else ""
+        message = f"The problem names the entry `{name}`, which {kernel_file} does not define{such}."
+        raise ProblemError("problem-invalid", message, file)
+    function = names.bound[name.split(".")[0]]
+    if count is None or "." in name or not isinstance(function, ast.FunctionDef):
+        return
+    plain = not function.decorator_list or name in launchable_kernels(find_kernels(text))
+    if plain and not accepts(function, count):
+        inputs = f"{count} input{'' if count == 1 else 's'}"
+        message = f"The problem has {inputs}, but its entry `{name}` in {kernel_file} takes other arguments: "
+        raise ProblemError("problem-invalid", f"{message}`{name}({ast.unparse(function.args)})`.", file)
+
+
+class _TopLevelNames(ast.NodeVisitor):
+    """Collects the names that a module's top level binds, each with the last statement that does.
+
+    ``dynamic`` tells that the file may bind further names when it runs.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.bound: dict[str, ast.AST] = {}
+        self.dynamic = any(
+            isinstance(n, ast.Global) or (isinstance(n, ast.Name) and n.id in _BINDERS)
+            for n in ast.walk(tree)
+        )
+        self.visit(tree)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.bound[node.name] = node
+        self.dynamic |= node.name == "__getattr__"
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.bound[node.name] = node
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        self.dynamic |= any(alias.name == "*" for alias in node.names)
+        self.bound.update({(alias.asname or alias.name).split(".")[0]: node for alias in node.names})
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        self.visit_Import(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.bound[node.id] = node
 
 
 def launchable_kernels(discovery: Discovery) -> dict[str, Dialect]:

@@ -5,6 +5,7 @@ no more.
 from __future__ import annotations
 
 import copy
+import math
 import random
 import sys
 from types import ModuleType
@@ -83,6 +84,21 @@ def poisoned(spec: OutputSpec) -> Any:
     if dtype.is_floating_point:
         return torch.full(spec.shape, float("nan"), device=device).to(dtype)
     return torch.full(spec.shape, torch.iinfo(dtype).max, dtype=dtype, device=device)
+
+
+def check_answer(outputs: list[Any]) -> None:
+    """Check that there is something in a reference's answer to its own inputs that a kernel can be compared with.
+
+    Raises:
+        ProblemError: its arrays hold no element, or nothing but NaN.
+    """
+    arrays = [v for v in outputs if hasattr(v, "dtype") and hasattr(v, "shape")]
+    if len(arrays) < len(outputs):  # numbers, and what lists hold
+        return
+    if not any(math.prod(v.shape) for v in arrays):
+        raise ProblemError("problem-invalid", "The reference's outputs hold no element to compare.")
+    if all(bool((v != v).all()) for v in arrays if math.prod(v.shape)):
+        raise ProblemError("problem-invalid", "The reference's outputs hold NaN and nothing else.")
 
 
 def seed_everything(seed: int) -> None:

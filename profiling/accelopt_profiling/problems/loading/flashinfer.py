@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.discovery.entry import accepts, find_entry
+from accelopt_profiling.jobs import Source
+from accelopt_profiling.problems.discovery.entry import accepts, check_entry, find_entry
 from accelopt_profiling.problems.loading.call import perform, seed_everything, to_device
 from accelopt_profiling.problems.loading.flashinfer_definition import (
     Definition,
@@ -34,10 +35,11 @@ class FlashInferProblem:
         workloads: list[Workload],
         file: str,
         entry: str | None,
-        kernel_text: str,
+        source: Source,
     ) -> None:
         self._definition, self._workloads, self._file = definition, workloads, file
-        self._entry, self._kernel_text = entry, kernel_text
+        self._entry, self._source = entry, source
+        self._kernel_text = source.files[source.kernel]
         self.tolerance = Tolerance()
         self.shapes: Sequence[Mapping[str, Any]] = [{"workload": n} for n in range(1, len(workloads))]
         self._namespace: dict[str, Any] = {}
@@ -96,6 +98,8 @@ class FlashInferProblem:
                 return find_entry(self._kernel_text, count, self._file), False
             except ProblemError:
                 return find_entry(self._kernel_text, total, self._file), True
+        if self._entry:
+            check_entry(self._kernel_text, name, None, self._source.kernel, self._file)
         function = functions.get(name)
         return name, function is not None and not accepts(function, count) and accepts(function, total)
 
@@ -152,4 +156,4 @@ def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
         raise ProblemError(
             "problem-invalid", f"No workload of {workloads_file} can be drawn here{why}.", workloads_file
         )
-    return FlashInferProblem(definition, workloads, file, ref.entry, files[context.source.kernel])
+    return FlashInferProblem(definition, workloads, file, ref.entry, context.source)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.jobs import Source
+from accelopt_profiling.problems.discovery.entry import check_entry
 from accelopt_profiling.problems.discovery.problem_files import KERNELBENCH
 from accelopt_profiling.problems.loading.call import seed_everything, to_device
 from accelopt_profiling.problems.loading.python_problem import PythonProblem, problem_module
@@ -22,9 +24,8 @@ WEIGHT_SEED = 42  # seed_num of KernelBench's eval_kernel_against_ref
 
 
 class KernelBenchProblem(PythonProblem):
-    def __init__(self, module: ModuleType, file: str, entry: str | None) -> None:
-        super().__init__(module, file, KERNELBENCH, " (KernelBench's layout)")
-        self._entry = entry or "ModelNew"
+    def __init__(self, module: ModuleType, file: str, entry: str | None, source: Source) -> None:
+        super().__init__(module, file, KERNELBENCH, source, entry, " (KernelBench's layout)")
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         import torch
@@ -37,17 +38,20 @@ class KernelBenchProblem(PythonProblem):
             model, inputs = model.cuda(), [to_device(v) for v in inputs]
         seed_everything(WEIGHT_SEED)
         with torch.no_grad():
-            return self._answer("Model", model(*inputs))
+            return self._outputs("Model", model(*inputs))
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        return Call(self._entry, "model", seed=WEIGHT_SEED), [self._construction(), list(inputs)]
+        entry = self._entry or "ModelNew"
+        if self._entry:
+            check_entry(self._source.files[self._source.kernel], entry, None, self._source.kernel, self._file)
+        return Call(entry, "model", seed=WEIGHT_SEED), [self._construction(), list(inputs)]
 
     def _construction(self) -> list[Any]:
-        return self._answer("get_init_inputs", self._module.get_init_inputs(), "a list")
+        return self._as_list("get_init_inputs", self._module.get_init_inputs(), "a list")
 
 
 def load_kernelbench_problem(
     context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None
 ) -> Problem:
     module, file = problem_module(context, ref, kernel_module)
-    return KernelBenchProblem(module, file, ref.entry)
+    return KernelBenchProblem(module, file, ref.entry, context.source)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.discovery.entry import find_entry
+from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.problem_files import NKIBENCH
 from accelopt_profiling.problems.loading.python_problem import PythonProblem, problem_module
 from accelopt_profiling.problems.problem import Call, Problem, Tolerance
@@ -24,27 +24,26 @@ RELATIVE_TOLERANCE = 2e-5  # rel_tol of NKIBench's KernelWrapper, in float32
 class NkiBenchProblem(PythonProblem):
     rearranges = True  # ``finish`` does something
 
-    def __init__(self, module: ModuleType, file: str, entry: str | None, kernel_text: str) -> None:
-        super().__init__(module, file, NKIBENCH, " (NKIBench's layout)")
-        self._entry, self._kernel_text = entry, kernel_text
+    def __init__(self, module: ModuleType, file: str, entry: str | None, source: Source) -> None:
+        super().__init__(module, file, NKIBENCH, source, entry, " (NKIBench's layout)")
         if getattr(module, "tolerance", None) is None:
             self.tolerance = Tolerance(RELATIVE_TOLERANCE)
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
-        return self._answer("forward", self._module.forward(*inputs))
+        return self._outputs("forward", self._module.forward(*inputs))
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
         changed = self._module.transform_to_nki_inputs(list(inputs))
-        arguments = self._answer("transform_to_nki_inputs", changed, "the kernel's arguments")
-        return Call(self._entry or find_entry(self._kernel_text, len(arguments), self._file)), arguments
+        arguments = self._as_list("transform_to_nki_inputs", changed, "the kernel's arguments")
+        return Call(self._entry_for(len(arguments))), arguments
 
     def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
         result = outputs[0] if len(outputs) == 1 else tuple(outputs)
         reference = expected[0] if len(expected) == 1 else tuple(expected)
         changed = self._module.transform_nki_outputs(result, reference)
-        return self._answer("transform_nki_outputs", changed, "the outputs in the reference's layout")
+        return self._as_list("transform_nki_outputs", changed, "the outputs in the reference's layout")
 
 
 def load_nkibench_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     module, file = problem_module(context, ref, kernel_module)
-    return NkiBenchProblem(module, file, ref.entry, context.source.files[context.source.kernel])
+    return NkiBenchProblem(module, file, ref.entry, context.source)

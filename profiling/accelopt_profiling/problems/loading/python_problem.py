@@ -1,7 +1,7 @@
-"""What problems in Python files have in common, whatever their layout: inputs, the call, and what they state.
+"""Load problems written in Python; here what all their layouts share, and the layout ``get_inputs``, ``reference``.
 
-Optional names of such a file: ``tolerance`` (a number, or ``{"relative": ..., "absolute": ...}``) and ``shapes`` (a
-list of keyword arguments for ``get_inputs``).
+Optional names of such a file: ``tolerance`` (a number, or ``{"rtol": ..., "atol": ...}``), ``shapes`` (a list of
+keyword arguments for ``get_inputs``), ``entry`` (the function of the kernel file that takes the inputs, or its name).
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Complex, Real
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.discovery.entry import find_entry
+from accelopt_profiling.jobs import Source
+from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
 from accelopt_profiling.problems.discovery.problem_files import MODULE
 from accelopt_profiling.problems.loading.call import perform, seed_everything
 from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
@@ -21,16 +23,29 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
+#: The keys of a ``tolerance`` in the words of NumPy and torch.testing, and in the project's own.
+_TOLERANCE_KEYS = {"rtol": "relative", "atol": "absolute", "relative": "relative", "absolute": "absolute"}
+
 
 class PythonProblem(ABC):
     """A problem whose functions and classes ``module``, imported from ``file``, holds under ``names``.
 
+    ``entry`` is the entry point that a comment or the problem names; it is looked for in the kernel file of ``source``.
+
     Raises:
-        ProblemError: one of them is missing, or ``tolerance`` or ``shapes`` are not what they should be.
+        ProblemError: a name is missing, or ``tolerance``, ``shapes`` or ``entry`` are not what they should be.
     """
 
-    def __init__(self, module: ModuleType, file: str, names: Sequence[str], layout: str = "") -> None:
-        self._module, self._file = module, file
+    def __init__(
+        self,
+        module: ModuleType,
+        file: str,
+        names: Sequence[str],
+        source: Source,
+        entry: str | None = None,
+        layout: str = "",
+    ) -> None:
+        self._module, self._file, self._source = module, file, source
         for name in names:
             if not callable(getattr(module, name, None)):
                 what = "class" if name[0].isupper() else "function"
@@ -39,11 +54,17 @@ class PythonProblem(ABC):
         self.tolerance = parse_tolerance(getattr(module, "tolerance", None), file)
         self.shapes: Sequence[Mapping[str, Any]] = parse_shapes(getattr(module, "shapes", []), file)
         self.axes = integer_axes(module.get_inputs)
+        self._entry = entry
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         seed_everything(seed)
         drawn = self._module.get_inputs(**(shape or {}))
-        return self._answer("get_inputs", drawn, "a list of inputs")
+        if isinstance(drawn, (str, bytes, Mapping)):
+            message = (
+                f"`get_inputs` returned a value of type {type(drawn).__name__}; return a list of inputs."
+            )
+            raise ProblemError("problem-invalid", message, self._file)
+        return self._as_list("get_inputs", drawn, "a list of inputs")
 
     @abstractmethod
     def reference(self, inputs: list[Any]) -> list[Any] | None:
@@ -60,26 +81,47 @@ class PythonProblem(ABC):
     def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
         return outputs
 
-    def _answer(self, name: str, value: Any, wanted: str = "the right outputs") -> list[Any]:
+    def _entry_for(self, count: int) -> str:
+        """Return the name of the function to call with ``count`` arguments: as stated, or as the syntax tells."""
+        text = self._source.files[self._source.kernel]
+        if self._entry is None:
+            return find_entry(text, count, self._file)
+        check_entry(text, self._entry, count, self._source.kernel, self._file)
+        return self._entry
+
+    def _outputs(self, name: str, value: Any) -> list[Any]:
+        """Return what the reference ``name`` returned as a list, if it can be compared."""
+        outputs = self._as_list(name, value)
+        if wrong := [v for v in _leaves(outputs) if v is not None and not _comparable(v)]:
+            returned = f"`{name}` returned a value of type {type(wrong[0]).__name__}"
+            message = f"{returned}, which cannot be compared; return arrays, tensors or numbers."
+            raise ProblemError("problem-invalid", message, self._file)
+        return outputs
+
+    def _as_list(self, name: str, value: Any, wanted: str = "the right outputs") -> list[Any]:
         if value is None:
             raise ProblemError("problem-empty", f"`{name}` returned nothing; return {wanted}.", self._file)
         return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 class ModuleProblem(PythonProblem):
-    """``kernel_text`` is the kernel file's text, in which the entry point is looked for."""
+    """``get_inputs()`` and ``reference(*inputs)``, in the kernel file or beside it."""
 
-    def __init__(self, module: ModuleType, file: str, entry: str | None, kernel_text: str) -> None:
-        super().__init__(module, file, MODULE)
-        named = entry or getattr(module, "entry", None)
-        self._entry = named if isinstance(named, str) else getattr(named, "__name__", None)
-        self._kernel_text = kernel_text
+    def __init__(self, module: ModuleType, file: str, entry: str | None, source: Source) -> None:
+        super().__init__(
+            module, file, MODULE, source, entry or parse_entry(getattr(module, "entry", None), file)
+        )
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
-        return self._answer("reference", self._module.reference(*inputs))
+        return self._outputs("reference", self._module.reference(*inputs))
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        return Call(self._entry or find_entry(self._kernel_text, len(inputs), self._file)), inputs
+        return Call(self._entry_for(len(inputs))), inputs
+
+
+def load_module_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
+    module, file = problem_module(context, ref, kernel_module)
+    return ModuleProblem(module, file, ref.entry, context.source)
 
 
 def problem_module(
@@ -92,27 +134,78 @@ def problem_module(
 
 
 def parse_tolerance(value: Any, file: str | None) -> Tolerance:
-    """``None``, a relative tolerance, or ``{"relative": ..., "absolute": ...}``, each finite and not negative."""
+    """Return the stated tolerance: nothing, a relative one, or ``{"rtol": ..., "atol": ...}``.
+
+    ``rtol`` may also be called ``relative`` and ``atol`` ``absolute``. Both are finite and not negative.
+
+    Raises:
+        ProblemError: it is something else; the message names the file and the value.
+    """
     if value is None:
         return Tolerance()
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = {"relative": value}
-    if isinstance(value, Mapping) and set(value) <= {"relative", "absolute"}:
-        numbers = {k: v for k, v in value.items() if v is not None}
-        if all(isinstance(v, (int, float)) and math.isfinite(v) and v >= 0 for v in numbers.values()):
-            return Tolerance(**{k: float(v) for k, v in numbers.items()})
-    message = "`tolerance` must be a number >= 0 or {'relative': ..., 'absolute': ...}."
-    raise ProblemError("problem-invalid", message, file)
+    given = value if isinstance(value, Mapping) else {"rtol": value}
+    parts: dict[str, float] = {}
+    fault = ""
+    for key, part in given.items():
+        name = _TOLERANCE_KEYS.get(key) if isinstance(key, str) else None
+        if name is None:
+            fault = f"the key {key!r} is unknown"
+        elif name in parts:
+            fault = f"{key!r} is there twice, under two names"
+        elif part is None:
+            continue
+        elif not _is_bound(part):
+            fault = f"{key!r} is {part!r}" if isinstance(value, Mapping) else ""
+        else:
+            parts[name] = float(part)
+            continue
+        shown = repr(value)[:80]
+        why = f" ({fault})" if fault else ""
+        message = (
+            f"`tolerance` in {file or 'the problem'} is {shown}{why}; give a number >= 0, which is relative, or "
+            '{"rtol": ..., "atol": ...} with such numbers.'
+        )
+        raise ProblemError("problem-invalid", message, file)
+    return Tolerance(**parts)
+
+
+def _is_bound(value: Any) -> bool:
+    """Return True for a finite number that is not negative, NumPy's included."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value) and float(value) >= 0
+    except OverflowError:  # an integer beyond the floats
+        return False
 
 
 def parse_shapes(value: Any, file: str | None) -> list[Mapping[str, Any]]:
+    """Return the stated shapes. Raises ProblemError: they are no list of dictionaries."""
     if (
         isinstance(value, Sequence)
         and not isinstance(value, str)
         and all(isinstance(s, Mapping) for s in value)
     ):
         return list(value)
-    message = "`shapes` must be a list of dictionaries: keyword arguments for `get_inputs`."
+    message = (
+        f"`shapes` in {file or 'the problem'} is {repr(value)[:80]}; give a list of dictionaries, keyword arguments for"
+        " `get_inputs`."
+    )
+    raise ProblemError("problem-invalid", message, file)
+
+
+def parse_entry(value: Any, file: str | None) -> str | None:
+    """Return the name of the stated entry point, which may be the function itself.
+
+    Raises ProblemError: it is neither a name nor a function.
+    """
+    name = value if isinstance(value, str) else getattr(value, "__name__", None)
+    if value is None or (isinstance(name, str) and name):
+        return name
+    shown = repr(value)[:80]
+    message = (
+        f"`entry` in {file or 'the problem'} is {shown}; give a function of the kernel file or its name."
+    )
     raise ProblemError("problem-invalid", message, file)
 
 
@@ -125,6 +218,13 @@ def integer_axes(get_inputs: Callable[..., Any]) -> Mapping[str, int]:
     return {p.name: p.default for p in parameters if type(p.default) is int and p.default > 1}
 
 
-def load_module_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
-    module, file = problem_module(context, ref, kernel_module)
-    return ModuleProblem(module, file, ref.entry, context.source.files[context.source.kernel])
+def _leaves(value: Any) -> list[Any]:
+    """Return the values in lists, tuples and dictionaries, however deep."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [leaf for v in value for leaf in _leaves(v)] if isinstance(value, (list, tuple)) else [value]
+
+
+def _comparable(value: Any) -> bool:
+    """Return True for an array, a tensor or a number."""
+    return isinstance(value, Complex) or (hasattr(value, "dtype") and hasattr(value, "shape"))

@@ -23,7 +23,7 @@ _INDICES: dict[str, int] = {}
 
 
 class StandInUtils:
-    """What Triton asks of a loaded driver: device properties, and the resources of a binary."""
+    """The functions of a loaded driver that Triton calls: device properties, and the resources of a binary."""
 
     def __init__(self, target: GpuTarget) -> None:
         self._target = target
@@ -34,7 +34,7 @@ class StandInUtils:
     def load_binary(
         self, name: str, binary: bytes, shared: int, device: int
     ) -> tuple[Any, Any, int, int, int]:
-        """Module, function, registers per thread, spilled 4-byte words per thread and the most threads per program."""
+        """Return module, function, registers and spilled 4-byte words per thread, and the most threads per program."""
         registers, stack = _resources(binary, self._target.backend)
         return name, name, registers, stack // 4, 1024
 
@@ -46,7 +46,7 @@ class StandInUtils:
 
 
 def _resources(binary: bytes, backend: str) -> tuple[int, int]:
-    """Registers and bytes of stack per thread of a compiled kernel, from the tools in Triton's wheel."""
+    """Return registers and bytes of stack per thread of a compiled kernel, from the tools in Triton's wheel."""
     if backend == "hip":
         text = re.sub(rb"[^\x20-\x7e]", b" ", binary)
         found = re.search(rb"\.vgpr_count\W+(\d+)", text)
@@ -135,7 +135,7 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
         return [1.0] * max(1, len(quantiles))
 
     def benchmark_of(self, tuner: Any, configuration: Any) -> Callable[..., list[float]]:
-        """What stands in for timing one configuration of ``tuner``: faster than the others if it is its turn."""
+        """Return the substitute for timing one configuration of ``tuner``: fastest when it is its turn."""
         if not any(known is tuner for known in self.tuners):
             self.tuners.append(tuner)
         chosen = tuner.configs[self.turn % len(tuner.configs)] is configuration
@@ -147,7 +147,7 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
 
 
 def capability(target: GpuTarget) -> tuple[int, int]:
-    """The CUDA compute capability; for AMD the generation, as torch reports it ("gfx942" is (9, 4))."""
+    """Return the CUDA compute capability; for AMD the generation, as torch reports it ("gfx942" is (9, 4))."""
     if isinstance(target.arch, int):
         return divmod(target.arch, 10)
     digits = target.arch.removeprefix("gfx")
@@ -155,7 +155,7 @@ def capability(target: GpuTarget) -> tuple[int, int]:
 
 
 class DeferredKernel:
-    """Stands in for Triton's ``CompiledKernel``. ``n_regs``, ``asm`` and so on compile it.
+    """Stands in for Triton's ``CompiledKernel``; reading ``n_regs``, ``asm`` and so on compiles it.
 
     A launch goes to the driver that is active then: the JIT keeps this object longer than an emulation lasts.
     """

@@ -1,4 +1,4 @@
-"""One captured launch of a Triton kernel: what the user's own code asked for, before anything ran."""
+"""One captured launch of a Triton kernel: arguments, grid and options, before anything ran."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Launch:
+class CapturedLaunch:
     """``fn`` is the JITFunction; ``signature`` maps argument names to Triton types ("*fp32", "i32", "constexpr");
     ``constants`` maps constexpr names to values; ``options`` holds num_warps, num_stages and so on; ``attrs`` is
     what the JIT derived about divisibility. ``args`` are the launch's arguments in order (torch tensors on the CPU

@@ -1,4 +1,4 @@
-"""Run the user's own code for a target that is not there, and keep the kernel launches it makes."""
+"""Run the user's own code for a GPU that is not there, and keep the kernel launches that it makes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from triton.runtime.jit import get_jit_fn_file_line
 
 from accelopt_profiling.targets import GpuTarget, load_gpu
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
-from accelopt_profiling.triton.capture.launch import Launch
+from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.capture.torch_device import gpu_on_cpu
-from accelopt_profiling.triton.interpreter.arithmetic import Unsupported
-from accelopt_profiling.triton.interpreter.counting import Counter, LaunchCounts
-from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
-from accelopt_profiling.triton.interpreter.memory_bounds import Memory, OutOfBounds, regions_of
+from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, OutOfBounds, regions_of
 from accelopt_profiling.triton.interpreter.sampling import sample_programs
 
 Mode = Literal["capture", "execute"]
@@ -32,7 +31,7 @@ _interpreter: Interpreter | None = None
 
 
 def interpreter() -> Interpreter:
-    """The process's interpreter: building its patches takes a while, so it is kept."""
+    """Return the process's interpreter, which is kept because building its patches takes a while."""
     global _interpreter
     if _interpreter is None:
         _interpreter = Interpreter()
@@ -40,13 +39,13 @@ def interpreter() -> Interpreter:
 
 
 @dataclass
-class Execution:
-    """What happened to one launch. ``counts`` is None where it was not counted; ``tuning`` marks the autotuner's tries.
+class LaunchExecution:
+    """The outcome of one launch. ``counts`` is None where it was not counted; ``tuning`` marks the autotuner's tries.
 
     ``error`` is what the kernel raised or could not do here; ``program_bytes`` are useful bytes per counted program.
     """
 
-    launch: Launch
+    launch: CapturedLaunch
     counts: LaunchCounts | None = None
     line_tensors: dict[int, set[str]] = field(default_factory=dict)
     program_bytes: list[int] = field(default_factory=list)
@@ -58,7 +57,7 @@ class Execution:
 
 
 @dataclass
-class Session:
+class CaptureSession:
     """A target being emulated in this process. ``launches`` in the order the user's code made them."""
 
     target: GpuTarget
@@ -69,21 +68,21 @@ class Session:
     hollow: bool
     driver: Any = None
     device: Any = None
-    executions: list[Execution] = field(default_factory=list)
-    coverage: Coverage = field(default_factory=Coverage)
-    observe: Callable[[Execution], None] | None = None
+    executions: list[LaunchExecution] = field(default_factory=list)
+    coverage: SampleCoverage = field(default_factory=SampleCoverage)
+    observe: Callable[[LaunchExecution], None] | None = None
     _spent: float = 0.0
 
     @property
-    def launches(self) -> list[Launch]:
-        """The launches that the user's code meant; the autotuner's tries are left out."""
+    def launches(self) -> list[CapturedLaunch]:
+        """The launches of the user's code, without the autotuner's tries."""
         return [e.launch for e in self.executions if not e.tuning]
 
     def record(
         self, fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]
     ) -> None:
         """Take one launch from the driver: interpret it, or a sample of it."""
-        execution = Execution(_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0)
+        execution = LaunchExecution(_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0)
         self.executions.append(execution)
         if not execution.tuning:
             started = time.perf_counter()
@@ -101,11 +100,11 @@ class Session:
             if self.observe is not None:
                 self.observe(execution)
 
-    def _interpret(self, execution: Execution) -> None:
+    def _interpret(self, execution: LaunchExecution) -> None:
         launch = execution.launch
         regions = regions_of(dict(zip(launch.fn.arg_names, launch.args, strict=False)))
         pointed_to = {f"pointer {i}": t for i, t in enumerate(self.device.raw_pointers.values())}
-        memory = Memory(regions, regions_of(pointed_to))
+        memory = LaunchMemory(regions, regions_of(pointed_to))
         if self.mode == "execute":
             everything = sample_programs(launch.grid, None)
             interpreter().run(launch, everything.counted, memory=memory)
@@ -113,7 +112,7 @@ class Session:
             self._take_faults(execution, memory)
             return
         sample = sample_programs(launch.grid, self.sample)
-        counter = Counter(launch.file, sample.programs, regions) if self.count else None
+        counter = OperationCounter(launch.file, sample.programs, regions) if self.count else None
         coverage = None if self.hollow else self.coverage
         self.coverage.begin_launch()
         started = time.perf_counter()
@@ -136,19 +135,19 @@ class Session:
         if not execution.complete and not self.hollow:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
 
-    def _take_faults(self, execution: Execution, memory: Memory) -> None:
+    def _take_faults(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
         execution.faults = list(memory.faults.values())
         if execution.faults and self.mode == "execute":
             raise OutOfBoundsError(execution.faults[0])
 
 
-def count_sample(launch: Launch, sample: int) -> Execution:
+def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
     """Interpret and count ``sample`` programs of a launch that was captured before; its error is kept, not raised."""
-    execution = Execution(launch)
+    execution = LaunchExecution(launch)
     regions = regions_of(dict(zip(launch.fn.arg_names, launch.args, strict=False)))
-    memory = Memory(regions)
+    memory = LaunchMemory(regions)
     programs = sample_programs(launch.grid, sample)
-    counter = Counter(launch.file, programs.programs, regions)
+    counter = OperationCounter(launch.file, programs.programs, regions)
     try:
         interpreter().run(launch, programs.counted, counter=counter, memory=memory)
         execution.counts = counter.finish()
@@ -168,7 +167,7 @@ class OutOfBoundsError(Exception):
 
 
 def describe(fault: OutOfBounds) -> str:
-    """One sentence: what left which tensor, where first, and how often."""
+    """Describe an access out of bounds in one sentence: which tensor, where first, and how often."""
     what = {"load": "reads", "store": "writes"}.get(fault.operation, "updates")
     lanes = "1 lane" if fault.lanes == 1 else f"{fault.lanes} lanes"
     programs = "1 interpreted program" if fault.programs == 1 else f"{fault.programs} interpreted programs"
@@ -178,13 +177,15 @@ def describe(fault: OutOfBounds) -> str:
     )
 
 
-def _launch(fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]) -> Launch:
+def _launch(
+    fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]
+) -> CapturedLaunch:
     file, line = get_jit_fn_file_line(fn)
     constants = {fn.arg_names[key[0]]: value for key, value in source.constants.items() if len(key) == 1}
     options = dict(vars(metadata)) if not hasattr(metadata, "_asdict") else metadata._asdict()
     name = fn.fn.__qualname__.replace("<locals>.", "")
     x, y, z = (int(n) for n in grid)
-    return Launch(
+    return CapturedLaunch(
         fn, name, file, line, (x, y, z), tuple(args), dict(source.signature), constants, options,
         dict(source.attrs), source, metadata,
     )  # fmt: skip
@@ -193,7 +194,7 @@ def _launch(fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], arg
 def _run_once(
     function: Callable[[], Any], *_: Any, quantiles: Any = None, return_mode: str = "mean", **__: Any
 ) -> Any:
-    """Stands in for ``triton.testing.do_bench``: calls once; a time is never made up."""
+    """Stands in for ``triton.testing.do_bench``: calls the function once and returns NaN as its time."""
     function()
     nan = float("nan")
     if quantiles is not None and len(quantiles) > 1:
@@ -211,7 +212,7 @@ def _run_first_sizes(mark: Any, *_: Any, **options: Any) -> None:
             mark.fn(**dict(zip(bench.x_names, values, strict=True)), **{bench.line_arg: line}, **bench.args)
 
 
-def _lenient(comparison: Callable[..., Any], session: Session) -> Callable[..., Any]:
+def _lenient(comparison: Callable[..., Any], session: CaptureSession) -> Callable[..., Any]:
     def compare(*arguments: Any, **options: Any) -> Any:
         return True if session.coverage.sampled else comparison(*arguments, **options)
 
@@ -228,21 +229,21 @@ def emulated(
     hollow: bool = False,
     lenient: bool = False,
     count: bool = True,
-    observe: Callable[[Execution], None] | None = None,
-) -> Iterator[Session]:
+    observe: Callable[[LaunchExecution], None] | None = None,
+) -> Iterator[CaptureSession]:
     """Emulate ``target`` in this process until the block ends.
 
     "execute" interprets every program of every launch at once, so that the user's code gets real results; an error in
     a kernel, or an access out of bounds, is raised from the launch. "capture" interprets ``sample`` programs of each
     launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
     are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` lets comparisons of
-    tensors succeed once something is only partly known. ``observe`` is told each launch.
+    tensors succeed once something is only partly known. ``observe`` is called with each launch.
 
     Raises:
         UnknownTarget: there is no such GPU.
     """
     gpu = load_gpu(target)
-    session = Session(gpu, mode, sample, seconds, count, hollow, observe=observe)
+    session = CaptureSession(gpu, mode, sample, seconds, count, hollow, observe=observe)
     session.driver = StandInDriver(gpu, session.record)
     real_compile = triton.compiler.compile
 
@@ -283,6 +284,3 @@ def emulated(
         stack.callback(triton.runtime.driver.set_active, previous)
         triton.runtime.driver.set_active(session.driver)
         yield session
-
-
-__all__ = ["Execution", "OutOfBoundsError", "Session", "Unsupported", "describe", "emulated", "interpreter"]

@@ -11,7 +11,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePath
 
-from accelopt_profiling.triton.compilation.instructions import Instruction, Listing, amdgcn_class, ptx_class
+from accelopt_profiling.triton.compilation.instructions import (
+    AssemblyInstruction,
+    Listing,
+    amdgcn_class,
+    ptx_class,
+)
 
 _BLOCK = re.compile(r"^(?:\$L__|\.L)BB(\d+_\d+):|^(?://|;) %bb\.(\d+):")
 _HEADER = re.compile(r"=>\s*This (?:Inner )?Loop Header: Depth=\d+")
@@ -23,7 +28,7 @@ _TARGET = re.compile(r"BB(\d+_\d+)")
 
 
 def parse_ptx(text: str, file: str) -> Listing:
-    """Read PTX. ``file`` is the user's source file; only its last part is compared (see ``compile_cache``)."""
+    """Read PTX. ``file`` is the user's source file; only its last part is compared (see ``toolchain.cache_folder``)."""
     return _parse(text, file, _PTX, "//", ptx_class, _ptx_bytes)
 
 
@@ -42,7 +47,7 @@ def _parse(
     bytes_of: Callable[[str, str], int],
 ) -> Listing:
     positions = SourcePositions(file)
-    instructions: list[Instruction] = []
+    instructions: list[AssemblyInstruction] = []
     nests: dict[
         str, tuple[str, ...]
     ] = {}  # of each loop, by its header block: the loops around it and itself
@@ -77,7 +82,7 @@ def _parse(
         if positions.given != line:
             misplaced[kind, positions.given] = line
         access = bytes_of(opcode, operands) if kind in ("global_load", "global_store", "async_copy") else 0
-        instructions.append(Instruction(opcode, kind, line, nest, access))
+        instructions.append(AssemblyInstruction(opcode, kind, line, nest, access))
     placed = {(i.kind, i.line) for i in instructions}
     return Listing(
         tuple(replace(i, loops=nests.get(i.loops[-1], i.loops)) if i.loops else i for i in instructions),
@@ -88,7 +93,7 @@ def _parse(
 
 
 def _ptx_bytes(opcode: str, operands: str) -> int:
-    """What one thread moves: vector length x element size, or the size operand of ``cp.async``."""
+    """Return the bytes that one thread moves: vector length x element size, or the size operand of ``cp.async``."""
     if opcode.startswith("cp.async"):
         size = re.search(r"\],\s*(0x[0-9a-f]+|\d+)", operands.replace("[ ", "["))
         return int(size[1], 0) if size else 0

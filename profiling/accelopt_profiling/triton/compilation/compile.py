@@ -1,7 +1,7 @@
-"""Compile a captured launch for a target with Triton's own compiler, and say what came out.
+"""Compile a captured launch for a target with Triton's own compiler, and collect the facts about the result.
 
 No GPU, driver or CUDA toolkit is needed: Triton's wheel holds ptxas, nvdisasm and AMD's code generator. First the
-facts that cost milliseconds (registers, shared memory, PTX); ``with_machine_code`` adds what nvdisasm shows.
+facts that cost milliseconds (registers, shared memory, PTX); ``compile_with_machine_code`` adds those of nvdisasm.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.capture.launch import Launch
+from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.compilation.assembly import parse_amdgcn, parse_ptx
 from accelopt_profiling.triton.compilation.compiled import (
     CompiledFacts,
@@ -30,7 +30,7 @@ from accelopt_profiling.triton.compilation.occupancy import occupancy
 from accelopt_profiling.triton.compilation.toolchain import cuda_tool, own_cache, versions
 from accelopt_profiling.triton.compilation.ttgir import parse_ttgir
 
-# What a user chooses; everything else in a JIT's options says which target it was for.
+#: The options that a user chooses; all others in a JIT's options depend on the target.
 CHOSEN_OPTIONS = (
     "num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl",
     "extern_libs", "sanitize_overflow", "debug", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "schedule_hint",
@@ -39,8 +39,8 @@ CHOSEN_OPTIONS = (
 _THREADS = re.compile(r"\.reqntid\s+(\d+)")
 
 
-def compile_launch(launch: Launch, target: GpuTarget, cache: Path | None = None) -> CompiledFacts:
-    """Compile ``launch`` for ``target``. What goes wrong is a fact too (``problem``): nothing is raised for it.
+def compile_launch(launch: CapturedLaunch, target: GpuTarget, cache: Path | None = None) -> CompiledFacts:
+    """Compile ``launch`` for ``target``. Errors are facts too (``CompiledFacts.problem``): nothing is raised for them.
 
     ``cache`` is the folder below which compiled kernels are kept (default: Triton's). Cold 50 to 700 ms, from the
     cache about 15 ms.
@@ -49,12 +49,15 @@ def compile_launch(launch: Launch, target: GpuTarget, cache: Path | None = None)
     return facts
 
 
-def compile_with_machine_code(launch: Launch, target: GpuTarget, cache: Path | None = None) -> CompiledFacts:
-    """``compile_launch``, then the instructions of the machine code instead of those of the PTX (0.3 to 0.6 s more;
-    the same for AMD, whose assembly is the machine code).
+def compile_with_machine_code(
+    launch: CapturedLaunch, target: GpuTarget, cache: Path | None = None
+) -> CompiledFacts:
+    """Compile as ``compile_launch`` does, then read the instructions of the machine code instead of the PTX.
+
+    That takes 0.3 to 0.6 s more; for AMD nothing, as its assembly is the machine code.
 
     Raises:
-        DisassemblyFailed: nvdisasm could not read the binary.
+        DisassemblyError: nvdisasm could not read the binary.
     """
     facts, kernel = _compile(launch, target, cache)
     if kernel is None or target.backend != "cuda":
@@ -64,7 +67,7 @@ def compile_with_machine_code(launch: Launch, target: GpuTarget, cache: Path | N
     return replace(facts, detail="machine code", **_from_listing(listing))
 
 
-def _compile(launch: Launch, target: GpuTarget, cache: Path | None) -> tuple[CompiledFacts, Any]:
+def _compile(launch: CapturedLaunch, target: GpuTarget, cache: Path | None) -> tuple[CompiledFacts, Any]:
     started = time.perf_counter()
     options = {name: launch.options[name] for name in CHOSEN_OPTIONS if launch.options.get(name) is not None}
     if target.backend == "hip":
@@ -86,7 +89,7 @@ def _compile(launch: Launch, target: GpuTarget, cache: Path | None) -> tuple[Com
 
 
 def _triton_compile(
-    launch: Launch, target: GpuTarget, options: Mapping[str, Any], cache: Path | None
+    launch: CapturedLaunch, target: GpuTarget, options: Mapping[str, Any], cache: Path | None
 ) -> tuple[Any, bool]:
     import triton
     from triton import knobs
@@ -108,7 +111,7 @@ def _triton_compile(
     return kernel, bool(seen and seen[-1])
 
 
-def _facts(facts: CompiledFacts, kernel: Any, launch: Launch, target: GpuTarget) -> CompiledFacts:
+def _facts(facts: CompiledFacts, kernel: Any, launch: CapturedLaunch, target: GpuTarget) -> CompiledFacts:
     metadata, asm = kernel.metadata, kernel.asm
     if target.backend == "cuda":
         resources = cubin_resources(asm["cubin"], asm["ptx"], cuda_tool("cuobjdump"))
@@ -187,12 +190,12 @@ def _does_not_fit(
     return None
 
 
-def _problem(error: Exception, launch: Launch) -> CompileProblem:
+def _problem(error: Exception, launch: CapturedLaunch) -> CompileProblem:
     name = type(error).__name__
     text = str(error).strip() or name
     if name == "OutOfResources":
         return CompileProblem("out-of-resources", text)
-    if name in ("PTXASError", "ResourcesUnknown", "FileNotFoundError"):
+    if name in ("PTXASError", "ResourcesUnknownError", "FileNotFoundError"):
         return CompileProblem("toolchain", text[:2000])
     line = None
     node = getattr(error, "node", None)

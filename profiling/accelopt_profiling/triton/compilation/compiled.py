@@ -1,4 +1,4 @@
-"""What the compiler says about one launch's kernel. Plain data."""
+"""The compiler's facts about one launch's kernel, as plain data: registers, spills, instructions, occupancy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 from accelopt_profiling.quantity import Quantity, compiled
-from accelopt_profiling.triton.compilation.instructions import Loop
+from accelopt_profiling.triton.compilation.instructions import AssemblyLoop
 from accelopt_profiling.triton.compilation.occupancy import Occupancy
 from accelopt_profiling.triton.compilation.ttgir import Access
 
@@ -19,8 +19,8 @@ _AMD = re.compile(
 )
 
 
-class ResourcesUnknown(RuntimeError):
-    """The compiler's report could not be had. The message says why."""
+class ResourcesUnknownError(RuntimeError):
+    """The compiler's report of registers is missing; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def cubin_resources(cubin: bytes, ptx: str, cuobjdump: str, *, timeout: float = 
     left of the stack after those is spills.
 
     Raises:
-        ResourcesUnknown: cuobjdump is missing, failed or printed something else.
+        ResourcesUnknownError: cuobjdump is missing, failed or printed something else.
     """
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
@@ -49,10 +49,10 @@ def cubin_resources(cubin: bytes, ptx: str, cuobjdump: str, *, timeout: float = 
             command = [cuobjdump, "-res-usage", file.name]
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise ResourcesUnknown(f"cuobjdump did not finish: {error}") from error
+            raise ResourcesUnknownError(f"cuobjdump did not finish: {error}") from error
     usage = {key: int(value) for key, value in _USAGE.findall(done.stdout)}
     if done.returncode != 0 or "REG" not in usage:
-        raise ResourcesUnknown(
+        raise ResourcesUnknownError(
             f"cuobjdump -res-usage gave no registers: {(done.stderr or done.stdout).strip()[:300]}"
         )
     stack = usage.get("STACK", 0) + usage.get("LOCAL", 0)
@@ -67,11 +67,11 @@ def amdgcn_resources(amdgcn: str) -> Resources:
     the compiler spilled into accumulation registers is not in memory and not counted.
 
     Raises:
-        ResourcesUnknown: the text has no such metadata.
+        ResourcesUnknownError: the text has no such metadata.
     """
     found = {key: int(value) for key, value in _AMD.findall(amdgcn)}
     if "vgpr_count" not in found:
-        raise ResourcesUnknown("the assembly has no .vgpr_count")
+        raise ResourcesUnknownError("the assembly has no .vgpr_count")
     stack = found.get("private_segment_fixed_size", 0)
     spilled = min(stack, 4 * found.get("vgpr_spill_count", 0))
     return Resources(found["vgpr_count"], stack, spilled, found.get("sgpr_count"))
@@ -91,10 +91,10 @@ class CompileProblem:
 
 @dataclass(frozen=True)
 class CompiledFacts:
-    """What the compiler made of a kernel for one architecture ("sm_90", "gfx942").
+    """The compiled kernel for one architecture ("sm_90", "gfx942").
 
     Registers, stack and spills are per thread; shared memory (bytes), tensor memory (columns) and warps per program.
-    ``instructions`` counts each class of instruction (see ``instruction_classes``) in the whole kernel,
+    ``instructions`` counts each class of instruction (see ``instructions``) in the whole kernel,
     ``lines`` per 1-based source line, ``loops`` in one iteration. ``detail`` says what was read: "assembly"
     (PTX, which is before register allocation, or AMD machine code) or "machine code" (after nvdisasm).
     ``access_bytes`` is the widest global access of one thread per line. ``problem`` is set where the kernel cannot
@@ -116,7 +116,7 @@ class CompiledFacts:
     pipeline_depth: int = 1
     instructions: dict[str, int] = field(default_factory=dict)
     lines: dict[int, dict[str, int]] = field(default_factory=dict)
-    loops: list[Loop] = field(default_factory=list)
+    loops: list[AssemblyLoop] = field(default_factory=list)
     access_bytes: dict[int, int] = field(default_factory=dict)
     accesses: list[Access] = field(default_factory=list)
     convert_layouts: dict[int, int] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class CompiledFacts:
     toolchain: dict[str, str] = field(default_factory=dict)
 
     def quantities(self) -> dict[str, Quantity]:
-        """The numbers for a measurement, each known as "compiled"."""
+        """Return the numbers for a measurement, each known as "compiled"."""
         found = {
             "registers": (self.registers, "per thread"),
             "spills": (self.spill_bytes, "bytes per thread"),

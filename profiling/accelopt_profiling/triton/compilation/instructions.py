@@ -9,8 +9,8 @@ from functools import lru_cache
 
 
 @dataclass(frozen=True)
-class Instruction:
-    """One instruction: its opcode, its class (see ``instruction_classes``) and the user's 1-based source line.
+class AssemblyInstruction:
+    """One instruction: its opcode, its class (see ``ptx_class`` and its kin) and the user's 1-based source line.
 
     ``line`` is 0 where the compiler names no line of the user's file. ``loops`` are the names of the loops the
     instruction is in, outermost first. ``bytes`` is what one thread moves in one global memory access, else 0.
@@ -24,7 +24,7 @@ class Instruction:
 
 
 @dataclass(frozen=True)
-class Loop:
+class AssemblyLoop:
     """One loop of the compiled code: the line of its ``for`` or ``while``, its depth (outermost 1) and the number of
     instructions of each class in one iteration of its body, those of inner loops left out.
 
@@ -45,33 +45,33 @@ class Listing:
     instructions of a class belong to that the assembler was told to be on another (see ``source_positions``).
     """
 
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[AssemblyInstruction, ...]
     loop_lines: dict[str, int] = field(default_factory=dict)
     inlined: dict[str, frozenset[int]] = field(default_factory=dict)
     misplaced: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
-        """How many instructions of each class the kernel has (static: a loop's body counts once)."""
+        """Count the instructions of each class in the kernel (static: a loop's body counts once)."""
         return _count(self.instructions)
 
     def by_line(self) -> dict[int, dict[str, int]]:
-        """The same for each source line; line 0 holds what the compiler gives no line for."""
-        lines: dict[int, list[Instruction]] = {}
+        """Count them for each source line; line 0 holds the instructions without a line."""
+        lines: dict[int, list[AssemblyInstruction]] = {}
         for instruction in self.instructions:
             lines.setdefault(instruction.line, []).append(instruction)
         return {line: _count(found) for line, found in sorted(lines.items())}
 
     def access_bytes(self) -> dict[int, int]:
-        """For each source line the widest global memory access of one thread, in bytes."""
+        """Return for each source line the widest global memory access of one thread, in bytes."""
         widest: dict[int, int] = {}
         for instruction in self.instructions:
             if instruction.bytes and instruction.line:
                 widest[instruction.line] = max(widest.get(instruction.line, 0), instruction.bytes)
         return widest
 
-    def loops(self) -> list[Loop]:
-        """The loops in order of their lines; loops that only wait for a barrier are left out."""
-        bodies: dict[tuple[str, ...], list[Instruction]] = {}
+    def loops(self) -> list[AssemblyLoop]:
+        """Return the loops in order of their lines; loops that only wait for a barrier are left out."""
+        bodies: dict[tuple[str, ...], list[AssemblyInstruction]] = {}
         for instruction in self.instructions:
             if instruction.loops:
                 bodies.setdefault(instruction.loops, []).append(instruction)
@@ -80,11 +80,11 @@ class Listing:
             counts = _count(body)
             if not set(counts) <= {"barrier", "wait", "branch", "other"}:
                 line = self.loop_lines.get(nest[-1], 0) or min((i.line for i in body if i.line), default=0)
-                found.append(Loop(line, len(nest), counts))
+                found.append(AssemblyLoop(line, len(nest), counts))
         return sorted(found, key=lambda loop: (loop.line, loop.depth))
 
 
-def _count(instructions: Iterable[Instruction]) -> dict[str, int]:
+def _count(instructions: Iterable[AssemblyInstruction]) -> dict[str, int]:
     return dict(sorted(Counter(instruction.kind for instruction in instructions).items()))
 
 
@@ -159,7 +159,7 @@ SASS = (
 
 @lru_cache(maxsize=4096)
 def ptx_class(opcode: str) -> str:
-    """The class of a PTX opcode such as ``"ld.global.v4.b32"``."""
+    """Return the class of a PTX opcode such as ``"ld.global.v4.b32"``."""
     found = _first(PTX, opcode)
     if found is None and opcode.startswith(PTX_FLOAT_OPERATIONS) and opcode.endswith(PTX_FLOAT_TYPES):
         return "float"
@@ -168,7 +168,7 @@ def ptx_class(opcode: str) -> str:
 
 @lru_cache(maxsize=4096)
 def amdgcn_class(opcode: str) -> str:
-    """The class of an AMD GCN opcode such as ``"global_load_dwordx4"``."""
+    """Return the class of an AMD GCN opcode such as ``"global_load_dwordx4"``."""
     found = _first(AMDGCN, opcode)
     if found is None and opcode.startswith(AMDGCN_FLOAT):
         return "float"
@@ -177,7 +177,7 @@ def amdgcn_class(opcode: str) -> str:
 
 @lru_cache(maxsize=4096)
 def sass_class(opcode: str) -> str:
-    """The class of an NVIDIA machine opcode such as ``"LDGSTS.E.BYPASS.128"``."""
+    """Return the class of an NVIDIA machine opcode such as ``"LDGSTS.E.BYPASS.128"``."""
     return _first(SASS, opcode) or "other"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from accelopt_profiling.triton.compilation.instructions import Instruction, Listing, sass_class
+from accelopt_profiling.triton.compilation.instructions import AssemblyInstruction, Listing, sass_class
 
 _POSITION = re.compile(r'//## File "([^"]+)", line (\d+)(?: inlined at "([^"]+)", line (\d+))?')
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)(.*)$")
@@ -23,15 +23,15 @@ _GOAL = re.compile(r"`\((\.L_\w+)\)")
 _SIZE = re.compile(r"\.(U?8|S8|U16|S16|64|128|256)(?=\.|$)")
 
 
-class DisassemblyFailed(RuntimeError):
-    """``nvdisasm`` could not read a cubin. The message is its own."""
+class DisassemblyError(RuntimeError):
+    """``nvdisasm`` could not read a cubin; with its message."""
 
 
 def disassemble(cubin: bytes, nvdisasm: str, *, timeout: float = 30.0) -> str:
-    """The text of ``nvdisasm -c -gi`` for a cubin; ``nvdisasm`` is the program's path.
+    """Return the text of ``nvdisasm -c -gi`` for a cubin; ``nvdisasm`` is the program's path.
 
     Raises:
-        DisassemblyFailed: the program is missing, failed, or took longer than ``timeout`` seconds.
+        DisassemblyError: the program is missing, failed, or took longer than ``timeout`` seconds.
     """
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
@@ -45,9 +45,9 @@ def disassemble(cubin: bytes, nvdisasm: str, *, timeout: float = 30.0) -> str:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise DisassemblyFailed(f"nvdisasm did not finish: {error}") from error
+            raise DisassemblyError(f"nvdisasm did not finish: {error}") from error
     if done.returncode != 0:
-        raise DisassemblyFailed(
+        raise DisassemblyError(
             f"nvdisasm failed with exit code {done.returncode}: {done.stderr.strip()[:500]}"
         )
     return done.stdout
@@ -62,7 +62,7 @@ def parse_sass(text: str, file: str, ptx: Listing | None = None) -> Listing:
     """
     inlined, misplaced = (ptx.inlined, ptx.misplaced) if ptx is not None else ({}, {})
     user_file = PurePath(file).name
-    blocks: list[list[Instruction]] = [[]]
+    blocks: list[list[AssemblyInstruction]] = [[]]
     labels: dict[str, int] = {}
     goals: dict[int, list[str]] = {}
     falls_through: dict[int, bool] = {}
@@ -84,7 +84,7 @@ def parse_sass(text: str, file: str, ptx: Listing | None = None) -> Listing:
             _, predicate, opcode, operands = found.groups()
             kind = sass_class(opcode)
             true_line = misplaced.get((kind, line), line)
-            blocks[-1].append(Instruction(opcode, kind, true_line, (), _bytes(opcode, kind)))
+            blocks[-1].append(AssemblyInstruction(opcode, kind, true_line, (), _bytes(opcode, kind)))
             if kind == "branch":
                 here = len(blocks) - 1
                 goals[here] = _GOAL.findall(operands)
@@ -96,10 +96,10 @@ def parse_sass(text: str, file: str, ptx: Listing | None = None) -> Listing:
 
 
 def machine_code(cubin: bytes, nvdisasm: str | Path, file: str, ptx: Listing | None = None) -> Listing:
-    """``disassemble`` and ``parse_sass`` in one.
+    """Disassemble a cubin and parse the text.
 
     Raises:
-        DisassemblyFailed: see ``disassemble``.
+        DisassemblyError: see ``disassemble``.
     """
     return parse_sass(disassemble(cubin, str(nvdisasm)), file, ptx)
 
@@ -116,7 +116,7 @@ def _resolve(chain: list[tuple[str, int]], user_file: str, inlined: Mapping[str,
 
 
 def _with_loops(
-    blocks: list[list[Instruction]],
+    blocks: list[list[AssemblyInstruction]],
     labels: Mapping[str, int],
     goals: Mapping[int, list[str]],
     falls_through: Mapping[int, bool],
@@ -134,7 +134,7 @@ def _with_loops(
         for number in sorted(body):
             if header in successors[number] and blocks[number] and blocks[number][-1].line:
                 lines[str(header)] = blocks[number][-1].line
-    whole: list[Instruction] = []
+    whole: list[AssemblyInstruction] = []
     for number, block in enumerate(blocks):
         nest = tuple(str(header) for header in outermost_first if number in loops[header])
         whole.extend(replace(instruction, loops=nest) for instruction in block)
@@ -142,7 +142,7 @@ def _with_loops(
 
 
 def _bytes(opcode: str, kind: str) -> int:
-    """What one thread moves in one global access: 4 bytes unless the opcode says otherwise."""
+    """Return the bytes that one thread moves in one global access: 4 unless the opcode says otherwise."""
     if kind not in ("global_load", "global_store", "async_copy"):
         return 0
     size = _SIZE.search(opcode)
@@ -150,7 +150,8 @@ def _bytes(opcode: str, kind: str) -> int:
 
 
 def natural_loops(successors: Sequence[Sequence[int]]) -> dict[int, frozenset[int]]:
-    """The loops of a graph whose entry is block 0: for each loop header the blocks of its loop, itself included.
+    """Find the loops of a control flow graph with entry block 0: for each header the blocks of its loop, itself
+    included.
 
     A loop is what can reach an edge into a block that dominates the edge's origin (Aho, Lam, Sethi and Ullman,
     "Compilers", section 9.6). Blocks that cannot be reached from the entry belong to no loop.

@@ -1,4 +1,4 @@
-"""How many programs fit on one multiprocessor at once, and what limits that.
+"""Compute how many programs fit on one multiprocessor at once, and what limits that.
 
 The formula is that of NVIDIA's occupancy calculator (``cuda_occupancy.h``): registers are given out per warp in
 blocks and by quarter of the multiprocessor, shared memory per program in blocks. With an AMD GPU's figures it is the
@@ -29,7 +29,8 @@ class Occupancy:
 def occupancy(
     target: GpuTarget, *, warps: int, registers: int, shared_bytes: int, tensor_memory_columns: int = 0
 ) -> Occupancy:
-    """Occupancy of programs of ``warps`` warps with ``registers`` registers a thread and ``shared_bytes`` a program.
+    """Compute the occupancy of programs of ``warps`` warps with ``registers`` registers a thread and ``shared_bytes`` a
+    program.
 
     ``programs`` is 0 where one program does not fit at all.
 

@@ -1,4 +1,4 @@
-"""The programs and versions that compile a kernel: ptxas, cuobjdump and nvdisasm from Triton's wheel."""
+"""The programs of Triton's wheel that compile a kernel (ptxas, cuobjdump, nvdisasm), and a cache folder per file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accelopt_profiling.targets import GpuTarget
 
 
 def versions(target: GpuTarget) -> dict[str, str]:
-    """Triton's version and, for NVIDIA, that of the ptxas it uses for the architecture.
+    """Return Triton's version and, for NVIDIA, that of the ptxas it uses for the architecture.
 
     Triton takes ``ptxas-blackwell`` from compute capability 10.0 on (3.9: from 9.0 on) and ``ptxas`` below; which
     one counts is asked from Triton itself.
@@ -28,7 +28,7 @@ def versions(target: GpuTarget) -> dict[str, str]:
 
 
 def cuda_tool(name: str) -> str:
-    """The path of "cuobjdump" or "nvdisasm", as Triton finds it (its wheel, or ``TRITON_<NAME>_PATH``)."""
+    """Return the path of "cuobjdump" or "nvdisasm", as Triton finds it (its wheel, or ``TRITON_<NAME>_PATH``)."""
     from triton import knobs
 
     return str(getattr(knobs.nvidia, name).path)
@@ -38,7 +38,7 @@ _MARK = "accelopt-"
 
 
 def cache_folder(file: str, root: Path) -> Path:
-    """The cache folder for kernels of ``file`` below ``root``."""
+    """Return the cache folder for kernels of ``file`` below ``root``."""
     name = PurePath(file).name
     return root / f"{_MARK}{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 

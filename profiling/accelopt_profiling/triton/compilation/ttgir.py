@@ -21,8 +21,9 @@ _BITS = re.compile(r"\d+")
 
 @dataclass(frozen=True)
 class Layout:
-    """How a blocked layout spreads a tensor over threads. Each tuple has one entry per dimension; ``order`` starts
-    with the dimension that varies fastest."""
+    """A blocked layout: how a tensor is distributed over threads. Each tuple has one entry per dimension; ``order``
+    starts with the dimension that varies fastest.
+    """
 
     size_per_thread: tuple[int, ...]
     threads_per_warp: tuple[int, ...]
@@ -43,7 +44,7 @@ class Access:
 
     @property
     def warp_run_bytes(self) -> int | None:
-        """The longest run of neighbouring elements, in bytes, that one warp covers along the fastest dimension.
+        """Return the longest run of neighbouring elements, in bytes, that one warp covers along the fastest dimension.
 
         Below 32 (one sector) a warp's request cannot be well coalesced, whatever the addresses are.
         """
@@ -131,7 +132,7 @@ def _access_kind(row: str) -> str | None:
 
 
 def _line(name: str, locations: dict[str, str], user_file: str, depth: int = 0) -> int:
-    """The user's line of a location: names and fused positions are looked through, call sites from inside out."""
+    """Resolve a location to the user's line, through names and fused positions, and call sites from the inside out."""
     text = locations.get(name, "")
     if depth > 32:
         return 0

@@ -1,4 +1,4 @@
-"""The configurations an autotuner would try, compiled and estimated instead of timed."""
+"""Compile and estimate the configurations that an autotuner would time."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from dataclasses import dataclass
 from accelopt_profiling.measurement import Finding, LineCost, Severity
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.capture.launch import Launch
-from accelopt_profiling.triton.capture.session import Execution, count_sample
+from accelopt_profiling.triton.capture.launch import CapturedLaunch
+from accelopt_profiling.triton.capture.session import LaunchExecution, count_sample
 from accelopt_profiling.triton.compilation.compile import compile_launch
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
-from accelopt_profiling.triton.estimation.estimate import Estimate, estimate
+from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
 
 
 @dataclass(frozen=True)
-class Configuration:
+class AutotuneConfiguration:
     """One configuration as it would be launched. ``estimate`` is None where it could not be launched or counted."""
 
-    execution: Execution
+    execution: LaunchExecution
     compiled: CompiledFacts
-    estimate: Estimate | None
+    estimate: LaunchEstimate | None
 
     @property
     def text(self) -> str:
         return describe_configuration(self.execution.launch)
 
-    def line(self, configurations: Sequence[Configuration], total: int, line: int) -> LineCost:
-        """What a measurement of this configuration assumes, for the line of ``def``."""
+    def line(self, configurations: Sequence[AutotuneConfiguration], total: int, line: int) -> LineCost:
+        """Return the hint at the line of ``def`` that names this configuration."""
         tried = f"{len(configurations)} of {total}" if len(configurations) < total else f"{total}"
         text = f"assumes {self.text}: shortest estimate of {tried} configurations"
         return LineCost(line, text, None, {"configurations": executed(len(configurations), "configurations")})
 
 
-def describe_configuration(launch: Launch) -> str:
-    """ "TILE=128, num_warps=4, num_stages=2": what an autotuner may vary."""
+def describe_configuration(launch: CapturedLaunch) -> str:
+    """Return what an autotuner may vary as text: "TILE=128, num_warps=4, num_stages=2"."""
     chosen = {p.name for p in launch.fn.params if p.is_constexpr}
     values = {n: v for n, v in launch.constants.items() if n in chosen and isinstance(v, int)}
     parts = [f"{name}={value}" for name, value in values.items() if not isinstance(value, bool)]
@@ -46,9 +46,9 @@ def describe_configuration(launch: Launch) -> str:
     return ", ".join(parts + options)
 
 
-def tried_for(execution: Execution, executions: Sequence[Execution]) -> list[Execution]:
-    """The autotuner's tries that led to ``execution``: those right before it, of the same kernel."""
-    found: list[Execution] = []
+def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution]) -> list[LaunchExecution]:
+    """Return the autotuner's tries that led to ``execution``: those right before it, of the same kernel."""
+    found: list[LaunchExecution] = []
     for other in executions:
         if other.launch.fn is not execution.launch.fn:
             continue
@@ -59,17 +59,17 @@ def tried_for(execution: Execution, executions: Sequence[Execution]) -> list[Exe
 
 
 def try_all(
-    tried: Sequence[Execution], target: GpuTarget, sample: int, seconds: float
-) -> list[Configuration]:
-    """Compile and estimate configurations until ``seconds`` are spent, in their order; those left over are missing."""
+    tried: Sequence[LaunchExecution], target: GpuTarget, sample: int, seconds: float
+) -> list[AutotuneConfiguration]:
+    """Compile and estimate configurations in their order until ``seconds`` have passed; the rest is left out."""
     started = time.perf_counter()
-    found: list[Configuration] = []
-    counted: dict[str, Execution] = {}
+    found: list[AutotuneConfiguration] = []
+    counted: dict[str, LaunchExecution] = {}
     for execution in tried:
         if found and time.perf_counter() - started > seconds:
             break
         compiled = compile_launch(execution.launch, target)
-        made: Estimate | None = None
+        made: LaunchEstimate | None = None
         if compiled.problem is None:
             key = repr((execution.launch.constants, execution.launch.grid))
             if key not in counted:
@@ -83,12 +83,12 @@ def try_all(
             )
             if known.counts is not None and known.counts.sampled:
                 made = estimate(known.counts, compiled, target)
-        found.append(Configuration(execution, compiled, made))
+        found.append(AutotuneConfiguration(execution, compiled, made))
     return found
 
 
-def best(configurations: Sequence[Configuration]) -> Configuration | None:
-    """The configuration with the shortest estimate; the first of equals, None when none can be launched.
+def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfiguration | None:
+    """Return the configuration with the shortest estimate; the first of equals, None when none can be launched.
 
     The model does not see pipelining depth, bank conflicts or overlap: configurations that differ only there tie.
     """
@@ -96,8 +96,8 @@ def best(configurations: Sequence[Configuration]) -> Configuration | None:
     return min(launchable, key=lambda c: (c.estimate and c.estimate.latency.us) or 0.0, default=None)
 
 
-def configuration_findings(configurations: Sequence[Configuration], line: int) -> list[Finding]:
-    """One ``capacity`` finding per configuration that the target cannot launch; an error when it can launch none."""
+def configuration_findings(configurations: Sequence[AutotuneConfiguration], line: int) -> list[Finding]:
+    """Return a ``capacity`` finding per configuration that the target cannot launch; errors when it can launch none."""
     problems = [(c, c.compiled.problem) for c in configurations if c.compiled.problem is not None]
     found = []
     for configuration, problem in problems:

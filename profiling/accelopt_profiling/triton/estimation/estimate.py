@@ -1,6 +1,6 @@
-"""How long a launch should take on a GPU that is not there: a roofline with an interval that says how well it knows.
+"""Estimate the time of a launch on a GPU that is not there: a roofline with an interval.
 
-The interval holds what the model leaves out. On A100 and H100 it was checked against published timings
+The interval covers what the model leaves out. On A100 and H100 it was checked against published timings
 (docs/explanation/triton-estimate.md): of memory-bound kernels above 40 us at least 9 shapes of 10 lie
 within -25 % and +33 % of the estimate. Other devices, and kernels bound by arithmetic, were not checked and get a wider
 one.
@@ -27,7 +27,7 @@ ASSUMED_REGISTERS, ASSUMED_WARPS = 32, 4  # before the kernel is compiled
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LaunchEstimate:
     """``latency`` in microseconds. ``bound``: "memory", "L2", "tensor core", "fp32", "special functions" or "launch".
 
     ``percent_of_peak`` is 100 where every byte crosses DRAM once at the datasheet's bandwidth, or the arithmetic
@@ -41,7 +41,7 @@ class Estimate:
     quantities: dict[str, Quantity] = field(default_factory=dict)
 
 
-def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> Estimate:
+def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> LaunchEstimate:
     """Estimate one launch from what its sampled programs did and what the compiler made of it.
 
     The time is the launch floor and the longest of DRAM, L2 and arithmetic. Within a program the matrix product, the
@@ -70,7 +70,7 @@ def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTa
     high = max(high, floor + latency_bound_time(counts, moved, times["memory"], resident, target))
     ideal = ideal_time(done, moved, target)
     quantities = {"dram_bytes": estimated(moved.dram, moved.dram_low, moved.dram_high, "bytes")}
-    return Estimate(
+    return LaunchEstimate(
         Latency(expected, min(low, expected), max(high, expected), Known.ESTIMATED),
         bound,
         estimated(_percent(ideal, expected), _percent(ideal, high), _percent(ideal, low), "%"),
@@ -88,7 +88,7 @@ def _interval(
     compiled: CompiledFacts | None,
     target: GpuTarget,
 ) -> tuple[float, float]:
-    """Microseconds: all overlaps and stays in L2 .. nothing shared stays there, nor overlaps where it may not."""
+    """Return two times in us: with full overlap and reuse in L2, and without reuse or overlap that is not certain."""
     low_factor, high_factor = target["model.interval_low"], target["model.interval_high"]
     if slowest != "memory":
         low_factor, high_factor = min(low_factor, UNCHECKED_LOW), max(high_factor, UNCHECKED_HIGH)
@@ -114,7 +114,7 @@ def _resident_programs(counts: LaunchCounts, compiled: CompiledFacts | None, tar
 
 
 def _overlaps(compiled: CompiledFacts | None, slowest: str) -> bool:
-    """Whether loads and arithmetic surely run at the same time: by many resident programs or by pipelining."""
+    """Return whether loads and arithmetic surely overlap: by many resident programs or by pipelining."""
     if slowest in ("memory", "L2") or compiled is None:
         return slowest in ("memory", "L2")
     return compiled.pipeline_depth > 1

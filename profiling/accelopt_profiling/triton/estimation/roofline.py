@@ -1,4 +1,4 @@
-"""The time each part of the machine needs for a launch if it had nothing else to wait for.
+"""Compute the time that each part of the machine needs for a launch if nothing else delays it.
 
 t = launch floor + the longest of: DRAM bytes / bandwidth, L2 bytes / L2 bandwidth, floating-point operations /
 rate of instructions that are not multiply-adds, special functions / (16 per clock and multiprocessor), matrix
@@ -20,7 +20,7 @@ RESOURCES = ("memory", "L2", "tensor core", "fp32", "special functions")
 
 
 @dataclass(frozen=True)
-class Work:
+class LaunchWork:
     """Operations of the whole launch; ``matrix_flops`` by the peak that applies ("fp16", "tf32", ...)."""
 
     float_operations: float
@@ -28,8 +28,8 @@ class Work:
     matrix_flops: dict[str, float]
 
 
-def work(counts: LaunchCounts, target: GpuTarget, compiled: CompiledFacts | None) -> Work:
-    """The sample's operations scaled to the launch.
+def work(counts: LaunchCounts, target: GpuTarget, compiled: CompiledFacts | None) -> LaunchWork:
+    """Scale the sample's operations to the launch.
 
     Matrix products that the compiler turned into ordinary multiply-adds (it found no matrix instruction for their
     types or shapes) count as floating-point operations, two to an instruction.
@@ -45,11 +45,11 @@ def work(counts: LaunchCounts, target: GpuTarget, compiled: CompiledFacts | None
     if compiled is not None and compiled.problem is None and compiled.matrix_unit is None:
         floats += sum(matrix.values()) / 2
         matrix = {}
-    return Work(floats, scale * sum(line.special for line in lines), matrix)
+    return LaunchWork(floats, scale * sum(line.special for line in lines), matrix)
 
 
 def matrix_peak(dtype: str, target: GpuTarget) -> str:
-    """The name of the peak for a matrix product of ``dtype`` inputs (a Triton type name).
+    """Return the name of the peak for a matrix product of ``dtype`` inputs (a Triton type name).
 
     Where the target has no rate for 8- or 4-bit floats, Triton converts them to fp16 first.
     """
@@ -60,9 +60,9 @@ def matrix_peak(dtype: str, target: GpuTarget) -> str:
 
 
 def resource_times(
-    counts: LaunchCounts, done: Work, moved: Traffic, target: GpuTarget, compiled: CompiledFacts | None
+    counts: LaunchCounts, done: LaunchWork, moved: Traffic, target: GpuTarget, compiled: CompiledFacts | None
 ) -> dict[str, float]:
-    """Microseconds for each of ``RESOURCES``.
+    """Return the microseconds of each of ``RESOURCES``.
 
     A launch of fewer programs than multiprocessors uses only that part of the device; of a last, partly filled round
     of programs the arithmetic units wait for the end.
@@ -90,7 +90,7 @@ def resource_times(
 def latency_bound_time(
     counts: LaunchCounts, moved: Traffic, memory_us: float, resident_programs: int, target: GpuTarget
 ) -> float:
-    """Microseconds if every program waited for its loads with nothing else on its multiprocessor to fill the time.
+    """Return the microseconds if every program waited for its loads and no other program filled the time.
 
     Each round of resident programs pays the start of a program and one load latency for each pass over the data;
     of the transfer time a program hides only what its neighbours on the same multiprocessor move meanwhile. Liger's
@@ -102,8 +102,8 @@ def latency_bound_time(
     return rounds * latency + memory_us / each
 
 
-def ideal_time(done: Work, moved: Traffic, target: GpuTarget) -> float:
-    """Microseconds at the datasheet's peaks, each byte crossing DRAM once: what 100 % of peak would be."""
+def ideal_time(done: LaunchWork, moved: Traffic, target: GpuTarget) -> float:
+    """Return the microseconds at the datasheet's peaks, each byte crossing DRAM once: 100 % of peak."""
     matrix = sum(flops / target[f"peak.{peak}"] for peak, flops in done.matrix_flops.items())
     return MICROSECONDS * max(
         moved.compulsory / target["dram_bandwidth"],
@@ -114,7 +114,7 @@ def ideal_time(done: Work, moved: Traffic, target: GpuTarget) -> float:
 
 
 def _tensor_share(target: GpuTarget, compiled: CompiledFacts | None) -> float:
-    """What is left of the tensor peak where the compiler used the older, synchronous matrix instruction."""
+    """Return the share of the tensor peak that remains with the older, synchronous matrix instruction."""
     if compiled is not None and compiled.matrix_unit == "mma" and compiled.problem is None:
         return target.get("model.synchronous_mma_share", 1.0)
     return 1.0

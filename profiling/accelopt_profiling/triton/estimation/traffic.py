@@ -1,4 +1,4 @@
-"""How many bytes a launch moves between DRAM, L2 and the multiprocessors, from what a sample of programs asked for.
+"""Estimate the bytes that a launch moves between DRAM, L2 and the multiprocessors from a sample of its programs.
 
 Three things make DRAM traffic differ from what the programs ask for: programs read the same data (counted once while
 it stays in L2), a program reads its data again (once more from DRAM where the working sets of all resident programs
@@ -37,9 +37,9 @@ class Traffic:
 
 @dataclass(frozen=True)
 class _Tensor:
-    """Sectors of one tensor over the whole launch: asked for, distinct if no two programs shared any, its size."""
+    """Sectors of one tensor in the whole launch: requested, distinct if programs shared none, and its size."""
 
-    asked: float
+    requested: float
     distinct: float
     size: float
 
@@ -49,7 +49,7 @@ class _Tensor:
 
     @property
     def passes(self) -> float:
-        return self.asked / self.distinct if self.distinct else 1.0
+        return self.requested / self.distinct if self.distinct else 1.0
 
 
 def traffic(counts: LaunchCounts, target: GpuTarget, resident_programs: int) -> Traffic:

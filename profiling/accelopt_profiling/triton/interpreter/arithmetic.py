@@ -1,8 +1,8 @@
-"""Triton's operations on NumPy arrays, right where the stock interpreter is wrong or refuses.
+"""Triton's operations on NumPy arrays, corrected where Triton's own interpreter is wrong or refuses.
 
-What is put right: bf16 and fp8 arithmetic and casts (the stock one computes on bit patterns), the NaN rules of
+Corrected are bf16 and fp8 arithmetic and casts (the stock one computes on bit patterns), the NaN rules of
 ``minnum``/``maxnum``, ``tl.dot`` on packed types, libdevice calls, and where a pointer came from, which it forgets.
-Each operation is counted where a ``Counter`` listens.
+Each operation is counted where a ``OperationCounter`` listens.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as stock
 
-from accelopt_profiling.triton.interpreter.counting import Counter
+from accelopt_profiling.triton.interpreter.counting import OperationCounter
 from accelopt_profiling.triton.interpreter.libdevice import FUNCTIONS, function_name
 from accelopt_profiling.triton.interpreter.numerics import is_packed, narrow, widen
 
@@ -30,31 +30,31 @@ _KEEPS_ORIGIN = (
 )  # fmt: skip
 
 
-class Unsupported(Exception):
-    """Something a kernel does that cannot be run without the device."""
+class UnsupportedOperationError(Exception):
+    """The kernel does something that cannot be run without the device."""
 
 
 def wide(handle: Handle) -> np.ndarray[Any, Any]:
-    """The handle's numbers; packed types as fp32."""
+    """Return the handle's numbers; packed types as fp32."""
     return widen(handle.data, handle.dtype.scalar.name)
 
 
 def packed_as(data: np.ndarray[Any, Any], dtype: Any) -> Handle:
-    """``data`` as a handle of the Triton type ``dtype``, rounded to it."""
+    """Return ``data`` as a handle of the Triton type ``dtype``, rounded to it."""
     scalar = dtype.scalar
     if is_packed(scalar.name):
         return stock.TensorHandle(narrow(data, scalar.name), scalar)
     return stock.TensorHandle(np.asarray(data, stock._get_np_dtype(scalar)), scalar)
 
 
-class Arithmetic(stock.InterpreterBuilder):  # type: ignore[misc]
-    """The interpreter's builder without its memory operations (see ``interpret.Builder``)."""
+class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
+    """The interpreter's builder without its memory operations, which ``MemoryBuilder`` adds."""
 
     def __init__(self) -> None:
         super().__init__()
         # Overflow checks are for debug builds: here they would only be counted as the kernel's work.
         self.options: Any = stock.InterpreterOptions(sanitize_overflow=False)
-        self.counter: Counter | None = None
+        self.counter: OperationCounter | None = None
 
     def get_bf16(self, value: float) -> Handle:
         return packed_as(np.array([value], np.float32), tl.bfloat16)
@@ -145,7 +145,9 @@ class Arithmetic(stock.InterpreterBuilder):  # type: ignore[misc]
     ) -> Handle:
         function = FUNCTIONS.get(function_name(symbol))
         if function is None:
-            raise Unsupported(f"The device function {symbol} has no counterpart off the device.")
+            raise UnsupportedOperationError(
+                f"The device function {symbol} has no counterpart off the device."
+            )
         output = function(*(wide(argument) for argument in arguments))
         self._count_special(int(np.size(output)))
         return packed_as(np.asarray(output), result.scalar)
@@ -164,10 +166,10 @@ class Arithmetic(stock.InterpreterBuilder):  # type: ignore[misc]
         return packed_as(product + wide(d), d.dtype)
 
     def create_dot_scaled(self, *arguments: Any) -> Handle:
-        raise Unsupported("`tl.dot_scaled` cannot be run without the device yet.")
+        raise UnsupportedOperationError("`tl.dot_scaled` cannot be run without the device yet.")
 
     def create_inline_asm(self, *arguments: Any) -> Handle:
-        raise Unsupported("Inline assembly cannot be run without the device.")
+        raise UnsupportedOperationError("Inline assembly cannot be run without the device.")
 
     # constants and shapes
 
@@ -188,7 +190,7 @@ def _keep_origin(source: Handle, made: Handle) -> Handle:
 def _passing_origin(name: str) -> Callable[..., Handle]:
     inherited = getattr(stock.InterpreterBuilder, name)
 
-    def operation(self: Arithmetic, pointer: Handle, *rest: Any) -> Handle:
+    def operation(self: ArithmeticBuilder, pointer: Handle, *rest: Any) -> Handle:
         return _keep_origin(pointer, inherited(self, pointer, *rest))
 
     operation.__name__ = name
@@ -197,4 +199,4 @@ def _passing_origin(name: str) -> Callable[..., Handle]:
 
 for _name in _KEEPS_ORIGIN:
     if _name != "create_splat":
-        setattr(Arithmetic, _name, _passing_origin(_name))
+        setattr(ArithmeticBuilder, _name, _passing_origin(_name))

@@ -1,4 +1,4 @@
-"""Run programs of a launch side by side where that is the same as one by one."""
+"""Run programs of a launch side by side where the result is the same as one by one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from accelopt_profiling.triton.interpreter.coverage import Coverage
-from accelopt_profiling.triton.interpreter.lockstep import Array, Diverged, Refused
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
+from accelopt_profiling.triton.interpreter.lockstep import Array, DivergenceError, LockstepError
 from accelopt_profiling.triton.interpreter.sampling import ProgramId
 from accelopt_profiling.triton.interpreter.store_log import StoreLog
 
@@ -16,7 +16,7 @@ from accelopt_profiling.triton.interpreter.store_log import StoreLog
 FEWEST = 8
 #: The widest access of all programs of a batch together has at most so many lanes: what a cache holds.
 LANES = 1 << 18
-#: So often a launch's batches are divided where control flow differs among programs.
+#: How often a launch's batches are divided where control flow differs among programs.
 _DIVISIONS = 24
 
 
@@ -29,17 +29,17 @@ class _Builder(Protocol):
 
 
 class Batches:
-    """One launch. ``call`` runs the kernel's body for what the builder is set to."""
+    """The programs of one launch. ``call`` runs the kernel's body for the programs that the builder is set to."""
 
-    def __init__(self, builder: _Builder, call: Callable[[], Any], coverage: Coverage | None) -> None:
+    def __init__(self, builder: _Builder, call: Callable[[], Any], coverage: SampleCoverage | None) -> None:
         self._builder, self._call, self._coverage = builder, call, coverage
         self._divisions = _DIVISIONS
 
     def run(self, programs: Sequence[ProgramId]) -> list[ProgramId]:
-        """Run what can be run side by side; the programs returned are still to be run, one by one, in their order.
+        """Run the programs that can run side by side; return the others, to be run one by one in their order.
 
-        The last program is first run by itself, and what it wrote taken back: it shows how much programs access, and
-        what the batch that it is in has to write for it, or else nothing is run side by side.
+        The last program is first run alone and its stores are undone. That run shows how much a program accesses, and
+        what its batch has to write for it; where the batch writes something else, nothing is run side by side.
         """
         left = list(programs)
         if len(left) < FEWEST:
@@ -79,7 +79,7 @@ class Batches:
         log = StoreLog()
         try:
             self._together(programs, log)
-        except Diverged as diverged:
+        except DivergenceError as diverged:
             log.undo()
             self._divisions -= 1
             groups = [[programs[int(n)] for n in group] for group in diverged.groups]
@@ -101,6 +101,6 @@ class Batches:
         finally:
             builder.lanes = builder.log = None
         if self._last in programs and log.of(programs.index(self._last)) != self._wrote:
-            raise Refused("another result than one by one")
+            raise LockstepError("another result than one by one")
         if coverage is not None:
             coverage.end_program()

@@ -1,4 +1,4 @@
-"""Counts what the interpreted programs do, per source line of the kernel's file."""
+"""Count bytes, sectors and operations of interpreted programs, per source line of the kernel's file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
+
+Array = np.ndarray[Any, Any]
+
+#: A DRAM or L2 transfer unit on NVIDIA GPUs; AMD's L2 counts 64- and 128-byte lines, multiples of it.
+SECTOR_BYTES = 32
 
 
 @dataclass
@@ -52,14 +57,8 @@ class LaunchCounts:
     store_sectors: dict[str, int] = field(default_factory=dict)
 
 
-Array = np.ndarray[Any, Any]
-
-#: A DRAM or L2 transfer unit on NVIDIA GPUs; AMD's L2 counts 64- and 128-byte lines, multiples of it.
-SECTOR_BYTES = 32
-
-
 def source_line(file: str) -> int:
-    """The innermost line of ``file`` on the calling stack, 0 when there is none."""
+    """Return the innermost line of ``file`` on the calling stack, 0 when there is none."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == file:
@@ -69,7 +68,7 @@ def source_line(file: str) -> int:
 
 
 def distinct_sectors(addresses: Array) -> Array:
-    """The distinct 32-byte sectors (their numbers, sorted) of byte ``addresses``."""
+    """Return the distinct 32-byte sectors (their numbers, sorted) of byte ``addresses``."""
     sectors: Array = addresses.reshape(-1) >> np.uint64(5)
     if sectors.size < 2:
         return sectors
@@ -79,7 +78,7 @@ def distinct_sectors(addresses: Array) -> Array:
     return np.unique(np.concatenate([sectors[:1], sectors[1:][changed]]))
 
 
-class Counter:
+class OperationCounter:
     """Fills a ``LaunchCounts``. ``enabled`` is switched off for programs that are run for their errors only.
 
     ``line_tensors`` maps a line to the tensor arguments it loads from.
@@ -107,7 +106,7 @@ class Counter:
         self._bytes = 0
 
     def memory(self, kind: str, region: Region | None, active: Array, lanes: int, itemsize: int) -> None:
-        """One load, store or atomic: ``active`` are the addresses of the lanes that are not masked off."""
+        """Count one load, store or atomic; ``active`` are the addresses of the lanes that are not masked off."""
         line = self.line()
         line.lanes += lanes
         line.masked += lanes - active.size

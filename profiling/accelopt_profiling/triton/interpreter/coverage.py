@@ -1,8 +1,8 @@
-"""Which elements are known after only a sample of a launch's programs ran.
+"""Track which elements are known after only a sample of a launch's programs ran.
 
 Everything starts known. A launch of which only some programs ran makes every element of the tensors it stores to
-unknown, except those that its programs wrote from known values. Unknown floats are set to NaN, so that what PyTorch
-computes from them shows it.
+unknown, except those that its programs wrote from known values. Unknown floats are set to NaN, so that
+results that PyTorch computes from them are NaN too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Knowledge:
 
 
 @dataclass
-class Coverage:
+class SampleCoverage:
     """The knowledge about all storages of a session. Call ``begin_launch``, then per program, then ``end_launch``."""
 
     _storages: dict[int, _Knowledge] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Coverage:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether accesses of many programs may be told as those of one: while everything is known."""
+        """Whether accesses of many programs may be noted as those of one: while everything is known."""
         return not self._storages
 
     def begin_launch(self) -> None:
@@ -52,7 +52,7 @@ class Coverage:
         self._program, self._tainted = [], False
 
     def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
-        """One access of the running program at byte ``addresses`` of ``region``."""
+        """Note one access of the running program at byte ``addresses`` of ``region``."""
         if not addresses.size:
             return
         if kind != "store":
@@ -78,7 +78,7 @@ class Coverage:
         self._program = []
 
     def end_launch(self, complete: bool) -> None:
-        """Turn what the programs wrote into knowledge; ``complete`` says that all programs of the grid ran."""
+        """Mark what the programs wrote as known, the rest as unknown unless ``complete``: all programs ran."""
         for base, region in self._regions.items():
             if complete and base not in self._storages and not any(b == base for b, _ in self._unsure):
                 continue
@@ -133,7 +133,7 @@ class Coverage:
                 flat.masked_fill_(torch.from_numpy(~knowledge.known[: flat.numel()]), nan)
 
     def known(self, tensor: Any) -> Any:
-        """A bool tensor of the shape of ``tensor``: which elements are known; None when nothing is unknown.
+        """Return a bool tensor of the shape of ``tensor``: True where an element is known; None when all are.
 
         A storage whose items are of another size than the tensor's gives False everywhere.
         """
@@ -149,9 +149,10 @@ class Coverage:
         )
 
 
-def known_elements(coverage: Coverage, outputs: list[Any]) -> dict[int, Array]:
-    """For each tensor in ``outputs`` (by number, lists flattened) of which only some elements are known: a mask. Of
-    tensors that PyTorch computed from what kernels left, unknown floats are NaN; of its integers nothing is known.
+def known_elements(coverage: SampleCoverage, outputs: list[Any]) -> dict[int, Array]:
+    """Return a mask for each tensor in ``outputs`` (by number, lists flattened) of which only some elements are known.
+
+    Of tensors that PyTorch computed from what kernels left, unknown floats are NaN; of its integers nothing is known.
     """
     import torch
 

@@ -12,28 +12,28 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 from triton.runtime.jit import mangle_type
 
-from accelopt_profiling.triton.capture.launch import Launch
+from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.interpreter.batches import Batches
-from accelopt_profiling.triton.interpreter.counting import Counter
-from accelopt_profiling.triton.interpreter.coverage import Coverage
+from accelopt_profiling.triton.interpreter.counting import OperationCounter
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.language import Language
-from accelopt_profiling.triton.interpreter.memory_bounds import Memory, regions_of
-from accelopt_profiling.triton.interpreter.memory_operations import Builder
+from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, regions_of
+from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 from accelopt_profiling.triton.interpreter.rewrite import rewrite
 from accelopt_profiling.triton.interpreter.sampling import ProgramId
 
 
 class Interpreter:
-    """One builder with its patches of ``triton.language``, reused for all launches of a process."""
+    """A builder and its patches of ``triton.language``, reused for all launches of a process."""
 
     def __init__(self) -> None:
-        self.builder = Builder()
+        self.builder = MemoryBuilder()
         self.semantic = stock.TritonSemantic(self.builder)
         self._bodies: dict[Any, Callable[..., Any]] = {}
         self.language = Language(self.builder, self.semantic, self.body)
 
     def prepare(self) -> None:
-        """Do now what the first launch would have to: build the patches, import what Triton and NumPy import late."""
+        """Build the patches and import what Triton and NumPy import late, so that the first launch need not."""
         self.language.build()
         np.unique(np.zeros(2))
         np.random.default_rng(0)
@@ -42,22 +42,23 @@ class Interpreter:
 
     def run(
         self,
-        launch: Launch,
+        launch: CapturedLaunch,
         programs: Sequence[ProgramId],
         *,
-        counter: Counter | None = None,
-        coverage: Coverage | None = None,
-        memory: Memory | None = None,
-    ) -> Memory:
-        """Interpret ``programs``; the memory returned holds what went out of bounds. They are run one after another, or
-        side by side where that comes to the same and they are not counted.
+        counter: OperationCounter | None = None,
+        coverage: SampleCoverage | None = None,
+        memory: LaunchMemory | None = None,
+    ) -> LaunchMemory:
+        """Interpret ``programs`` and return the memory with the accesses that went out of bounds.
+
+        They are run one after another or, where the result is the same and nothing is counted, side by side.
 
         Raises:
-            Exception: whatever the kernel's own code raises; ``Unsupported`` for what cannot run here.
+            Exception: whatever the kernel's own code raises; ``UnsupportedOperationError`` for what cannot run here.
         """
         builder = self.builder
         named = dict(zip(launch.fn.arg_names, launch.args, strict=False))
-        builder.memory = memory if memory is not None else Memory(regions_of(named))
+        builder.memory = memory if memory is not None else LaunchMemory(regions_of(named))
         builder.counter, builder.coverage, builder.file = counter, coverage, launch.file
         builder.set_grid_dim(*launch.grid)
         with self.language.scope(), np.errstate(all="ignore"):
@@ -78,7 +79,7 @@ class Interpreter:
         return builder.memory
 
     def body(self, fn: Any) -> Callable[..., Any]:
-        """The rewritten body of a JITFunction."""
+        """Return the rewritten body of a JITFunction."""
         made = self._bodies.get(fn.fn)
         if made is None:
             made, _ = rewrite(
@@ -88,7 +89,7 @@ class Interpreter:
         return made
 
     def convert(self, name: str, value: Any) -> Any:
-        """A launch argument as the tensor that the kernel's body sees; ``name`` is the origin of its pointers."""
+        """Turn a launch argument into the tensor that the body sees; ``name`` is the origin of its pointers."""
         if isinstance(value, bool):
             return tl.tensor(stock.TensorHandle(np.array([value]), tl.int1), tl.int1)
         if isinstance(value, float):

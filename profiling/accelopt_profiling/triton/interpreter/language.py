@@ -16,7 +16,7 @@ from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
-from accelopt_profiling.triton.interpreter.memory_operations import Builder
+from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 
 _ABSENT = object()
 _LIBDEVICE = triton.language.extra.cuda.libdevice
@@ -28,16 +28,19 @@ _LIBRARIES = {
 
 
 class Language:
-    """Patches of ``triton.language`` for one builder. They hold only inside ``scope``, so that kernels compile as usual
-    between interpretations. ``body`` gives the rewritten body of a device function.
+    """The patches of ``triton.language`` for one builder. ``body`` returns the rewritten body of a device function.
+
+    They hold only inside ``scope``, so that kernels compile as usual between interpretations.
     """
 
-    def __init__(self, builder: Builder, semantic: Any, body: Callable[[Any], Callable[..., Any]]) -> None:
+    def __init__(
+        self, builder: MemoryBuilder, semantic: Any, body: Callable[[Any], Callable[..., Any]]
+    ) -> None:
         self._builder, self._semantic, self._body = builder, semantic, body
         self._patches: list[tuple[Any, str, Any]] = []
 
     def replacement(self, value: Any) -> Any:
-        """What a global of a kernel stands for while interpreting: language functions imported by name."""
+        """Return the substitute of a kernel's global while interpreting: language functions imported by name."""
         if inspect.isfunction(value):
             if value.__module__ in _LIBRARIES and hasattr(_LIBDEVICE, value.__name__):
                 return self._libdevice(value.__name__)
@@ -55,7 +58,7 @@ class Language:
         return call
 
     def _turned(self, tensor: Any) -> Any:
-        """``tensor.T``: the last two axes change places."""
+        """Return ``tensor.T``: the last two axes exchanged."""
         rank = len(tensor.shape)
         order = [*range(rank - 2), rank - 1, rank - 2]
         shape = [tensor.shape[n] for n in order]
@@ -82,7 +85,7 @@ class Language:
                     setattr(owner, name, value)
 
     def build(self) -> list[tuple[Any, str, Any]]:
-        """The patches: Triton's own, and over them those of this package."""
+        """Collect the patches: Triton's own, and over them those of this package."""
         visible = types.FunctionType((lambda: None).__code__, {"tl": tl, "core": tl.core})
         own, stock.interpreter_builder = stock.interpreter_builder, self._builder  # Triton 3.6 binds it here
         try:
@@ -146,19 +149,19 @@ def _with_origin(materialize: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _whole_number(tensor: Any) -> int:
-    """A scalar as an index, as since Triton 3.7."""
+    """Convert a scalar to an index, as Triton does since 3.7."""
     return int(common(tensor.handle).squeeze())
 
 
 def _truth(tensor: Any) -> bool:
-    """Whether a scalar is true; blocks are, as in Triton's own interpreter."""
+    """Return whether a scalar is true; blocks always are, as in Triton's own interpreter."""
     handle = tensor.handle
     size = handle.data.size // (len(handle.data) if isinstance(handle, Varying) else 1)
     return bool(common(handle).reshape(-1)[0]) if size == 1 else True
 
 
 def _home(builtin: Any) -> Any:
-    """The module whose attribute a language function is, as the patches see it."""
+    """Return the module that a language function is an attribute of, among the patched ones."""
     for module in (tl, tl.core, tl.math):
         if hasattr(module, builtin.__name__):
             return module

@@ -21,7 +21,7 @@ _INTEGERS = {"int": np.int32, "uint": np.uint32, "ll": np.int64, "ull": np.uint6
 
 
 def rounding_functions() -> Iterator[tuple[str, Callable[..., Array]]]:
-    """Names (``add_rn``, ``float2int_rd``, ...) and functions."""
+    """Yield the functions whose names end in a rounding mode (``add_rn``, ``float2int_rd``, ...), with their names."""
     for name, function in _ARITHMETIC.items():
         yield f"{name}_rn", function
         for mode in _TOWARD:
@@ -37,7 +37,7 @@ def rounding_functions() -> Iterator[tuple[str, Callable[..., Array]]]:
 
 
 def narrowed(exact: Array, to: type[np.floating[Any]], mode: str) -> Array:
-    """``exact`` as the neighbouring number of type ``to`` in the direction of ``mode``."""
+    """Round ``exact`` to the neighbouring number of type ``to`` in the direction of ``mode``."""
     near: Array = exact.astype(to)
     if mode == "rn":
         return near
@@ -82,7 +82,7 @@ def _norm(*parts: Array) -> Array:
 
 
 def _bits(x: Array) -> Array:
-    """The bits of each element, lowest first, as a last axis."""
+    """Return the bits of each element, lowest first, as a last axis."""
     x = np.ascontiguousarray(x)
     return np.unpackbits(x.view(np.uint8).reshape(*x.shape, x.itemsize), axis=-1, bitorder="little")
 
@@ -148,7 +148,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def function_name(symbol: str) -> str:
-    """``__nv_tanhf``, ``__nv_fast_expf`` or ``__ocml_tanh_f32`` as a name of ``FUNCTIONS``."""
+    """Return the name in ``FUNCTIONS`` of a symbol such as ``__nv_tanhf`` or ``__ocml_tanh_f32``."""
     name = re.sub(r"^__(nv|ocml)_", "", symbol)
     name = re.sub(r"_(f16|f32|f64|bf16)$", "", name)
     name = name.replace("fmaf_", "fma_")

@@ -1,8 +1,8 @@
-"""Many programs of a launch at once: values that differ from program to program get a leading axis that counts them.
+"""Run many programs of a launch at once: values that differ among programs have a leading axis, one entry a program.
 
-Such values come from program ids alone, so without ``lanes`` (one program at a time) nothing here makes a difference.
-Types stay those of one program. An operation that is not named here refuses values that differ; whoever runs programs
-this way (see ``batches``) then runs them one by one.
+Such values come from program ids alone, so without ``lanes`` (one program at a time) this module changes nothing.
+Types stay those of one program. An operation that is not listed here raises ``LockstepError`` for values that differ;
+``batches`` then runs the programs one by one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as stock
 
-from accelopt_profiling.triton.interpreter.arithmetic import Arithmetic
+from accelopt_profiling.triton.interpreter.arithmetic import ArithmeticBuilder
 
 Array = np.ndarray[Any, Any]
 Handle = Any
@@ -24,12 +24,12 @@ Handle = Any
 _ALIGNED = 16
 
 
-class Refused(Exception):
-    """Something that programs cannot do side by side."""
+class LockstepError(Exception):
+    """An operation cannot run for many programs at once."""
 
 
-class Diverged(Exception):
-    """Control flow depends on a value that differs: ``groups`` are the places of programs with the same value."""
+class DivergenceError(Exception):
+    """Control flow depends on a value that differs; ``groups`` are the indices of programs with the same value."""
 
     def __init__(self, groups: list[Array]) -> None:
         super().__init__(f"{len(groups)} ways")
@@ -44,15 +44,15 @@ class Varying(stock.TensorHandle):  # type: ignore[misc]
 
 
 def varies(values: Iterable[Any]) -> bool:
-    """Whether any of these handles, or of lists of them, differs among programs."""
+    """Return whether any of these handles, or of lists of them, differs among programs."""
     return any(varies(v) if isinstance(v, (list, tuple)) else isinstance(v, Varying) for v in values)
 
 
 def common(handle: Handle) -> Array:
-    """The handle's data, for Python to look at.
+    """Return the handle's data for one program, for use by Python code.
 
     Raises:
-        Diverged: it is not the same for all programs.
+        DivergenceError: it is not the same for all programs.
     """
     data: Array = handle.data
     if not isinstance(handle, Varying):
@@ -64,17 +64,17 @@ def common(handle: Handle) -> Array:
         return first
     _, which = np.unique(bits, axis=0, return_inverse=True)
     which = which.reshape(-1)
-    raise Diverged([np.flatnonzero(which == n) for n in range(int(which.max()) + 1)])
+    raise DivergenceError([np.flatnonzero(which == n) for n in range(int(which.max()) + 1)])
 
 
 def aligned(data: Array, rank: int) -> Array:
-    """Varying ``data`` with so many axes for one program, as broadcasting would add them: in front."""
+    """Return varying ``data`` with ``rank`` axes for one program, added in front as broadcasting does."""
     missing = rank - (data.ndim - 1)
     return data.reshape(data.shape[0], *[1] * missing, *data.shape[1:]) if missing > 0 else data
 
 
 def spread(handles: list[Handle]) -> list[Array]:
-    """The data of handles that are combined element by element, so that NumPy's broadcasting is Triton's."""
+    """Return the data of handles that are combined element by element, so that NumPy broadcasts as Triton does."""
     if not varies(handles):
         return [h.data for h in handles]
     rank = max(_rank(h) for h in handles)
@@ -86,13 +86,13 @@ def _rank(handle: Handle) -> int:
 
 
 def made_of(sources: Iterable[Any], made: Handle) -> Handle:
-    """A result, as one that differs among programs if any of its ``sources`` does."""
+    """Mark the result ``made`` as one that differs among programs if any of its ``sources`` does."""
     if isinstance(made, Varying) or not varies(sources):
         return made
     return Varying(made.data, made.dtype, made.attr)
 
 
-class Lockstep(Arithmetic):
+class LockstepBuilder(ArithmeticBuilder):
     """The builder's operations on values that differ. ``lanes`` holds the programs' ids, (programs, 3), or None."""
 
     lanes: Array | None = None
@@ -165,7 +165,7 @@ class Lockstep(Arithmetic):
         if not varies([*ptr.offsets, *offsets]):
             return super().create_advance(ptr, offsets)
         if len(ptr.offsets) != len(offsets):
-            raise Refused("the offsets do not fit the block pointer")
+            raise LockstepError("the offsets do not fit the block pointer")
         moved = [self.create_add(old, by) for old, by in zip(ptr.offsets, offsets, strict=True)]
         return stock.BlockPointerHandle(ptr.base, ptr.shape, ptr.strides, moved, ptr.block_shape, ptr.order)
 
@@ -174,20 +174,21 @@ class Lockstep(Arithmetic):
         return [len(arg.data), *shape] if isinstance(arg, Varying) else shape
 
     def every(self, handle: Handle) -> Array:
-        """The data of each program, whether or not it differs."""
+        """Return the data with an entry for each program, whether or not it differs."""
         assert self.lanes is not None
         data: Array = handle.data
         return data if isinstance(handle, Varying) else np.broadcast_to(data, (len(self.lanes), *data.shape))
 
 
 def materialized(pointer: Any, offsets: list[Handle], checked: Iterable[int]) -> tuple[Handle, Array]:
-    """The addresses and the mask of a block (a block pointer's, a tensor descriptor's) of which something differs.
+    """Return the addresses and the mask of a block of a block pointer or tensor descriptor that differs among programs.
+
     ``checked`` are the axes whose bounds mask elements off.
     """
     shape = [int(n) for n in pointer.block_shape]
     itemsize = max(1, pointer.base.get_element_ty().primitive_bitwidth // 8)
     if isinstance(pointer, stock.TensorDescHandle) and bool((offsets[-1].data * itemsize % _ALIGNED).any()):
-        raise Refused("a block that is not aligned")
+        raise LockstepError("a block that is not aligned")
 
     def scalar(handle: Handle) -> Array:
         value: Array = handle.data.reshape(-1, *[1] * len(shape))
@@ -215,9 +216,9 @@ def _as_aligned(arguments: Iterable[Any]) -> list[Any]:
 
 
 def _element_by_element(name: str) -> Callable[..., Handle]:
-    inherited = getattr(Arithmetic, name)
+    inherited = getattr(ArithmeticBuilder, name)
 
-    def operation(self: Lockstep, *arguments: Any) -> Handle:
+    def operation(self: LockstepBuilder, *arguments: Any) -> Handle:
         if not varies(arguments):
             return inherited(self, *arguments)
         return made_of(arguments, inherited(self, *_as_aligned(arguments)))
@@ -227,9 +228,9 @@ def _element_by_element(name: str) -> Callable[..., Handle]:
 
 
 def _as_it_is(name: str) -> Callable[..., Handle]:
-    inherited = getattr(Lockstep, name)
+    inherited = getattr(LockstepBuilder, name)
 
-    def operation(self: Lockstep, arg: Handle, *rest: Any) -> Handle:
+    def operation(self: LockstepBuilder, arg: Handle, *rest: Any) -> Handle:
         return made_of([arg], inherited(self, arg, *rest))
 
     operation.__name__ = name
@@ -237,11 +238,11 @@ def _as_it_is(name: str) -> Callable[..., Handle]:
 
 
 def _refusing(name: str) -> Callable[..., Any]:
-    inherited = getattr(Arithmetic, name)
+    inherited = getattr(ArithmeticBuilder, name)
 
-    def operation(self: Lockstep, *arguments: Any) -> Any:
+    def operation(self: LockstepBuilder, *arguments: Any) -> Any:
         if varies(arguments):
-            raise Refused(name)
+            raise LockstepError(name)
         return inherited(self, *arguments)
 
     operation.__name__ = name
@@ -259,10 +260,10 @@ _ELEMENTWISE = (
     "icmpEQ", "icmpNE", "icmpSGE", "icmpSGT", "icmpSLE", "icmpSLT", "icmpUGE", "icmpUGT", "icmpULE",
     "icmpULT",
 )  # fmt: skip
-#: Of the others, those that act on the same arguments whether or not they differ, and what comes of them does.
+#: Operations that treat values that differ like others; their result differs too.
 _SHAPING = ("create_expand_dims", "create_broadcast", "create_reshape", "create_trans")
-#: Operations that need no care: they take no values, make Python objects of handles, or are made of other operations
-#: (``interpret.Builder`` has the memory's own).
+#: Operations without special treatment: they take no values, make Python objects of handles, or consist of other
+#: operations (``MemoryBuilder`` has those on memory).
 _SAFE = (
     "create_get_num_programs", "create_make_range", "create_barrier", "create_make_block_ptr", "create_load",
     "create_store", "create_masked_load", "create_masked_store", "create_tensor_pointer_load",
@@ -271,9 +272,9 @@ _SAFE = (
 )  # fmt: skip
 
 for _name in (f"create_{operation}" for operation in _ELEMENTWISE):
-    setattr(Lockstep, _name, _element_by_element(_name))
+    setattr(LockstepBuilder, _name, _element_by_element(_name))
 for _name in _SHAPING:
-    setattr(Lockstep, _name, _as_it_is(_name))
-for _name in dir(Arithmetic):
-    if _name.startswith("create_") and _name not in (*vars(Lockstep), *_SAFE):
-        setattr(Lockstep, _name, _refusing(_name))
+    setattr(LockstepBuilder, _name, _as_it_is(_name))
+for _name in dir(ArithmeticBuilder):
+    if _name.startswith("create_") and _name not in (*vars(LockstepBuilder), *_SAFE):
+        setattr(LockstepBuilder, _name, _refusing(_name))

@@ -1,4 +1,4 @@
-"""The memory a launch may touch: which tensor an address belongs to, and which lanes leave their tensor."""
+"""The memory that a launch may access: find the tensor of an address and the lanes that leave their tensor."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OutOfBounds:
 
 
 def regions_of(arguments: Mapping[str, Any]) -> list[Region]:
-    """The regions of all tensors among a launch's arguments, inside tuples and tensor descriptors too."""
+    """Return the regions of all tensors among a launch's arguments, in tuples and tensor descriptors too."""
     return [r for name, value in arguments.items() for r in _regions(name, value)]
 
 
@@ -72,7 +72,7 @@ def _regions(name: str, value: Any) -> Iterable[Region]:
         yield Region(name, base, base + storage.nbytes(), value.data_ptr(), size, storage)
 
 
-class Memory:
+class LaunchMemory:
     """The regions of one launch. Collects what went out of bounds: one record per line, operation and tensor."""
 
     def __init__(self, regions: Iterable[Region], other: Iterable[Region] = ()) -> None:
@@ -82,7 +82,7 @@ class Memory:
         self._last: dict[tuple[str, int, str], tuple[int, int, int]] = {}
 
     def locate(self, addresses: Array, mask: Array, origin: str | None) -> Region | None:
-        """The region that a pointer derived from argument ``origin`` points into; by address where that is lost."""
+        """Find the region of a pointer derived from the argument ``origin``; by address where the origin is lost."""
         if origin is not None and origin in self.regions:
             return self.regions[origin]
         active = addresses[mask]
@@ -94,7 +94,7 @@ class Memory:
         return None
 
     def allowed(self, addresses: Array, mask: Array, itemsize: int, region: Region | None) -> Array | None:
-        """Which lanes may be accessed; None when every active lane may (the usual case, and cheap)."""
+        """Return a mask of the lanes that may be accessed; None when every active lane may (the usual case, cheap)."""
         if region is None:
             return np.zeros(addresses.shape, np.bool_)
         limit = region.end - itemsize

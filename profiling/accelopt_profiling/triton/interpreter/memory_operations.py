@@ -10,30 +10,37 @@ from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import packed_as, wide
 from accelopt_profiling.triton.interpreter.counting import source_line
-from accelopt_profiling.triton.interpreter.coverage import Coverage
-from accelopt_profiling.triton.interpreter.lockstep import Lockstep, Refused, Varying, spread, varies
-from accelopt_profiling.triton.interpreter.memory_bounds import Memory
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
+from accelopt_profiling.triton.interpreter.lockstep import (
+    LockstepBuilder,
+    LockstepError,
+    Varying,
+    spread,
+    varies,
+)
+from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory
 from accelopt_profiling.triton.interpreter.store_log import StoreLog
 
 Handle = Any
 
 
-class Builder(Lockstep):
-    """Adds the memory operations: every access is checked, counted, and remembered by the coverage.
+class MemoryBuilder(LockstepBuilder):
+    """Adds the memory operations: every access is checked against its tensor, counted, and noted by the coverage.
 
-    With a ``log`` stores can be taken back, and what could not be is refused. ``widest`` is the largest access yet.
+    With a ``log`` stores can be undone, and operations that cannot be undone raise ``LockstepError``. ``widest`` is the
+    number of lanes of the largest access so far.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.memory = Memory([])
-        self.coverage: Coverage | None = None
+        self.memory = LaunchMemory([])
+        self.coverage: SampleCoverage | None = None
         self.file = ""
         self.log: StoreLog | None = None
         self.widest = 0
 
     def _access(self, kind: str, pointers: Handle, mask: Handle) -> Any:
-        """The mask of the lanes that really access memory, after checking, counting and remembering them."""
+        """Check, count and note an access; return the mask of the lanes that really access memory."""
         addresses = pointers.data
         active = np.broadcast_to(mask.data, addresses.shape).astype(np.bool_, copy=False)
         self.widest = max(self.widest, addresses.size)
@@ -45,7 +52,7 @@ class Builder(Lockstep):
                 bad = active & ~allowed
                 if bad.any():
                     if self.log is not None:
-                        raise Refused("an access out of bounds")
+                        raise LockstepError("an access out of bounds")
                     line = source_line(self.file)
                     self.memory.report(kind, line, region, self.grid_idx, addresses, bad)
                 active = active & allowed
@@ -77,8 +84,10 @@ class Builder(Lockstep):
         return (Varying if varies([ptrs]) else stock.TensorHandle)(loaded, dtype)
 
     def _side_by_side(self, pointers: Handle, *others: Any) -> list[Handle]:
-        """All of them with as many elements as their shapes together call for. What has as many axes as pointers that
-        differ was made from them, by Triton's own code, as were the masks of blocks, which are plain arrays.
+        """Broadcast pointers and other handles to one shape, with the axis of programs in front.
+
+        A handle with as many axes as pointers that differ was computed from them by Triton's own code, and so were the
+        masks of blocks, which are plain arrays.
         """
         handles = [pointers]
         for other in others:
@@ -105,7 +114,7 @@ class Builder(Lockstep):
         data = data if data.dtype == kind else data.astype(kind)
         addresses = np.require(
             ptrs.data, requirements="W"
-        )  # Triton's store asks that, though it only reads them
+        )  # Triton's store requires it, though it only reads them
         if self.log is not None:
             self.log.before(addresses, data, active, isinstance(ptrs, Varying))
         stock._interpreter.store(addresses, data, active)
@@ -116,7 +125,7 @@ class Builder(Lockstep):
 
     def _not_twice(self, what: str) -> None:
         if self.log is not None:
-            raise Refused(what)
+            raise LockstepError(what)
 
     def create_atomic_rmw(
         self, op: Any, ptr: Handle, val: Handle, mask: Handle, sem: Any, scope: Any

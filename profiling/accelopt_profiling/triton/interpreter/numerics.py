@@ -21,13 +21,13 @@ _TORCH_FP8 = {
 
 
 def widen_bf16(bits: Array) -> Array:
-    """bf16 bit patterns (uint16) as fp32; exact."""
+    """Convert bf16 bit patterns (uint16) to fp32; exact."""
     wide: Array = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return wide
 
 
 def round_to_bf16(values: Array) -> Array:
-    """fp32 as bf16 bit patterns (uint16), to nearest, ties to even; NaN stays NaN (quiet)."""
+    """Round fp32 to bf16 bit patterns (uint16), to nearest, ties to even; NaN stays NaN (quiet)."""
     wide = np.ascontiguousarray(values, np.float32)
     bits = wide.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
@@ -37,7 +37,7 @@ def round_to_bf16(values: Array) -> Array:
 
 
 def truncate_to_bf16(values: Array) -> Array:
-    """fp32 as bf16 bit patterns, towards zero."""
+    """Round fp32 to bf16 bit patterns, toward zero."""
     wide = np.ascontiguousarray(values, np.float32)
     bits = (wide.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
     packed: Array = np.where(np.isnan(wide), np.uint16(0x7FC0), bits)
@@ -46,7 +46,7 @@ def truncate_to_bf16(values: Array) -> Array:
 
 @cache
 def _fp8_values(name: str) -> Array:
-    """The 256 values of an fp8 format as fp32."""
+    """Return the 256 values of an fp8 format as fp32."""
     import torch
 
     patterns = torch.arange(256, dtype=torch.uint8)
@@ -55,7 +55,7 @@ def _fp8_values(name: str) -> Array:
 
 
 def widen(data: Array, name: str) -> Array:
-    """Bit patterns of the packed type ``name`` as fp32; arrays of any other type as they are."""
+    """Convert bit patterns of the packed type ``name`` to fp32; arrays of any other type stay."""
     if name == "bf16":
         return widen_bf16(data)
     if name in _TORCH_FP8:
@@ -64,7 +64,7 @@ def widen(data: Array, name: str) -> Array:
 
 
 def narrow(values: Array, name: str, *, toward_zero: bool = False) -> Array:
-    """Numbers as bit patterns of the packed type ``name``.
+    """Round numbers to bit patterns of the packed type ``name``.
 
     bf16 rounds to nearest even. The fp8 formats round to nearest even and saturate to the largest finite value, as
     the ``cvt.rn.satfinite`` instruction that Triton emits does (PTX ISA, section "cvt"); NaN stays NaN.

@@ -12,18 +12,18 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import packed_as, wide
-from accelopt_profiling.triton.interpreter.lockstep import Lockstep, Refused, Varying, varies
+from accelopt_profiling.triton.interpreter.lockstep import LockstepBuilder, LockstepError, Varying, varies
 from accelopt_profiling.triton.interpreter.numerics import is_packed
 
 Array = np.ndarray[Any, Any]
 
 
-def reduce(builder: Lockstep, value: Any, axis: Any, combine: Any, keep_dims: bool = False) -> Any:
+def reduce(builder: LockstepBuilder, value: Any, axis: Any, combine: Any, keep_dims: bool = False) -> Any:
     """Reduce a tensor, or a tuple of tensors together, along ``axis`` (None: all of it)."""
     inputs, axis = _counted(builder, value, axis)
     front = int(varies(tensor.handle for tensor in inputs))
     if front and axis is None and keep_dims:
-        raise Refused("a reduction of everything that keeps its axes")
+        raise LockstepError("a reduction of everything that keeps its axes")
     data = [builder.every(t.handle) if front else t.handle.data for t in inputs]
     if front and axis is None:
         data, axis = [d.reshape(len(d), -1) for d in data], 0
@@ -34,7 +34,7 @@ def reduce(builder: Lockstep, value: Any, axis: Any, combine: Any, keep_dims: bo
     return results if isinstance(value, tuple) else results[0]
 
 
-def _counted(builder: Lockstep, value: Any, axis: Any) -> tuple[tuple[Any, ...], int | None]:
+def _counted(builder: LockstepBuilder, value: Any, axis: Any) -> tuple[tuple[Any, ...], int | None]:
     inputs = value if isinstance(value, tuple) else (value,)
     if builder.counter is not None and builder.counter.enabled:
         for tensor in inputs:
@@ -126,7 +126,7 @@ def _tree(
     return tuple(results)
 
 
-def scan(builder: Lockstep, value: Any, axis: Any, combine: Any, reverse: bool = False) -> Any:
+def scan(builder: LockstepBuilder, value: Any, axis: Any, combine: Any, reverse: bool = False) -> Any:
     """Inclusive scan along ``axis`` by doubling steps; from the end when ``reverse``."""
     inputs, axis = _counted(builder, value, axis)
     front = int(varies(tensor.handle for tensor in inputs))

@@ -12,7 +12,7 @@ _BOTH, _EITHER, _INVERTED = "__accelopt_and__", "__accelopt_or__", "__accelopt_n
 
 
 class Operators(ast.NodeTransformer):
-    """Turn the operators into calls; the parts of ``and`` and ``or`` stay unevaluated until it is their turn."""
+    """Turn ``and``, ``or`` and ``not`` into calls that evaluate operands lazily, element by element on tensors."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
@@ -29,7 +29,7 @@ class Operators(ast.NodeTransformer):
 
 
 def _joined(decides: bool, combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Compile-time values whose truth ``decides`` end the expression; the tensors among the rest are combined."""
+    """Return an operator that stops at a compile-time value whose truth is ``decides`` and combines the tensors."""
 
     def operator(*parts: Callable[[], Any]) -> Any:
         tensors, value = [], None
@@ -55,7 +55,7 @@ def _truth(value: Any) -> Any:
     return value if value.dtype == tl.int1 else value != 0
 
 
-#: What a rewritten function finds the operators under.
+#: The names under which a rewritten function finds the operators.
 OPERATORS: dict[str, Callable[..., Any]] = {
     _BOTH: _joined(False, lambda left, right: left & right),
     _EITHER: _joined(True, lambda left, right: left | right),
@@ -78,9 +78,9 @@ class _Assignments(ast.NodeTransformer):
 def rewrite(
     fn: Any, to_tensor: Callable[[Any], Any], replace: Callable[[Any], Any]
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """The body of the JITFunction ``fn`` as a plain function with the file and line numbers of the user's source.
+    """Return the body of the JITFunction ``fn`` as a plain function with the file and lines of the user's source.
 
-    ``to_tensor`` converts assigned values; ``replace`` is asked for a stand-in for every global and closure value.
+    ``to_tensor`` converts assigned values; ``replace`` gives the substitute for every global and closure value.
     The function gets a copy of the globals, so that nothing leaks into the user's module. The second value is that
     copy.
 
@@ -113,7 +113,7 @@ def rewrite(
 
 
 def globals_of(fn: Any) -> Mapping[str, Any]:
-    """What the names of a kernel's body mean: its module's globals and its closure."""
+    """Return the names that a kernel's body can see: its module's globals and its closure."""
     scope: dict[str, Any] = dict(fn.fn.__globals__)
     cells = zip(fn.fn.__code__.co_freevars, fn.fn.__closure__ or (), strict=True)
     for name, cell in cells:

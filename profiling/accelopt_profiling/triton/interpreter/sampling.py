@@ -1,4 +1,4 @@
-"""Which programs of a launch to interpret when there are too many for all of them."""
+"""Choose the programs of a launch to interpret when there are too many for all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Sample:
     """``counted`` stand for the whole grid in sums; ``edges`` are run for their errors only.
 
     The last program is where shapes that do not divide show. Counted with a weight of 1 in 4 it would distort the
-    sums, so it is counted only when the strata pick it.
+    sums, so it is counted only when the strata contain it.
     """
 
     counted: tuple[ProgramId, ...]
@@ -25,7 +25,7 @@ class Sample:
 
 
 def sample_programs(grid: ProgramId, count: int | None) -> Sample:
-    """At most ``count`` programs, one from the middle of each of ``count`` equal strata of every axis.
+    """Choose at most ``count`` programs, one from the middle of each of ``count`` equal strata of every axis.
 
     Axes are paired by different orders, so that the sample does not lie on the grid's diagonal. ``None`` takes all.
     """

@@ -1,4 +1,4 @@
-"""What programs wrote, so that it can be taken back or compared."""
+"""Record the stores of programs, so that they can be undone or compared."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ Array = np.ndarray[Any, Any]
 
 
 class StoreLog:
-    """The stores of a run in order, each with what was there before."""
+    """The stores of a run in order, each with the previous content of memory."""
 
     def __init__(self) -> None:
         self._stores: list[tuple[Array, Array, Array, Array, bool]] = []
 
     def before(self, addresses: Array, data: Array, active: Array, varying: bool) -> None:
-        """``data`` is about to be written; all three have one shape, with a first axis of programs if ``varying``."""
+        """Record a store before it happens; the arrays have one shape, with a first axis of programs if ``varying``."""
         nothing = np.zeros(addresses.shape, data.dtype)
         old = stock._interpreter.load(addresses, active, nothing, data.dtype)
         self._stores.append((addresses, data, active, old, varying))
 
     def undo(self) -> None:
-        """Put back what was there before, the last store first."""
+        """Restore the previous content of memory, the last store first."""
         for addresses, _, active, old, _ in reversed(self._stores):
             stock._interpreter.store(addresses, old, active)
         self._stores.clear()
 
     def of(self, program: int) -> list[tuple[bytes, bytes]]:
-        """Addresses and values, store by store, of the program at this place."""
+        """Return addresses and values, store by store, of the program number ``program`` of the batch."""
         found = []
         for addresses, data, active, _, varying in self._stores:
             if varying:
