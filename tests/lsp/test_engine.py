@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 from editor import PATIENCE
@@ -15,7 +16,7 @@ from accelopt_lsp.backend.process import ProcessBackend
 from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchRequest
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.settings.load import load_settings
-from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.kernel_file import examine
 
 KERNEL = """
 from triton import jit
@@ -27,7 +28,7 @@ def scale(x):
 
 
 def file(text: str = KERNEL) -> FileText:
-    return FileText("/k.py", text, find_kernels(text), load_settings())
+    return FileText(examine(Path("/k.py"), text), load_settings())
 
 
 @pytest.fixture

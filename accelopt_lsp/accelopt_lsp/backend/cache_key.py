@@ -1,4 +1,4 @@
-"""What the results for a file come from: its text, its problem, the modules that they import, and the settings."""
+"""Compute the cache key of a file's results: its text, its problem, the modules that they import, and the settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.version import own_version
-from accelopt_profiling.kernel_file import KernelFile, examine
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.profiler import ProfileRequest
@@ -20,20 +19,14 @@ def _targets(settings: Settings) -> dict[Dialect, str]:
     return {"triton": settings.target.triton, "nki": settings.target.nki}
 
 
-def kernel_file(file: FileText) -> KernelFile:
-    settings = file.settings
-    return examine(Path(file.path), file.text, project_root=settings.project_root, problem=settings.problem)
-
-
 def profile_request(file: FileText) -> ProfileRequest:
-    return ProfileRequest(kernel_file(file), _targets(file.settings), limits=file.settings.job_limits)
+    return ProfileRequest(file.examined, _targets(file.settings), limits=file.settings.job_limits)
 
 
 def _sources(file: FileText) -> dict[str, str]:
     """Every text the results depend on: the file, its problem, and the project's modules that they import."""
-    examined = kernel_file(file)
-    source = examined.source(ship_imports=True)
-    return {**source.files, "problem": json.dumps(to_plain(examined.problem.ref))}
+    source = file.examined.source(ship_imports=True)
+    return {**source.files, "problem": json.dumps(to_plain(file.examined.problem.ref))}
 
 
 def content_key(file: FileText) -> str:
@@ -44,6 +37,6 @@ def content_key(file: FileText) -> str:
 
 def depends_on_any(file: FileText, paths: Iterable[str]) -> bool:
     """Whether any of the files at ``paths`` is among what the results for ``file`` come from."""
-    examined = kernel_file(file)
+    examined = file.examined
     used = {(examined.root / name).resolve() for name in examined.source(ship_imports=True).files}
     return any(Path(path).resolve() in used for path in paths)

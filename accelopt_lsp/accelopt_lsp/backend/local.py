@@ -1,10 +1,11 @@
-"""The real backend: the profiler, the search and the memory behind the server."""
+"""Profile, search and remember in this process: the backend behind the server."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
 import logging
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -43,7 +44,13 @@ _PASSING = frozenset(
 )  # fmt: skip
 
 
+#: So many content keys are kept, the newest ones.
+KEYS_KEPT = 16
+
+
 class LocalBackend:
+    """Implements ``Backend`` in this process."""
+
     def __init__(self) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
@@ -54,12 +61,13 @@ class LocalBackend:
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
         self._memory_trouble: str | None = None
         self._pauses: dict[str, PauseSwitch] = {}
+        self._keys: OrderedDict[int, asyncio.Task[str]] = OrderedDict()
 
     async def start(self) -> None:
         """Nothing to do: hosts connect and memories open when they are first used."""
 
     async def remembered(self, file: FileText) -> StoredResults:
-        key = await asyncio.to_thread(content_key, file)
+        key = await self._content_key(file)
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
 
         def look(memory: Memory) -> tuple[Any, list[dict[str, Any]], list[ResumableRun]]:
@@ -80,8 +88,18 @@ class LocalBackend:
         offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
         return StoredResults(_results(cached), sorted(offered, key=lambda s: -s.speedup.value), unfinished)
 
+    async def _content_key(self, file: FileText) -> str:
+        """``content_key``, computed once for all requests about one examination."""
+        if not file.examination:
+            return await asyncio.to_thread(content_key, file)
+        if file.examination not in self._keys:
+            self._keys[file.examination] = asyncio.create_task(asyncio.to_thread(content_key, file))
+            while len(self._keys) > KEYS_KEPT:
+                self._keys.popitem(last=False)
+        return await asyncio.shield(self._keys[file.examination])
+
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
-        key = await asyncio.to_thread(content_key, file)
+        key = await self._content_key(file)
         if not file.again and (cached := await self._cached(file, key)) is not None:
             yield cached
             return
@@ -136,6 +154,7 @@ class LocalBackend:
             target=settings.target_for(dialect),
             root=settings.project_root,
             problem=settings.problem,
+            examined=file.examined,
             kernel=kernel,
             budget=budget,
             strategy=settings.search.strategy,
@@ -150,7 +169,7 @@ class LocalBackend:
         if wish.resume and not wish.instructions and model is not None:
             request = replace(request, instructions=await self._wished(file, kernel, request.target))
         asked = EditorModels(self.complete)
-        told = SearchProgressFormatter(kernel, budget.candidates, not_asked)
+        formatter = SearchProgressFormatter(kernel, budget.candidates, not_asked)
         try:
             host = self._host(settings)
             await self._connected(host)
@@ -158,8 +177,8 @@ class LocalBackend:
                 optimize(request, host, memory, model=model, asked=asked, pause=pause)
             ) as events:
                 async for event in events:
-                    for said in told.of(event):
-                        yield said
+                    for shown in formatter.of(event):
+                        yield shown
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
 

@@ -1,6 +1,6 @@
-"""Read kernel files in a process of its own: parsing 20,000 lines would hold up every answer to the editor.
+"""Parse kernel files in a process of its own: parsing 20,000 lines would hold up every answer to the editor.
 
-The child runs ``read.py``. It gets a request and gives an answer, one at a time, as length-prefixed JSON; it executes
+The child runs ``parser_main.py``. It answers one request at a time, as length-prefixed JSON, and executes
 none of the text. A thread talks to it, so that cancelling a caller disturbs nothing; a child that dies is replaced at
 the next request.
 """
@@ -12,15 +12,22 @@ import json
 import struct
 import subprocess
 import threading
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 from accelopt_agent.suggestions.apply import ApplyRefusal, TextEdit
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.own_process import own_process
+from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.ref import ProblemLookup
+
+T = TypeVar("T")
 
 #: How long one answer may take.
 SECONDS = 30.0
@@ -31,23 +38,37 @@ class ParserProcessError(Exception):
 
 
 class ParserProcess:
+    """The child process; it is started by the first request or by ``start``."""
+
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="parser")
         self._closed = False
 
     async def find_kernels(self, text: str) -> Discovery:
         """``kernels.find_kernels(text)``; text that the parser cannot survive gives one finding."""
         try:
-            return from_plain(Discovery, await self._ask({"do": "find", "text": text}))
+            return await self._ask({"do": "find", "text": text}, lambda found: from_plain(Discovery, found))
         except ParserProcessError as error:
-            finding = Finding("syntax-error", 1, "error", f"The file could not be read: {error}.")
-            return Discovery(findings=(finding,))
+            return _unread(error)
+
+    async def examine(
+        self, path: Path, text: str, root: Path | None, problem: Mapping[str, str] | str | None
+    ) -> KernelFile:
+        """``kernel_file.examine``; text that the parser cannot survive gives one finding and no problem."""
+        request = {"do": "examine", "path": str(path), "text": text, "root": str(root) if root else None}
+        given = dict(problem) if isinstance(problem, Mapping) else problem
+        try:
+            return await self._ask(
+                {**request, "problem": given}, lambda found: replace(from_plain(KernelFile, found), text=text)
+            )
+        except ParserProcessError as error:
+            return KernelFile(path, text, _unread(error), ProblemLookup(None))
 
     async def edits_for(self, text: str, suggestion: Suggestion) -> list[TextEdit] | ApplyRefusal:
         """``apply.edits_for(text, suggestion)``."""
         try:
-            answer = await self._ask({"do": "edits", "text": text, "suggestion": to_plain(suggestion)})
+            answer = await self._ask({"do": "edits", "text": text, "suggestion": to_plain(suggestion)}, dict)
         except ParserProcessError as error:
             return ApplyRefusal(f"The file could not be read: {error}.")
         if "refused" in answer:
@@ -57,10 +78,9 @@ class ParserProcess:
     async def holds(self, text: str, suggestion: Suggestion) -> bool:
         """Whether ``text`` holds the suggestion: each function that it changes reads as it wants."""
         try:
-            answer = await self._ask({"do": "holds", "text": text, "suggestion": to_plain(suggestion)})
+            return await self._ask({"do": "holds", "text": text, "suggestion": to_plain(suggestion)}, bool)
         except ParserProcessError:
             return False
-        return bool(answer)
 
     async def start(self) -> None:
         """Start the child ahead of the first request."""
@@ -73,8 +93,10 @@ class ParserProcess:
             self._child.kill()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _ask(self, request: dict[str, Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._exchange, request)
+    async def _ask(self, request: dict[str, Any], read: Callable[[Any], T]) -> T:
+        """The child's answer; ``read`` turns it into this program's types, on the thread that waits for it."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: read(self._exchange(request)))
 
     def _exchange(self, request: dict[str, Any]) -> Any:
         body = json.dumps(request).encode()
@@ -108,3 +130,7 @@ class ParserProcess:
             command = own_process("accelopt_lsp.backend.parser_main")
             self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._child
+
+
+def _unread(error: ParserProcessError) -> Discovery:
+    return Discovery(findings=(Finding("syntax-error", 1, "error", f"The file could not be read: {error}."),))

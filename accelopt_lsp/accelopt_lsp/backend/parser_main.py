@@ -1,4 +1,4 @@
-"""The child of ``reader.py``: reads requests from standard input until it ends, answers on standard output."""
+"""Answer requests of ``parser.py`` in a child process, from standard input until it ends."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import json
 import os
 import struct
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
+from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain
 
@@ -16,6 +19,11 @@ from accelopt_profiling.plain import from_plain, to_plain
 def answer(request: dict[str, Any]) -> Any:
     if request["do"] == "find":
         return to_plain(find_kernels(request["text"]))
+    if request["do"] == "examine":
+        root = Path(request["root"]) if request["root"] else None
+        path = Path(request["path"])
+        examined = examine(path, request["text"], project_root=root, problem=request["problem"])
+        return to_plain(replace(examined, text=""))  # who asks has the text
     from accelopt_agent.suggestions.apply import ApplyRefusal, edits_for
     from accelopt_agent.suggestions.suggestion import Suggestion
 

@@ -1,4 +1,5 @@
-"""What the server needs from the rooms behind it. ``rooms.py`` is the real one; tests script their own."""
+"""Define what the server needs from the packages behind it. ``local.py`` implements it, ``process.py`` runs that in a
+process of its own, and tests script their own."""
 
 from __future__ import annotations
 
@@ -10,24 +11,35 @@ from accelopt_agent.events import ResumableRun
 from accelopt_agent.model.editor_models import Complete
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import FileMeasurement
 
 
 @dataclass(frozen=True)
 class FileText:
-    """The text a request is about, as the editor has it, the kernels found in it, and the settings that hold.
+    """A file as the editor has it, examined once for all requests about it, and the settings that hold for it.
 
-    ``again`` asks for a new run even where the answer is remembered. Requests with the same ``examination`` (not 0)
-    come from one reading of the file and its surroundings, so its problem is looked up once for all of them.
+    ``again`` asks for a new run even where the answer is remembered. Requests with the same ``examination`` (not 0) are
+    about the same state of the file and of what it imports.
     """
 
-    path: str
-    text: str
-    found: Discovery
+    examined: KernelFile
     settings: Settings
     again: bool = False
     examination: int = 0
+
+    @property
+    def path(self) -> str:
+        return str(self.examined.path)
+
+    @property
+    def text(self) -> str:
+        return self.examined.text
+
+    @property
+    def found(self) -> Discovery:
+        return self.examined.discovery
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,9 @@ class Backend(Protocol):
             HostUnavailableError, UserError
         """
 
-    def optimize(self, file: FileText, kernel: str, wish: SearchRequest) -> AsyncGenerator[SearchEvent, None]:
+    def optimize(
+        self, file: FileText, kernel: str, request: SearchRequest
+    ) -> AsyncGenerator[SearchEvent, None]:
         """Search for faster versions of one kernel. Closing it ends what it started.
 
         Raises:

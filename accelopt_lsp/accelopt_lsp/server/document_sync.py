@@ -160,7 +160,8 @@ class DocumentSync:
         self._tasks.start(self._read(uri))
 
     async def _read(self, uri: str) -> None:
-        await self._update(uri)
+        if await self._files.find_kernels(uri):
+            self.on_read(uri)
 
     def _flow(self, uri: str, work: Coroutine[Any, Any, None]) -> None:
         """Run ``work`` for a document in place of the flow that still runs for it."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import FileText
@@ -14,12 +15,14 @@ from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents, DocumentText, read_source
 from accelopt_lsp.state.state_store import FileState, StateStore
+from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery, may_hold_kernels
 from accelopt_profiling.measurement import Finding
+from accelopt_profiling.problems.ref import ProblemLookup
 
 
 class KernelFiles:
-    """Finds the kernels of each text once (``ParserProcess`` keeps them by text) and writes them to the state store."""
+    """Examines each state of a document once, writes its kernels to the state store and hands the result on."""
 
     def __init__(
         self,
@@ -43,45 +46,59 @@ class KernelFiles:
             document = await self._documents.text(uri)
         except (OSError, ValueError) as error:
             raise UserError(f"{uri} cannot be read: {error}") from None
-        found = await self._discover(document)
+        file = await self._examine(document)
+        found = file.found
         if self._state.get(uri) is None:
             trusted = self._editor.client.trusted
             self._state.put(FileState(uri, document.path, trusted=trusted).with_text(found))
         for finding in found.findings:
             if finding.code == "syntax-error":
                 raise UserError(f"{document.path}:{finding.line}: {finding.message}")
-        return await self._file_text(document, found)
+        return file
 
     async def update(self, uri: str, disk: bool = False) -> tuple[FileText | None, bool]:
-        """Find the kernels of an open document and write them to the state store.
+        """Examine an open document and write its kernels to the state store.
 
-        Returns the text to profile, None where there is none: no kernel, or text that does not parse or (with
+        Returns the file to profile, None where there is none: no kernel, or text that does not parse or (with
         ``disk``) is not text on disk; and whether the state store was changed, which it is not for a text that was
         edited meanwhile.
         """
         document = self._documents.opened(uri)
         if document is None:
             return None, False
-        found = await self._discover(document)
+        file = await self._examine(document)
+        found = file.found
         if disk and (finding := await self._unreadable(document)):
             found = replace(found, findings=(*found.findings, finding))
+        changed = self._show(document, found)
+        if not found.kernels or any(f.code in ("syntax-error", "not-text") for f in found.findings):
+            return None, changed
+        return file, changed
+
+    async def find_kernels(self, uri: str) -> bool:
+        """Find the kernels of an open document while it is edited; whether the state store was changed."""
+        document = self._documents.opened(uri)
+        if document is None:
+            return False
+        may = may_hold_kernels(document.text)
+        found = await self._parser.find_kernels(document.text) if may else Discovery()
         await self._configuration.of(document.path)  # lenses and hints read the settings known by then
-        now = self._documents.opened(uri)
+        return self._show(document, found)
+
+    def _show(self, document: DocumentText, found: Discovery) -> bool:
+        now = self._documents.opened(document.uri)
         current = now is not None and now.version == document.version
         if current:
-            self._state.update(uri, lambda state: state.with_text(found))
-        if not found.kernels or any(f.code in ("syntax-error", "not-text") for f in found.findings):
-            return None, current
-        return await self._file_text(document, found), current
+            self._state.update(document.uri, lambda state: state.with_text(found))
+        return current
 
-    async def _file_text(self, document: DocumentText, found: Discovery) -> FileText:
+    async def _examine(self, document: DocumentText) -> FileText:
         settings = await self._configuration.of(document.path)
-        return FileText(document.path, document.text, found, settings, examination=next(self._numbers))
-
-    async def _discover(self, document: DocumentText) -> Discovery:
-        if not may_hold_kernels(document.text):
-            return Discovery()
-        return await self._parser.find_kernels(document.text)
+        path, text, number = Path(document.path), document.text, next(self._numbers)
+        if not may_hold_kernels(text):
+            return FileText(KernelFile(path, text, Discovery(), ProblemLookup(None)), settings)
+        examined = await self._parser.examine(path, text, settings.project_root, settings.problem)
+        return FileText(examined, settings, examination=number)
 
     async def _unreadable(self, document: DocumentText) -> Finding | None:
         try:
