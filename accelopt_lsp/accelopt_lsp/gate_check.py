@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from accelopt_lsp.errors import UserError
 
 if TYPE_CHECKING:
-    from accelopt_profiling.gate.gate import GateRequest
+    from accelopt_profiling.gate.request import GateRequest
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.jobs import Limits
     from accelopt_profiling.kernel_file import KernelFile
@@ -54,7 +54,7 @@ def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
     Raises:
         UserError: there is no kernel, or the problem cannot be used.
     """
-    from accelopt_profiling.gate.gate import GateRequest
+    from accelopt_profiling.gate.request import GateRequest
 
     original = _original(check)
     assert original.problem.ref is not None

@@ -1,4 +1,4 @@
-"""A rewritten kernel that nobody has checked yet."""
+"""A rewritten kernel that is not checked yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search tells while it runs."""
+"""The events that a search yields while it runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CandidateOutcome = Literal["failed", "slower", "unclear", "faster"]
 
 @dataclass(frozen=True)
 class Usage:
-    """What a run has used. ``judged`` counts the candidates that went through the gate, ``skipped`` those known
-    to be duplicates, traps or not wanted, which cost nothing; ``remembered`` those whose cost an interrupted run had
-    found out. ``money`` is None without a configured price."""
+    """The use of a run so far. ``judged`` counts the candidates that went through the gate, ``skipped`` those known to
+    be duplicates, traps or rejected, which cost nothing, ``remembered`` those measured by the interrupted run that was
+    resumed. ``money`` is None without a configured price."""
 
     candidates: int = 0
     judged: int = 0
@@ -34,9 +34,9 @@ class Usage:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One call of a model: tokens as the server counted them (``estimated`` where it told none), ``tokens_cached`` of
-    those read out of its cache; seconds with all retries, money at the configured price (None without one), and the
-    fault that ended it, if any."""
+    """One call of a model: tokens as the server counted them (``estimated`` where it did not), ``tokens_cached`` of
+    those read from its cache; seconds with all retries, money at the configured price (None without one), and the fault
+    that ended it, if any."""
 
     role: str
     model: str
@@ -51,13 +51,15 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class BaselineMeasured:
+    """The original's measurement, before the search of ``kernel`` begins."""
+
     kernel: str
     measurement: KernelMeasurement
 
 
 @dataclass(frozen=True)
 class CandidateTried:
-    """The ``number``-th candidate of the run (from 1) and what its cost says. ``detail`` is one line."""
+    """The ``number``-th candidate of the run (from 1) and how its cost compares. ``detail`` is one line."""
 
     number: int
     candidate: Candidate
@@ -68,7 +70,7 @@ class CandidateTried:
 
 @dataclass(frozen=True)
 class CandidateJudged:
-    """What the gate says about a candidate that is clearly faster."""
+    """The gate's verdict on a candidate that is clearly faster."""
 
     candidate: Candidate
     verdict: Verdict
@@ -76,19 +78,21 @@ class CandidateJudged:
 
 @dataclass(frozen=True)
 class SuggestionFound:
+    """A proved version that is offered."""
+
     suggestion: Suggestion
 
 
 @dataclass(frozen=True)
 class ProgressText:
-    """One line for a person: what is being done, or what went wrong and what that means."""
+    """One line for a person: the current activity, or a fault and its consequence."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The end of the run, with why it ended (one line) and the ledger of its model calls."""
+    """The end of the run: its reason (one line), its use and the ledger of its model calls."""
 
     run: str
     reason: str

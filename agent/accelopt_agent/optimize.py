@@ -1,4 +1,4 @@
-"""Search faster versions of the kernels of a file. This is what the editor and the command line call."""
+"""Searches faster versions of the kernels of a file: the entry point for the editor and the command line."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 
 
 class RunSummary:
-    """Counts a run's events. ``kernels`` are those it is about; ``asks_a_model``: rules are not all it has."""
+    """Counts a run's events and sums them up in one line. ``kernels`` are those of the request; ``asks_a_model`` says
+    that the run has other sources than rules."""
 
     def __init__(self, kernels: Sequence[Kernel], asks_a_model: bool) -> None:
         self._kernels, self._asks_a_model = {k.name: k for k in kernels}, asks_a_model
@@ -66,7 +67,7 @@ class RunSummary:
         elif isinstance(event, SuggestionFound):
             self.found += 1
 
-    def said(self) -> str:
+    def text(self) -> str:
         if self.found:
             return f"{self.found} suggestion{'' if self.found == 1 else 's'}"
         why = self._why()
@@ -93,7 +94,7 @@ class RunSummary:
 
 
 def _written_for_today(kernel: Kernel) -> bool:
-    """Whether an NKI kernel is in the current dialect, which has no rules."""
+    """Return whether an NKI kernel is written in the current dialect, for which there are no rules."""
     return kernel.dialect == "nki" and not any(d.startswith("neuronxcc.") for d in kernel.decorators)
 
 
@@ -106,13 +107,13 @@ def optimize(
     asked: ModelQuery = query_model,
     pause: PauseSwitch | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Search on ``host`` and yield what happens, the last event always being ``Finished``.
+    """Search on ``host`` and yield events, the last one always being ``Finished``.
 
-    A ``model`` takes all roles of the team; a ``Team`` has its own for each. ``asked`` is how questions get to them.
-    While ``pause`` is on, nothing new begins.
+    A ``model`` takes all roles of the team; a ``Team`` names one for each. ``asked`` sends the queries to them. While
+    ``pause`` is on, no new step is started.
 
-    Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run
-    is then recorded as cancelled. Expected failures are told in the events and raised by nothing.
+    Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run is
+    then recorded as cancelled. Expected failures are reported as events; none is raised.
     """
     cost, gate = HostCost(host, request), HostGate(host, request)
     return drive(
@@ -145,7 +146,7 @@ def _proposers(
 
 @dataclass
 class _End:
-    """How a run ends unless something better is known: whoever drives it went away."""
+    """The status and reason of a run's end; by default its caller went away."""
 
     status: RunStatus = "cancelled"
     reason: str = "stopped"
@@ -161,7 +162,7 @@ async def drive(
     pause: PauseSwitch | None = None,
     asks_a_model: bool = True,
 ) -> AsyncGenerator[Event, None]:
-    """``optimize`` with its tools given: the part that runs without a host."""
+    """Run ``optimize`` with the given evaluators and proposers; needs no host."""
     recorder, meter, end = Recorder(memory), Meter(request.budget), _End()
     kernels = _launched(request)
     first = kernels[0] if kernels else None
@@ -183,18 +184,18 @@ async def drive(
         host,
         options,
     )
-    tally = RunSummary(kernels, asks_a_model)
+    summary = RunSummary(kernels, asks_a_model)
     try:
         events = _all_kernels(
             request, kernels, cost, gate, recorder, meter, run, host, known, proposers, pause
         )
         async with aclosing(events):
             async for event in events:
-                tally.take(event)
+                summary.take(event)
                 yield event
-        end = _End("finished", tally.said())
+        end = _End("finished", summary.text())
     except BudgetExhaustedError as spent:
-        end = _End("finished", f"{tally.said()}: {spent}")
+        end = _End("finished", f"{summary.text()}: {spent}")
     except (EvaluatorLostError, CostUnavailableError) as error:
         end = _End("failed", str(error))
     except BaseException as error:
@@ -204,7 +205,7 @@ async def drive(
     finally:
         await recorder.finish(
             end.status,
-            {"reason": end.reason, "usage": meter.usage, "suggestions": tally.found, "calls": meter.calls},
+            {"reason": end.reason, "usage": meter.usage, "suggestions": summary.found, "calls": meter.calls},
         )
     if trouble := recorder.new_trouble():
         yield ProgressText(trouble)

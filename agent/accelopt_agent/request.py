@@ -1,4 +1,4 @@
-"""What is asked of the search."""
+"""The input of a search: the file, the target, the limits."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ SOURCES = frozenset({"memory", "rules", "model"})
 
 @dataclass(frozen=True)
 class Budget:
-    """What a run may use at most, whichever ends first; None is no limit.
+    """The limits of a run, whichever is reached first; None is no limit.
 
-    ``candidates`` counts the rewrites whose cost is found out; ``tokens`` those a model reads and writes;
-    ``money`` is in the currency of the model's configured price. A search ends early when a proved version reaches
-    ``percent_of_peak``.
+    ``candidates`` counts the measured rewrites; ``tokens`` those that a model reads and writes; ``money`` is in the
+    currency of the model's configured price. A search ends early when a proved version reaches ``percent_of_peak``.
     """
 
     candidates: int = 60
@@ -32,16 +31,15 @@ class Budget:
 
 @dataclass(frozen=True)
 class OptimizeRequest:
-    """Search faster versions of ``kernel`` in the file ``text`` at ``path``, for ``target``.
+    """A search for faster versions of ``kernel`` in the file ``text`` at ``path``, for ``target``.
 
-    ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder
-    and ``problem`` its setting of that name, as in ``kernel_file.examine``; ``examined`` is what that returned, where
-    it is known already. ``depth`` bounds how many rewrites
-    are composed, ``parallel`` how many costs are found out at a time. ``resume`` goes on with the last run for the
-    same kernel, target and host if that was interrupted: what it paid for is not paid for again. ``limits`` hold
-    for each step of a job: large shapes need longer than the usual minute. ``sources`` are the proposers that are
-    asked at all, where they are there: leaving some out shows what they are worth. ``proved`` says that the gate has
-    accepted the original already: then it is not run once more before the search.
+    ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder and
+    ``problem`` its setting of that name, as in ``kernel_file.examine``; ``examined`` is the result of that call, where
+    it is there already. ``depth`` bounds how many rewrites are composed, ``parallel`` how many versions are measured at
+    a time, ``calls`` how many proposers are queried at a time. ``resume`` continues the last run for the same kernel,
+    target and host if that was interrupted, without paying again for its results. ``limits`` hold for each step of a
+    job. ``sources`` restricts the proposers. ``proved`` says that the gate has accepted the original already, so that
+    it is not checked again before the search.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Is one latency clearly below another? Speedups with their intervals, known as badly as the worse side."""
+"""Computes speedups with intervals, and decides whether one latency is clearly below another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORSE = (Known.MEASURED, Known.EXECUTED, Known.COMPILED, Known.ESTIMATED, Known
 
 @cache
 def resolution() -> dict[str, Any]:
-    """The smallest differences that count, each with its source (``resolution.json``)."""
+    """Load the smallest differences that count, each with its source (``resolution.json``)."""
     loaded: dict[str, Any] = json.loads(
         resources.files(__package__).joinpath("resolution.json").read_text("utf-8")
     )
@@ -24,12 +24,12 @@ def resolution() -> dict[str, Any]:
 
 
 def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
-    """``slow`` over ``fast``; None when either is not known.
+    """Return ``slow`` over ``fast`` with its interval; None when either is not known. It is known as badly as the worse
+    of the two.
 
-    Two estimates of one model share most of their error: both are at their low ends or both at their high ends.
-    What is left is the model's error in ranking two versions of one kernel. Otherwise the interval is the quotient of
-    theirs, and at least the timer's own repeatability. On targets whose clock moves in steps, one step is added to
-    each side.
+    Two estimates of one model share most of their error: both are at their low ends or both at their high ends. What is
+    left is the model's error in ranking two versions of one kernel. Otherwise the interval is the quotient of theirs,
+    and at least the timer's own repeatability. On targets whose clock moves in steps, one step is added to each side.
     """
     if not slow.us or not fast.us:
         return None
@@ -55,6 +55,6 @@ def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
 
 
 def clearly_faster(slow: Latency, fast: Latency, target: str) -> bool:
-    """Whether the whole interval of the speedup lies above 1."""
+    """Return whether the whole interval of the speedup lies above 1."""
     ratio = speedup(slow, fast, target)
     return ratio is not None and ratio.low > 1.0

@@ -1,4 +1,4 @@
-"""How the memory fails: one error, with what happened, to which file, and what to do next."""
+"""Translates SQLite's and the file system's errors into one error: the problem, the file, and a remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADVICE: dict[Trouble, str] = {
 }
 
 #: What SQLite says, in its own words (`sqlite_errorcode` needs Python 3.11), and which trouble that is.
-_SAYINGS: tuple[tuple[str, Trouble], ...] = (
+_SQLITE_MESSAGES: tuple[tuple[str, Trouble], ...] = (
     ("locked", "locked"),
     ("readonly", "read-only"),
     ("not a database", "corrupt"),
@@ -39,12 +39,11 @@ class MemoryUnavailableError(Exception):
 
 
 def explain(error: sqlite3.Error | OSError, path: Path) -> MemoryUnavailableError | None:
-    """The error to raise instead of what SQLite or the file system said; None when it tells of a mistake of
-    ours."""
-    said = str(error).lower()
+    """Return the error to raise in place of ``error``; None when it is a mistake in our code."""
+    message = str(error).lower()
     if isinstance(error, sqlite3.Error):
-        for saying, trouble in _SAYINGS:
-            if saying in said:
+        for part, trouble in _SQLITE_MESSAGES:
+            if part in message:
                 return MemoryUnavailableError(trouble, path, str(error))
         return (
             MemoryUnavailableError("corrupt", path, str(error))

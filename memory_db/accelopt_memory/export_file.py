@@ -32,7 +32,7 @@ _CLASSES: dict[str, type[Any]] = {"receipt": Receipt, "pair": Pair, "trap": Trap
 
 
 class MemoryImportError(ValueError):
-    """A file that is no export, or a line that is not what it says. Nothing of the file was imported."""
+    """A file is no export, or a line is not of the stated form. Nothing of the file was imported."""
 
     def __init__(self, path: Path, line: int, why: str) -> None:
         super().__init__(f"{path}, line {line}: {why}. Nothing was imported.")

@@ -1,4 +1,4 @@
-"""What a kernel looks like, computed from its source by syntax: the key under which pairs are found again."""
+"""Computes the features of a kernel from its syntax: the key under which similar kernels' pairs are found."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _MODULES = (
 
 @dataclass(frozen=True)
 class KernelFeatures:
-    """The shape of one kernel, blind to its names, numbers, comments and layout.
+    """The structure of one kernel, independent of its names, numbers, comments and layout.
 
-    ``calls`` counts called functions by dotted name (aliases undone); ``shingles`` are hashes of the
-    windows over the tree's node labels; ``loops`` lists the loops by nesting depth and iterator
-    ("1:nl.affine_range"); ``bound`` says what limits the kernel, None when nobody measured it.
+    ``calls`` counts called functions by dotted name (aliases resolved); ``shingles`` are hashes of the windows over the
+    tree's node labels; ``loops`` lists the loops by nesting depth and iterator ("1:nl.affine_range"); ``bound`` is what
+    limits the kernel, None when it was not measured.
     """
 
     dialect: Dialect

@@ -1,8 +1,7 @@
-"""The schema, as ordered steps that are never edited once released: each adds something, none takes away.
+"""The schema, as ordered steps that are never edited once released: each adds something, none removes anything.
 
-That is why an older version of the program can go on using a database that a newer one has migrated.
-Columns that hold JSON end in ``_json``. Tables with a text id also have an integer key, because the text
-index refers to rows by it.
+That is why an older version of the program can go on using a database that a newer one has migrated. Columns that hold
+JSON end in ``_json``. Tables with a text id also have an integer key, because the text index refers to rows by it.
 """
 
 from __future__ import annotations

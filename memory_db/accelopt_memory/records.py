@@ -139,7 +139,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RunEvent:
-    """One step of a run, numbered from 1 within it. ``key`` names what was paid for; a run has each key
+    """One event of a run, numbered from 1 within it. ``key`` identifies a result that was paid for; a run has each key
     once."""
 
     run: str
@@ -152,7 +152,7 @@ class RunEvent:
 
 @dataclass(frozen=True)
 class StoredSuggestion:
-    """A suggestion as the search saved it: ``body`` is its plain data, ``state`` what became of it."""
+    """A suggestion as the search saved it: ``body`` is its plain data, ``state`` the person's decision, if any."""
 
     id: str
     body: dict[str, Any]
@@ -175,7 +175,7 @@ class Stats:
 
 @dataclass(frozen=True)
 class SearchHit:
-    """A hit of a text search."""
+    """One result of a text search."""
 
     kind: RecordKind
     id: str

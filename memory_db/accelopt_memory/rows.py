@@ -1,4 +1,4 @@
-"""Records to and from rows: fields that are no column's plain type are kept as JSON under ``<name>_json``."""
+"""Converts records to rows and back: fields that are no column's plain type are kept as JSON under ``<name>_json``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def to_json(value: Any) -> str:
 
 
 def storable(text: str) -> str:
-    """The text as a column can hold it: half a surrogate pair (a file name that is no UTF-8) becomes its escape."""
+    """Return the text as a column can hold it: half a surrogate pair (a file name that is no UTF-8) becomes its
+    escape."""
     return text if _is_storable(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -54,9 +55,9 @@ def _is_storable(text: str) -> bool:
 
 
 def insert_record(db: Database, table: str, record: Any) -> str:
-    """Insert a pair, trap or rejection with the time of its making, unless it is there; its id.
+    """Insert a pair, trap or rejection with its creation time, unless it is there; return its id.
 
-    What was found on this machine takes the place of the same thing imported.
+    A record made on this machine replaces the same one imported.
     """
     record = storable_record(record)
     dated = dataclasses.replace(record, created=record.created or now())

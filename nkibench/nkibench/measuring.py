@@ -7,7 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.gate.gate import GateRequest, check
+from accelopt_profiling.gate.gate import check
+from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, JobFailedError
 from accelopt_profiling.jobs import Job, Limits, Source, Step

@@ -23,13 +23,13 @@ def text(imported: str) -> str:
 
 def said(imported: str, outcomes: Sequence[CandidateOutcome], model: bool = False, refused: int = 0) -> str:
     kernels = find_kernels(text(imported)).kernels
-    tally = RunSummary(kernels, model)
-    tally.take(BaselineMeasured("k", KernelMeasurement("k", 1, kernels[0].dialect, "t", "local")))
+    summary = RunSummary(kernels, model)
+    summary.take(BaselineMeasured("k", KernelMeasurement("k", 1, kernels[0].dialect, "t", "local")))
     for number, outcome in enumerate(outcomes, 1):
-        tally.take(CandidateTried(number, CANDIDATE, outcome, Latency()))
+        summary.take(CandidateTried(number, CANDIDATE, outcome, Latency()))
     for _ in range(refused):
-        tally.take(CandidateJudged(CANDIDATE, Verdict(False, [Reason("wrong-result", "It is wrong.")])))
-    return tally.said()
+        summary.take(CandidateJudged(CANDIDATE, Verdict(False, [Reason("wrong-result", "It is wrong.")])))
+    return summary.text()
 
 
 @pytest.mark.parametrize(

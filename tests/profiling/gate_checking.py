@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.gate.cases import CaseOptions
-from accelopt_profiling.gate.gate import GateRequest, check
+from accelopt_profiling.gate.gate import check
+from accelopt_profiling.gate.request import CaseOptions, GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Limits, Source

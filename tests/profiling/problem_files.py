@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.gate.cases import CaseOptions
+from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.problems.loading.load import load_problem

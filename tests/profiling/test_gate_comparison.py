@@ -14,8 +14,9 @@ from hypothesis.extra import numpy as arrays
 
 from accelopt_profiling.comparison.elements import compare, compare_exact
 from accelopt_profiling.comparison.tolerance import Allowed, allowed, coarsest
-from accelopt_profiling.gate.cases import DISTRIBUTIONS, CaseOptions, plan_cases
-from accelopt_profiling.gate.distributions import change
+from accelopt_profiling.gate.inputs.cases import plan_cases
+from accelopt_profiling.gate.inputs.distributions import change
+from accelopt_profiling.gate.request import DISTRIBUTIONS, CaseOptions
 from accelopt_profiling.problems.problem import Tolerance
 
 LIMIT = Allowed(2e-5, 0.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from gate_checking import Checker, codes, running_checker
 
-from accelopt_profiling.gate.cases import CaseOptions
+from accelopt_profiling.gate.request import CaseOptions
 
 #: Each case is a whole check by the gate and takes more than a second.
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from accelopt_profiling.gate.hostwork import HostWork, covers
+from accelopt_profiling.gate.observe.hostwork import HostWork, covers
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((32, 16)).astype(np.float32)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from accelopt_profiling.gate.later import CALLS, SECONDS, Clock, Counts
+from accelopt_profiling.gate.observe.clock_shift import CALLS, SECONDS, Clock, Counts
 
 #: Code whose ``call()`` moves a count on, and an expression for that count.
 COUNTERS = {

@@ -10,7 +10,8 @@ import pytest
 
 from accelopt_profiling.comparison.elements import compare
 from accelopt_profiling.comparison.tolerance import allowed
-from accelopt_profiling.gate.long_sums import LONG_SUMS, is_exact, long_sums
+from accelopt_profiling.gate.inputs.long_sums import is_exact, long_sums
+from accelopt_profiling.gate.request import LONG_SUMS
 from accelopt_profiling.problems.problem import Tolerance
 
 LOW = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}

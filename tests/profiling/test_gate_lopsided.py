@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from accelopt_profiling.gate.lopsided import skewed, spikes
+from accelopt_profiling.gate.inputs.lopsided import skewed, spikes
 
 RNG = np.random.default_rng(7)
 NORMAL = RNG.standard_normal((16, 48)).astype(np.float32)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from accelopt_profiling.gate.movement import Movement
+from accelopt_profiling.gate.observe.movement import Movement
 
 
 def copies(x: Any, out: Any) -> None:

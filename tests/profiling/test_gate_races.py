@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from gate_checking import Checker, codes, running_checker
 
-from accelopt_profiling.gate.cases import CaseOptions
+from accelopt_profiling.gate.request import CaseOptions
 
 pytestmark = pytest.mark.triton
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.gate.reading.reach import rule_for
+from accelopt_profiling.gate.reading.forbidden_names import rule_for
 from accelopt_profiling.gate.reading.read import read
 
 CORPUS = Path(__file__).resolve().parents[2] / "benchmarks" / "gate_corpus"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accelopt_profiling.gate.cases import ALTERED, DISTRIBUTIONS
-from accelopt_profiling.gate.distributions import change
-from accelopt_profiling.gate.long_sums import LONG_SUMS
-from accelopt_profiling.gate.lopsided import LOPSIDED, skewed
+from accelopt_profiling.gate.inputs.distributions import change
+from accelopt_profiling.gate.inputs.lopsided import skewed
+from accelopt_profiling.gate.request import ALTERED, DISTRIBUTIONS, LONG_SUMS, LOPSIDED
 
 BOUNDS = np.linspace(-3, 3, 20, dtype=np.float32)
 PLAIN = [d for d in DISTRIBUTIONS[1:] if d not in (*ALTERED, *LONG_SUMS, *LOPSIDED)]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelopt_profiling.gate.reading.constant_folding import plain_spelling
 from accelopt_profiling.gate.reading.read import read
-from accelopt_profiling.gate.reading.spelling import plain_spelling
 
 PLAIN = {
     "getattr(torch, 'al' + 'lclose')": "torch.allclose",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from gate_checking import Checker, codes, running_checker
 
-from accelopt_profiling.gate.cases import CaseOptions
-from accelopt_profiling.gate.replay import differences, request_of
+from accelopt_profiling.gate.receipts import differences, request_of
+from accelopt_profiling.gate.request import CaseOptions
 
 PROBLEM = """
 import numpy as np

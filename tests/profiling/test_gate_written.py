@@ -10,8 +10,8 @@ import pytest
 from gate_checking import Checker, codes, running_checker
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
-from accelopt_profiling.gate.asked_work import written_by_reference
-from accelopt_profiling.gate.hostwork import HostWork
+from accelopt_profiling.gate.inputs.draw import written_by_reference
+from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.problems.problem import Problem
 
 

@@ -13,7 +13,7 @@ import pytest
 from gate_checking import Checker, codes, running_checker
 from problem_files import FEW, NKI, changed, context_of, loaded
 
-from accelopt_profiling.gate.cases import CaseOptions
+from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.step_context import StepFailedError
 from accelopt_profiling.worker.usercode import load_module

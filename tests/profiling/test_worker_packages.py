@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from accelopt_profiling.gate.reach import with_imports
+from accelopt_profiling.gate.candidate_files import with_imports
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.kernel_file import examine

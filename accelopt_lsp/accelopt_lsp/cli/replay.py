@@ -109,7 +109,7 @@ async def _profile_again(settings: Settings, receipt: Receipt) -> Replayed:
 
 async def _check_again(settings: Settings, receipt: Receipt) -> Replayed:
     from accelopt_profiling.gate.gate import check
-    from accelopt_profiling.gate.replay import differences, request_of
+    from accelopt_profiling.gate.receipts import differences, request_of
 
     try:
         request = request_of(receipt)

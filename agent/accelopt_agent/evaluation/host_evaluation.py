@@ -1,4 +1,4 @@
-"""The search's tools on a host: costs from the profiler, verdicts from the gate."""
+"""Evaluates versions on a host: costs from the profiler, verdicts from the gate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
 from accelopt_agent.request import OptimizeRequest
-from accelopt_profiling.gate.gate import GateRequest, check
+from accelopt_profiling.gate.gate import check
+from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
 from accelopt_profiling.kernels import find_kernels
@@ -27,11 +28,10 @@ _LASTING = frozenset(
 
 
 class HostCost:
-    """Profiles the original to the end, and candidates as far as it takes to know a latency that can be compared.
+    """Profiles the original completely, and candidates only until their latency can be compared.
 
-    That is the first stage at which the original's latency was what it was at the end: later stages check and
-    explain, they do not change the number. An original that is ``proved`` is profiled to its first latency, and its
-    candidates are too.
+    That is the first stage at which the original's latency had its final value: later stages check and explain, they do
+    not change the number. An original that is ``proved`` is profiled to its first latency, and so are its candidates.
     """
 
     def __init__(self, host: Host, request: OptimizeRequest) -> None:
@@ -55,12 +55,12 @@ class HostCost:
             raise EvaluatorLostError(str(error)) from error
         if last is None:
             name = self._request.path.name
-            raise EvaluatorLostError(f"{self._host.name} said nothing about {name}; look at its log.")
+            raise EvaluatorLostError(f"{self._host.name} gave no measurement of {name}; look at its log.")
         return replace(last, kernels=[await self._comparable(kernel) for kernel in last.kernels])
 
     async def _comparable(self, measured: KernelMeasurement) -> KernelMeasurement:
-        """The original with its latency and counters found out in the way in which a candidate's are: shapes that
-        are known and fewer samples may move them a little, and a candidate must not gain or lose by that."""
+        """Measure the original again in the way of a candidate: with known shapes and fewer samples its latency and
+        counters may move a little, and a candidate must not gain or lose by that."""
         if measured.latency.us is None:
             return measured
         try:
@@ -70,7 +70,7 @@ class HostCost:
         return replace(measured, latency=again.latency, quantities=again.quantities)
 
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
-        stages = self._settled(kernel)
+        stages = self._final_stages(kernel)
         last: FileMeasurement | None = None
         try:
             async with aclosing(profile(self._host, await self._profile_request(text, [kernel]))) as found:
@@ -88,8 +88,8 @@ class HostCost:
             raise CostUnavailableError("not-measured", "Its time could not be found out.", lasting=False)
         raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
 
-    def _settled(self, kernel: str) -> set[str]:
-        """The stages at which the original's latency was already what it was at the end."""
+    def _final_stages(self, kernel: str) -> set[str]:
+        """The stages at which the original's latency already had its final value."""
         seen = self._stages.get(kernel, [])
         return {stage for stage, latency in seen if latency == seen[-1][1]} if seen else set()
 
@@ -114,19 +114,24 @@ class HostGate:
         return answer
 
     async def compare(self, text: str, kernel: str) -> Comparison | None:
-        """Candidate and original in turns of random order, in one session of a process that has run nothing else; None
-        where no device times them."""
+        """Time candidate and original in turns of random order, in one session of a fresh process; None where no device
+        can."""
         try:
             if not (await self._host.facts()).devices:
                 return None
-            asked = await asyncio.to_thread(self._gate_request, text, kernel)
-            if asked.dialect != "triton" or asked.problem.kind == "selfrun":
+            gate_request = await asyncio.to_thread(self._gate_request, text, kernel)
+            if gate_request.dialect != "triton" or gate_request.problem.kind == "selfrun":
                 return None
             discovered = await asyncio.to_thread(find_kernels, text)
             found = [k for k in discovered.kernels if k.name == kernel]
-            before = asked.original.files[asked.original.kernel]
+            before = gate_request.original.files[gate_request.original.kernel]
             session = await time_on(
-                self._host, asked.candidate, found, asked.problem, before, limits=asked.limits
+                self._host,
+                gate_request.candidate,
+                found,
+                gate_request.problem,
+                before,
+                limits=gate_request.limits,
             )
         except HostUnreachableError as error:
             raise EvaluatorLostError(str(error)) from error
@@ -159,7 +164,7 @@ class HostGate:
 def profile_request(
     request: OptimizeRequest, text: str, kernels: list[str] | None, specs: dict[str, list[dict[str, Any]]]
 ) -> ProfileRequest:
-    """The profile of ``text`` in the place of the request's file; ``specs`` remembers input shapes."""
+    """Build the request that profiles ``text`` in the place of the request's file; ``specs`` caches input shapes."""
     targets: dict[Dialect, str] = {"triton": request.target, "nki": request.target}
     return ProfileRequest(
         request.kernel_file(text),

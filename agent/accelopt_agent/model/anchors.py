@@ -31,10 +31,10 @@ class Anchor:
 
 
 def parse_anchors(plan: str, text: str) -> tuple[Anchor, ...]:
-    """The lines that ``plan`` names first, as anchors in ``text``: in order, overlapping ones as one.
+    """Read the lines that ``plan`` names first as anchors in ``text``: in order, overlapping ones joined.
 
     Raises:
-        InvalidAnswerError: it names none, or lines that the file does not have.
+        InvalidAnswerError: it names none, too many, or lines that the file does not have.
     """
     lines = split_lines(text).texts
     count = len(lines) - (not lines[-1])
@@ -82,7 +82,7 @@ def text_with_anchors(text: str, anchors: Sequence[Anchor], first: int = 1, last
 
 
 def apply_plan_answer(text: str, anchors: Sequence[Anchor], answer: str) -> str:
-    """``text`` after the changes of ``answer``: one per anchor, or search-and-replace edits inside the anchors.
+    """Apply the changes of ``answer`` to ``text``: one per anchor, or search-and-replace edits inside the anchors.
 
     Raises:
         InvalidAnswerError: a change has no anchor, an anchor has no change or is unchanged, a mark stayed in the code,
@@ -109,7 +109,7 @@ def apply_plan_answer(text: str, anchors: Sequence[Anchor], answer: str) -> str:
 
 
 def _changes(answer: str, count: int) -> dict[int, list[str]] | None:
-    """What each numbered change becomes; None where the answer has none of them."""
+    """Read the numbered changes of the answer; None where it has none."""
     found: dict[int, list[str]] = {}
     number: int | None = None
     for line in split_lines(answer).texts:
@@ -131,7 +131,7 @@ def _changes(answer: str, count: int) -> dict[int, list[str]] | None:
 
 
 def _indented(new: list[str], old: Sequence[str]) -> list[str]:
-    """``new`` as far in as ``old``, where the model began its lines at the left edge."""
+    """Indent ``new`` like ``old`` where the model began its lines at the left edge."""
     want = min((_indent(line) for line in old if line.strip()), default=0)
     have = min((_indent(line) for line in new if line.strip()), default=want)
     prefix = next((line[:want] for line in old if line.strip() and _indent(line) == want), "")

@@ -1,4 +1,4 @@
-"""What a server answers, read piece by piece. It is untrusted: every part of it may be missing or of a wrong kind."""
+"""Reads a server's answer piece by piece. It is untrusted: every part may be missing or of a wrong type."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Answer:
-    """``text`` as the model wrote it, without what it thought aloud. Token counts are the server's own;
-    ``estimated`` where it tells none: then four characters count as one. ``tokens_cached`` of ``tokens_in`` came
-    out of the server's cache."""
+    """``text`` as the model wrote it, without its reasoning. Token counts are the server's own; ``estimated`` where it
+    gives none: four characters then count as one token. ``tokens_cached`` of ``tokens_in`` came from the server's
+    cache."""
 
     text: str
     tokens_in: int
@@ -22,7 +22,7 @@ class Answer:
 
 
 class UnusableAnswerError(Exception):
-    """The answer cannot be used, whatever follows. The message goes on after "The model M at A"."""
+    """The answer cannot be used, whatever follows. The message continues the sentence "The model M at A"."""
 
 
 #: A server that goes on beyond what was asked for is cut off at this many characters per token.
@@ -32,7 +32,7 @@ _THOUGHT = re.compile(r"\A\s*<think(ing)?>.*?(</think(ing)?>|\Z)", re.DOTALL)
 
 @dataclass
 class AnswerReader:
-    """An answer as it comes in. ``prompt_characters`` are those that were sent."""
+    """Collects an answer as it arrives. ``prompt_characters`` is the size of the request."""
 
     prompt_characters: int
     answer_tokens: int
@@ -45,22 +45,22 @@ class AnswerReader:
     _checked: int = field(default=0, repr=False)
 
     def take(self, event: Any) -> None:
-        """One chunk of a stream, or a whole completion.
+        """Add one chunk of a stream, or a whole completion.
 
         Raises:
-            Unusable: the model repeats itself, or writes far more than was asked for.
+            UnusableAnswerError: the model repeats itself, or writes far more than was allowed.
         """
         self.pieces += 1
         self.usage = _part(event, "usage") or self.usage
         choices = _part(event, "choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
-        said = _part(choice, "delta") or _part(choice, "message")
-        if isinstance(text := _part(said, "content"), str):
+        message = _part(choice, "delta") or _part(choice, "message")
+        if isinstance(text := _part(message, "content"), str):
             self.text += text
         for name in ("reasoning_content", "reasoning"):
-            if isinstance(text := _part(said, name), str):
+            if isinstance(text := _part(message, name), str):
                 self.thought += len(text)
-        self.refused = self.refused or bool(_part(said, "refusal"))
+        self.refused = self.refused or bool(_part(message, "refusal"))
         if isinstance(reason := _part(choice, "finish_reason"), str):
             self.reason = reason
         if len(self.text) + self.thought > self.answer_tokens * _CHARACTERS_PER_TOKEN:
@@ -71,10 +71,10 @@ class AnswerReader:
                 raise UnusableAnswerError("repeats itself without end and was stopped")
 
     def finish(self, *, streamed: bool) -> Answer:
-        """The answer, all of it being there.
+        """Return the complete answer.
 
         Raises:
-            Unusable: it is refused, empty, cut off or not finished.
+            UnusableAnswerError: it is refused, empty, cut off or not finished.
         """
         text = _THOUGHT.sub("", self.text)
         if self.refused or self.reason == "content_filter":
@@ -102,10 +102,10 @@ class AnswerReader:
 
 
 def parse_completion(data: bytes) -> Any:
-    """The JSON of an answer that was not streamed.
+    """Parse the JSON of an answer that was not streamed.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not JSON.
     """
     return json.loads(data)
 
@@ -127,8 +127,8 @@ _LONGEST_PERIOD = 600
 
 
 def repeats_itself(text: str) -> bool:
-    """Whether ``text`` ends with one piece of up to 600 characters, repeated to at least 1200 characters and at
-    least 8 times. The piece must hold something to read: rows of dashes or spaces are no repetition."""
+    """Return whether ``text`` ends with one piece of up to 600 characters, repeated to at least 1200 characters and at
+    least 8 times. The piece must hold a letter or digit: rows of dashes or spaces do not count."""
     for period in range(1, _LONGEST_PERIOD + 1):
         span = max(SPAN, TIMES * period)
         if len(text) < span:

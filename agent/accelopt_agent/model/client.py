@@ -1,4 +1,4 @@
-"""One question to a model and its answer, through the ``openai`` package. Every fault becomes one line."""
+"""Sends one query to a model and reads its answer, through the ``openai`` package. Every fault becomes one line."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from accelopt_profiling.waiting import within
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """The seconds that ``Retry-After`` asks for, as seconds or as a date (RFC 9110, 10.2.3); None without it."""
-    said = headers.get("retry-after", "").strip()
-    if not said:
+    """Read the seconds that ``Retry-After`` demands, as seconds or as a date (RFC 9110, 10.2.3); None without it."""
+    value = headers.get("retry-after", "").strip()
+    if not value:
         return None
     try:
-        return max(0.0, float(said))
+        return max(0.0, float(value))
     except ValueError:
         pass
     try:
-        at = parsedate_to_datetime(said).timestamp()
+        at = parsedate_to_datetime(value).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
     return max(0.0, at - (time.time() if now is None else now))
 
 
 def retry_pause(attempt: int, backoff_seconds: float, asked: float | None) -> float:
-    """Seconds before the try after the ``attempt``-th (from 1): at least what the server asks for, and twice as
-    long each time."""
+    """Return the seconds before the next attempt after the ``attempt``-th (from 1): twice as long each time, and at
+    least what the server demands."""
     own: float = backoff_seconds * 2 ** (attempt - 1)
     return own if asked is None else max(own, asked)
 
@@ -45,8 +45,8 @@ Schema = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class ServerCapabilities:
-    """``structured``: it takes ``response_format`` with a JSON schema. ``usage``: it takes ``stream_options``.
-    ``completion_limit``: it wants ``max_completion_tokens`` in place of ``max_tokens``. ``streams``: it streams."""
+    """What a server supports. ``structured``: ``response_format`` with a JSON schema. ``usage``: ``stream_options``.
+    ``completion_limit``: it wants ``max_completion_tokens`` in place of ``max_tokens``. ``streams``: streaming."""
 
     structured: bool = True
     usage: bool = True
@@ -67,17 +67,17 @@ class ServerCapabilities:
         return options
 
     def without_what(self, complaint: str, schema: Schema | None) -> ServerCapabilities | None:
-        """What is left after a rejected request, judged by what the server complains of; None when its complaint
-        is about none of these, so that asking again is of no use."""
-        said = complaint.lower()
-        if "max_completion_tokens" in said and not self.completion_limit:
+        """Drop the capability that a rejected request's ``complaint`` is about; None when it is about none of these, so
+        that repeating the request is useless."""
+        text = complaint.lower()
+        if "max_completion_tokens" in text and not self.completion_limit:
             return replace(self, completion_limit=True)
-        if "stream_options" in said and self.usage:
+        if "stream_options" in text and self.usage:
             return replace(self, usage=False)
-        about_format = any(word in said for word in ("response_format", "json_schema", "schema", "grammar"))
+        about_format = any(word in text for word in ("response_format", "json_schema", "schema", "grammar"))
         if about_format and schema is not None and self.structured:
             return replace(self, structured=False)
-        if "stream" in said and self.streams:
+        if "stream" in text and self.streams:
             return replace(self, streams=False)
         return None
 
@@ -86,7 +86,7 @@ _known: dict[tuple[str, str], ServerCapabilities] = {}
 
 
 def known_capabilities(settings: ModelSettings) -> ServerCapabilities:
-    """What is known of the settings' server and model in this process."""
+    """Return what this process has learned about the settings' server and model."""
     return _known.get((settings.base_url, settings.model), ServerCapabilities())
 
 
@@ -99,8 +99,8 @@ MOST_BYTES = 16 << 20
 
 
 class ModelCallError(Exception):
-    """No usable answer, as one line. ``final``: asking again in this run is of no use. The token counts are those
-    of what came all the same: it was paid for (``Answer`` says what they mean)."""
+    """A model gave no usable answer; the message is one line. ``final``: another query in this run is useless. The
+    token counts are those of what arrived nevertheless, since it was paid for (see ``Answer``)."""
 
     def __init__(
         self,
@@ -190,10 +190,10 @@ class _Call:
             try:
                 return await self._try(client, traits.options(self.settings, self.schema))
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                said = without_key(str(getattr(error, "message", error)), self.key)
+                detail = without_key(str(getattr(error, "message", error)), self.key)
                 lesser = traits.without_what(str(getattr(error, "message", error)), self.schema)
                 if lesser is None:
-                    message = f"{self.where} rejects the request (HTTP {error.status_code}): {said}"
+                    message = f"{self.where} rejects the request (HTTP {error.status_code}): {detail}"
                     raise self.spent.fault(message, final=True) from None
                 remember_capabilities(self.settings, lesser)
 
@@ -223,8 +223,8 @@ class _Call:
             message = f"{where} failed (HTTP {error.status_code})."
             raise _RetryError(message, retry_after_seconds(error.response.headers)) from None
         except openai.APIStatusError as error:
-            said = without_key(str(error.message), self.key)
-            message = f"{where} rejects the request (HTTP {error.status_code}): {said}"
+            detail = without_key(str(error.message), self.key)
+            message = f"{where} rejects the request (HTTP {error.status_code}): {detail}"
             raise self.spent.fault(message, final=True) from None
         except _RetryError:
             self.spent.add(reading)
@@ -239,10 +239,10 @@ class _Call:
             raise _RetryError(f"{where} {broke}.") from None
         except (openai.OpenAIError, ValueError) as error:
             self.spent.add(reading)
-            said = without_key(str(error), self.key) if type(error) is openai.APIError else ""
+            detail = without_key(str(error), self.key) if type(error) is openai.APIError else ""
             no_answer = (
-                f"reports a failure: {said}"
-                if said
+                f"reports a failure: {detail}"
+                if detail
                 else f"answered what is no answer ({type(error).__name__})."
             )
             raise _RetryError(f"{where} {no_answer}") from None
@@ -295,7 +295,7 @@ class _Call:
 
 
 class ModelQuery(Protocol):
-    """How a question gets to a model: ``query_model`` over HTTP, or an editor's own models (``editor_models.py``)."""
+    """A way to query a model: ``query_model`` over HTTP, or an editor's own models (``editor_models.py``)."""
 
     async def __call__(
         self,
@@ -317,12 +317,12 @@ async def query_model(
     backoff_seconds: float = 1.0,
     schema: Schema | None = None,
 ) -> Answer:
-    """Ask once, streaming; a server that is busy or out of reach is asked again, ``settings.attempts`` times in all,
-    with pauses that double from ``backoff_seconds`` or are as long as it asks. Never another model or address.
+    """Query a model once, streaming; a server that is busy or out of reach is tried again, ``settings.attempts`` times
+    in all, with pauses that double from ``backoff_seconds`` or are as long as it demands. Never another model or
+    address.
 
-    With a ``schema`` the server is asked to hold the model to it; one that cannot is asked without, so what comes
-    back is still to be read with care (``structured.read_object``). Cancelling closes the connection, which ends the
-    server's work.
+    With a ``schema`` the server is asked to enforce it; one that cannot is asked without, so the answer must still be
+    read with care (``structured.read_object``). Cancelling closes the connection, which ends the server's work.
 
     Raises:
         ModelCallError: the package is missing, the server does not answer, or the answer is empty, refused, cut off or

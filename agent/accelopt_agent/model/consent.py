@@ -1,4 +1,4 @@
-"""What leaves this machine when a model is asked, and who agreed to that: per workspace and address."""
+"""Records consent to sending code to a model, per workspace and address."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _ALWAYS = [
 
 @dataclass(frozen=True)
 class Consent:
-    """Kernels below the folder ``workspace`` may be sent to ``address``, as much of their files as ``share`` says."""
+    """Permits sending kernels below the folder ``workspace`` to ``address``, as much of their files as ``share``
+    says."""
 
     workspace: str
     address: str
@@ -38,7 +39,7 @@ class Consent:
 
 
 def required_consent(settings: ModelSettings, workspace: Path) -> Consent:
-    """The agreement that asking this model about the files of ``workspace`` needs."""
+    """Return the consent that querying this model about the files of ``workspace`` needs."""
     return Consent(str(workspace.resolve()), address_of(settings.base_url), settings.share)
 
 
@@ -53,7 +54,7 @@ def address_of(base_url: str) -> str:
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether the address is this machine's loopback: nothing leaves the machine then."""
+    """Return whether the address is this machine's loopback, so that nothing leaves the machine."""
     host = urlsplit(base_url).hostname or ""
     if host == "localhost":
         return True
@@ -64,13 +65,13 @@ def is_loopback(base_url: str) -> bool:
 
 
 def what_is_sent(share: Share) -> list[str]:
-    """What a request to a model holds, as lines for a person."""
+    """Describe the content of a request to a model, as lines for a person."""
     return [*_SENT[share], *_ALWAYS]
 
 
 def default_path(environ: Mapping[str, str] | None = None) -> Path:
-    """The file of agreements: in the user's data folder, or where ``ACCELOPT_CONSENTS`` says. No project's setting
-    can name another."""
+    """The path of the consent file: in the user's data folder, or where ``ACCELOPT_CONSENTS`` says. No project's
+    setting can change it."""
     named = (os.environ if environ is None else environ).get("ACCELOPT_CONSENTS", "").strip()
     if named:
         return Path(named).expanduser().absolute()
@@ -80,7 +81,7 @@ def default_path(environ: Mapping[str, str] | None = None) -> Path:
 
 
 class ConsentStore:
-    """The agreements in the file ``path``. A file that cannot be read holds none."""
+    """The consents in the file ``path``. A file that cannot be read holds none."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or default_path()
@@ -93,7 +94,7 @@ class ConsentStore:
             return []
 
     def missing(self, settings: ModelSettings, workspace: Path) -> str | None:
-        """Why this model may not be asked about the files of ``workspace``, as one line; None if it may."""
+        """Explain in one line why this model may not be queried about the files of ``workspace``; None if it may."""
         if is_loopback(settings.base_url):
             return None
         wanted = required_consent(settings, workspace)
@@ -105,11 +106,11 @@ class ConsentStore:
         )
 
     def give(self, agreement: Consent) -> None:
-        """Keep the agreement, in place of another for the same workspace and address. Raises OSError."""
+        """Store the consent, in place of another for the same workspace and address. Raises OSError."""
         self._write([*self._others(agreement), agreement])
 
     def withdraw(self, agreement: Consent) -> bool:
-        """Forget what was agreed for this workspace and address; False when there was nothing. Raises OSError."""
+        """Delete the consent for this workspace and address; False when there was none. Raises OSError."""
         others = self._others(agreement)
         if len(others) == len(self.all()):
             return False
@@ -128,9 +129,9 @@ class ConsentStore:
         os.replace(temporary, self.path)
 
 
-def _share(said: Any) -> Share:
-    if said == "file":
+def _share(value: Any) -> Share:
+    if value == "file":
         return "file"
-    if said == "kernel":
+    if value == "kernel":
         return "kernel"
-    raise ValueError(f"{said!r} is no way to share")
+    raise ValueError(f"{value!r} is no way to share")

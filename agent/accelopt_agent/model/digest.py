@@ -1,40 +1,42 @@
-"""What a model is told about a kernel's cost: a few lines, each number with how it is known."""
+"""Summarizes a kernel's cost for a model in a few lines, each number with how it is known."""
 
 from __future__ import annotations
 
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.quantity import Known, Quantity
 
-#: How many lines of the kernel, findings and quantities are told of, and how much of a finding.
-LINES_TOLD, FINDINGS_TOLD, QUANTITIES_TOLD = 5, 3, 12
+#: How many lines of the kernel, findings and quantities are listed, and how many characters of a finding.
+LINES_SHOWN, FINDINGS_SHOWN, QUANTITIES_SHOWN = 5, 3, 12
 FINDING_CHARACTERS = 120
 
 
 def digest(measurement: KernelMeasurement) -> str:
-    """The kernel's cost as a Markdown list: its time and what limits it, its counters by how they are known, its
+    """Return the kernel's cost as a Markdown list: its time and limit, its counters grouped by how they are known, its
     costly lines. Quantities of zero are left out."""
     latency = measurement.latency
-    said = [f"- time: {number(Quantity(latency.us, latency.known, 'us', latency.low_us, latency.high_us))}"]
+    lines = [f"- time: {number(Quantity(latency.us, latency.known, 'us', latency.low_us, latency.high_us))}"]
     peak = measurement.percent_of_peak
     if measurement.bound or peak is not None:
         parts = [f"limited by {measurement.bound}"] if measurement.bound else []
         parts += [f"{peak:.0f} % of peak ({latency.known})"] if peak is not None else []
-        said.append(f"- {', '.join(parts)}")
-    told = [(n, q) for n, q in measurement.quantities.items() if q.value][:QUANTITIES_TOLD]
+        lines.append(f"- {', '.join(parts)}")
+    quantities = [(n, q) for n, q in measurement.quantities.items() if q.value][:QUANTITIES_SHOWN]
     for known in Known:
-        same = [f"{n} {q.value:.4g} {q.unit}".rstrip() for n, q in told if q.known is known]
+        same = [f"{n} {q.value:.4g} {q.unit}".rstrip() for n, q in quantities if q.known is known]
         if same:
-            said.append(f"- {known}: {', '.join(same)}")
-    costly = sorted((c for c in measurement.lines if c.share), key=lambda c: -(c.share or 0.0))[:LINES_TOLD]
+            lines.append(f"- {known}: {', '.join(same)}")
+    costly = sorted((c for c in measurement.lines if c.share), key=lambda c: -(c.share or 0.0))[:LINES_SHOWN]
     alike: dict[str, list[int]] = {}
     for c in costly:
         alike.setdefault(c.text or f"{100 * (c.share or 0.0):.0f}%", []).append(c.line)
-    for text, lines in alike.items():
-        said.append(
-            f"- line {lines[0]}: {text}" if len(lines) == 1 else f"- lines {_listed(lines)}, each: {text}"
+    for text, numbers in alike.items():
+        lines.append(
+            f"- line {numbers[0]}: {text}"
+            if len(numbers) == 1
+            else f"- lines {_listed(numbers)}, each: {text}"
         )
-    said += [f"- line {f.line}: {_cut(f.message)}" for f in measurement.findings[:FINDINGS_TOLD]]
-    return "\n".join(said)
+    lines += [f"- line {f.line}: {_cut(f.message)}" for f in measurement.findings[:FINDINGS_SHOWN]]
+    return "\n".join(lines)
 
 
 def number(quantity: Quantity) -> str:
@@ -45,8 +47,8 @@ def number(quantity: Quantity) -> str:
     return f"{quantity.value:.6g} {quantity.unit} ({quantity.known}{interval})".replace("  ", " ")
 
 
-def _listed(lines: list[int]) -> str:
-    return ", ".join(str(line) for line in sorted(lines))
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(str(number) for number in sorted(numbers))
 
 
 def _cut(text: str) -> str:

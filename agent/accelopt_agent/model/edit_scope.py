@@ -1,4 +1,4 @@
-"""What a model may change: the kernel itself and the statements that launch it."""
+"""Limits what a model may change: the kernel itself and the statements that launch it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from accelopt_profiling.source_text import parse_python
 
 
 def outside_changes(base_text: str, text: str, kernel: str) -> str | None:
-    """Where ``text`` differs from ``base_text`` outside the kernel and its launches, as one line; None if nowhere.
+    """Describe in one line where ``text`` differs from ``base_text`` outside the kernel and its launches; None if
+    nowhere.
 
-    Comments and layout outside may differ: they do nothing.
+    Comments and layout outside may differ: they have no effect.
 
     Raises:
         SyntaxError: ``text`` does not parse.
@@ -38,7 +39,7 @@ def _remainder(text: str, kernel: str) -> tuple[str, str] | None:
 
 
 class _Blank(ast.NodeTransformer):
-    """Replaces what a launch may set: its grid, and arguments given by keyword. What goes in stays."""
+    """Blanks what a launch may set: its grid and its keyword arguments. Positional arguments stay."""
 
     def __init__(self, name: str) -> None:
         self._name = name

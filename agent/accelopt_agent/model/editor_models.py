@@ -1,4 +1,4 @@
-"""The models of the editor itself: asked through it, with its own consent and its own account."""
+"""Queries the editor's own models through the editor, with its consent dialog and its account."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHARACTERS_PER_TOKEN = 12
 
 @dataclass(frozen=True)
 class EditorModelRequest:
-    """What the editor is asked to ask ``model``, named VENDOR/FAMILY or by the editor's id of it."""
+    """A query that the editor should send to ``model``, named VENDOR/FAMILY or by the editor's id of it."""
 
     model: str
     system: str
@@ -28,7 +28,7 @@ class EditorModelRequest:
 
 @dataclass(frozen=True)
 class EditorModelReply:
-    """What came of it: ``text``, with its tokens as the editor counted them (None where it cannot), or a ``fault``,
+    """The editor's answer: ``text``, with its tokens as the editor counted them (None where it cannot), or a ``fault``,
     one of ``FAULTS``, with the editor's ``message``."""
 
     text: str = ""
@@ -40,7 +40,7 @@ class EditorModelReply:
 
 Complete = Callable[[EditorModelRequest], Awaitable[EditorModelReply]]
 
-#: What may go wrong in an editor: what is said of the model, and whether asking again in this run is of no use.
+#: The faults of an editor: the message about the model, and whether another query in this run is useless.
 FAULTS: dict[str, tuple[str, bool]] = {
     "unsupported": ("is not asked: this editor lends no models", True),
     "not-asked-for": ("is not asked: nobody chose to optimize or to explain", True),
@@ -58,7 +58,8 @@ async def no_models(question: EditorModelRequest) -> EditorModelReply:
 
 
 class EditorModels:
-    """A ``client.Ask`` that asks the editor where the settings say so, and over HTTP where they name an address."""
+    """A ``client.ModelQuery`` that asks the editor where the settings say so, and over HTTP where they name an
+    address."""
 
     def __init__(self, complete: Complete) -> None:
         self._complete = complete
@@ -100,11 +101,11 @@ class EditorModels:
 
 
 def _fault(reply: EditorModelReply, answer_tokens: int) -> tuple[str, bool]:
-    """What is wrong with a reply, and whether asking again is of no use; "" if nothing is."""
+    """Describe what is wrong with a reply, and whether repeating the query is useless; "" if nothing is."""
     if reply.fault:
         what, final = FAULTS.get(reply.fault, FAULTS["failed"])
-        said = without_key(reply.message, None)
-        return f"{what}: {said}" if said else f"{what}.", final
+        detail = without_key(reply.message, None)
+        return f"{what}: {detail}" if detail else f"{what}.", final
     if not reply.text.strip():
         return "gave an empty answer.", False
     if len(reply.text) > answer_tokens * _CHARACTERS_PER_TOKEN:

@@ -1,4 +1,4 @@
-"""Read a coder's answer: search-and-replace blocks, found in the file and applied."""
+"""Reads the search-and-replace blocks of a coder's answer and applies them to the file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from accelopt_agent.syntax.lines import split_lines
 
 
 class InvalidAnswerError(ValueError):
-    """An answer that holds no edits, or edits that do not fit the file. One line."""
+    """An answer without edits, or with edits that do not fit the file. The message is one line."""
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """These whole lines of the file become those."""
+    """Replaces whole lines of the file by others."""
 
     search: tuple[str, ...]
     replace: tuple[str, ...]
@@ -30,7 +30,7 @@ MOST_BLOCKS = 64
 
 
 def read_edits(answer: str) -> list[Replacement]:
-    """The edits of ``answer``, whatever text and fences stand around them. A block said twice counts once.
+    """Read the edits of ``answer``, ignoring text and fences around them. A repeated block counts once.
 
     Raises:
         InvalidAnswerError: there are none, or one is not finished.
@@ -58,15 +58,15 @@ def read_edits(answer: str) -> list[Replacement]:
 
 
 def without_fences(lines: list[str]) -> tuple[str, ...]:
-    """Without the fences that some models put inside a block."""
+    """Remove the fences that some models put inside a block."""
     if len(lines) >= 2 and _FENCE.match(lines[0]) and _FENCE.match(lines[-1]):
         lines = lines[1:-1]
     return tuple(line.rstrip() for line in lines)
 
 
 def apply_edits(text: str, edits: list[Replacement]) -> str:
-    """``text`` after all ``edits``, each of which must be found exactly once. White space at line ends does not
-    count, and neither does an indent that all lines of a block lack.
+    """Apply all ``edits`` to ``text``; each must match exactly once. White space at line ends is ignored, and so is an
+    indent that all lines of a block lack.
 
     Raises:
         InvalidAnswerError: a block is empty, not in the file, or in it more than once.
@@ -86,7 +86,7 @@ def apply_edits(text: str, edits: list[Replacement]) -> str:
 
 
 def _place(lines: tuple[str, ...], search: tuple[str, ...]) -> tuple[int, str]:
-    """Where ``search`` stands in ``lines``, and the indent it lacks there."""
+    """Find ``search`` in ``lines``; return its index and the indent that it lacks there."""
     found = []
     for at in range(len(lines) - len(search) + 1):
         indent = _missing_indent(lines[at : at + len(search)], search)

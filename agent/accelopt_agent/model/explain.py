@@ -1,4 +1,4 @@
-"""The summarizer: why a suggestion is faster, in a few sentences with the numbers."""
+"""Explains why a suggestion is faster, in a few sentences with the numbers: the summarizer role."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_profiling.measurement import Dialect, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Quantity
 
-#: How many counters that moved the summarizer is told of.
-COUNTERS_TOLD = 10
+#: How many of the counters that moved the summarizer is shown.
+COUNTERS_SHOWN = 10
 
 
 async def explain(
@@ -30,7 +30,8 @@ async def explain(
     backoff_seconds: float = 1.0,
     asked: ModelQuery = query_model,
 ) -> str:
-    """Why ``suggestion`` is faster, from what is known of both ``versions``. ``book`` is given the ledger's entry.
+    """Ask the summarizer why ``suggestion`` is faster, given the measurements of both ``versions``. ``book`` receives
+    the ledger's entry.
 
     Raises:
         ModelCallError: there is no answer; the message says why.
@@ -65,14 +66,14 @@ def summarizer_user(suggestion: Suggestion, versions: MeasuredVersions, share: S
 
 
 def _counters(versions: MeasuredVersions) -> str:
-    moved = versions.moved()[:COUNTERS_TOLD]
+    moved = versions.moved()[:COUNTERS_SHOWN]
     if not moved:
         return "No counters of both versions are known.\n"
     return "".join(f"- {name}: {number(before)}, then {number(after)}\n" for name, before, after in moved)
 
 
 def _known_from(suggestion: Suggestion) -> KernelMeasurement:
-    """What the suggestion itself says about the slow version."""
+    """Build a measurement of the slow version from the suggestion itself."""
     dialect: Dialect = "nki" if suggestion.dialect == "nki" else "triton"
     return KernelMeasurement(
         suggestion.kernel, 1, dialect, suggestion.target, latency=suggestion.slow, bound=suggestion.bound

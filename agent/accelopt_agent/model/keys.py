@@ -1,7 +1,8 @@
-"""Where a model's key comes from: the environment, the system keyring, or an editor's secret storage.
+"""Looks up a model's key: in the environment or the system keyring.
 
-An editor hands its secret to the process it starts, as the environment variable ``ModelSettings.key_variable``. No
-key is part of any settings, and children that run kernels get none of these variables.
+An editor passes a key from its secret storage to the process it starts, as the environment variable
+``ModelSettings.key_variable``. No key is part of any settings, and children that run kernels get none of these
+variables.
 """
 
 from __future__ import annotations

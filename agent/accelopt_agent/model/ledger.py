@@ -1,4 +1,4 @@
-"""The ledger of a run's model calls: one entry per call, and what they come to per role and model."""
+"""The ledger of a run's model calls: one entry per call, and sums per role and model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accelopt_agent.model.settings import ModelSettings
 def ledger_entry(
     role: str, settings: ModelSettings, outcome: Answer | ModelCallError, seconds: float
 ) -> ModelCall:
-    """The entry for one call and how it came out; a fault is in it without any key or text of the answer."""
+    """Build the entry for one call and its result; a fault's entry holds no key and no text of the answer."""
     money = settings.money(outcome.tokens_in, outcome.tokens_out, outcome.tokens_cached)
     fault = str(outcome) if isinstance(outcome, ModelCallError) else ""
     return ModelCall(
@@ -25,8 +25,8 @@ def ledger_entry(
 
 @dataclass(frozen=True)
 class LedgerAccount:
-    """What one role used of one model. ``faults`` counts the calls without a usable answer; ``estimated`` tells
-    that the server did not count (all of) the tokens."""
+    """The use of one model by one role. ``faults`` counts the calls without a usable answer; ``estimated`` says that
+    the server did not count all tokens."""
 
     role: str
     model: str
@@ -54,7 +54,7 @@ def total(calls: Iterable[ModelCall]) -> LedgerAccount:
 
 
 def ledger_line(calls: Sequence[ModelCall]) -> str:
-    """What the calls came to, as one sentence; "" without calls."""
+    """Sum up the calls in one sentence; "" without calls."""
     if not calls:
         return ""
     sums = total(calls)

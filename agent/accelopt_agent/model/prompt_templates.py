@@ -1,4 +1,4 @@
-"""The prompts: Markdown files with ``{{placeholders}}``, filled in strictly."""
+"""Fills in the prompts: Markdown files with ``{{placeholders}}``, each of which must get a value."""
 
 from __future__ import annotations
 

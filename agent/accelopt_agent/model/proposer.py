@@ -1,4 +1,4 @@
-"""Rewrites by a model: the planner names lines, the coder fills them, the debugger repairs what a machine caught."""
+"""Proposes rewrites by a model team: the planner names lines, the coder rewrites them, the debugger repairs faults."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ SUMMARY_CHARACTERS = 160
 
 
 class ModelProposer:
-    """Asks the team about one version at a time and books every call in the run's meter. ``wishes`` is what the
-    person asks for in a sentence, ``asked`` how a question gets to the model."""
+    """Queries the team about one version at a time and books every call in the run's meter. ``wishes`` is the person's
+    instruction, ``asked`` the function that sends a query to a model."""
 
     name = "model"
 
@@ -51,7 +51,11 @@ class ModelProposer:
         self._asked = asked
 
     async def propose(self, node: Node) -> list[Candidate]:
-        """The rewrites of one plan, or the repair of a version that failed. None with the reason: the run goes on."""
+        """Return the rewrites of one plan, or the repair of a version that failed.
+
+        Raises:
+            ProposerError: there is none, with the reason; the run goes on.
+        """
         return await self.propose_with(node, Transcript())
 
     async def propose_with(self, node: Node, transcript: Transcript) -> list[Candidate]:
@@ -59,13 +63,13 @@ class ModelProposer:
         try:
             if node.failure is not None:
                 return [await self._repair(node, transcript)]
-            return await self._carried_out(node, transcript)
+            return await self._carry_out_plan(node, transcript)
         except ModelCallError as fault:
             raise ProposerError(str(fault), final=fault.final) from fault
         except InvalidAnswerError as bad:
             raise ProposerError(f"The answer of {self._team.coder.model} is left out: {bad}.") from bad
 
-    async def _carried_out(self, node: Node, transcript: Transcript) -> list[Candidate]:
+    async def _carry_out_plan(self, node: Node, transcript: Transcript) -> list[Candidate]:
         plan = await self._ask(
             "planner", node, planner_user(node, self._team.planner, self._wishes), transcript
         )
@@ -78,7 +82,7 @@ class ModelProposer:
             user = coder_user(node, plan, anchors, share)
             answer = await self._ask("coder", node, user, transcript)
             try:
-                text = await self._caught(node, plan, anchors, answer, transcript)
+                text = await self._apply_or_repair(node, plan, anchors, answer, transcript)
             except InvalidAnswerError as error:
                 bad = error
                 continue
@@ -87,10 +91,10 @@ class ModelProposer:
             raise bad
         return found
 
-    async def _caught(
+    async def _apply_or_repair(
         self, node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, transcript: Transcript
     ) -> str:
-        """The file after ``answer``, which the debugger puts right when the machine catches a fault in it."""
+        """Apply ``answer`` to the file; where it is invalid, let the debugger correct it."""
         for left in range(self._team.repairs, -1, -1):
             try:
                 return checked(node, apply_answer(node, anchors, answer))
@@ -140,10 +144,11 @@ def _check_visible(node: Node, anchors: tuple[Anchor, ...], settings: ModelSetti
 
 
 def apply_answer(node: Node, anchors: tuple[Anchor, ...], answer: str) -> str:
-    """The file after ``answer``. What leaves the kernel is told before what leaves the anchors: it is worse.
+    """Apply ``answer`` to the file. A change outside the kernel is reported before one outside the anchors: it is
+    worse.
 
     Raises:
-        InvalidAnswerError: as ``anchors.carried_out``, or code outside the kernel and its launch changed.
+        InvalidAnswerError: as ``anchors.apply_plan_answer``, or code outside the kernel and its launch changed.
     """
     try:
         return apply_plan_answer(node.text, anchors, answer)
@@ -158,7 +163,7 @@ def apply_answer(node: Node, anchors: tuple[Anchor, ...], answer: str) -> str:
 
 
 def checked(node: Node, text: str) -> str:
-    """``text``, if it may be a version of the kernel.
+    """Return ``text`` if it may be a version of the kernel.
 
     Raises:
         InvalidAnswerError: it does not parse, changes more than the kernel and its launch, or changes nothing.

@@ -1,5 +1,4 @@
-"""What each role sees of the search: the planner what became of this version and the best ones, the coder how
-others did the like, the debugger what it was made from and how its siblings fared. A few lines each."""
+"""Selects what each role sees: the source lines around the anchors, and the results of related versions."""
 
 from __future__ import annotations
 
@@ -30,9 +29,9 @@ _BINDS = re.compile(r"\s*(?:for\s+)?([A-Za-z_]\w*)\s*(?:=[^=]|in\b)")
 def excerpt_ranges(
     text: str, kernel: str, anchors: Sequence[Anchor], around: int = AROUND
 ) -> list[tuple[int, int]]:
-    """The ranges of lines (1-based, inclusive) that show the anchors: up to ``around`` lines on each side, the kernel's
-    head, the imports of what the kernel uses, and for each name used in the anchors the last line before them that
-    binds it. Little that would be left out between two ranges is shown."""
+    """Return the ranges of lines (1-based, inclusive) that show the anchors: up to ``around`` lines on each side, the
+    kernel's head, the imports of what the kernel uses, and for each name used in the anchors the last line before them
+    that binds it. A small gap between two ranges is included."""
     lines = split_lines(text).texts
     tree = parse_python(text)
     wanted: set[int] = set()
@@ -94,42 +93,43 @@ def _imports(tree: ast.AST, scope: Scope | None, before: int) -> set[int]:
     return set().union(*found.values())
 
 
-#: How many versions, and how many lines of a change, are told of.
-VERSIONS_TOLD, LINES_TOLD = 5, 14
+#: How many versions, and how many lines of a change, are shown.
+VERSIONS_SHOWN, LINES_SHOWN = 5, 14
 
 #: How alike (0..1) two plans are that mean a similar change.
 ALIKE = 0.4
 
 
 def planner_window(node: Node) -> str:
-    """The children of ``node`` and the leaderboard of the whole search, as Markdown lists."""
+    """List the results of the children of ``node`` and the fastest versions of the whole search, in Markdown."""
     children = [_line(child, node) for child in _newest(node.children)]
     ranked = sorted((n for n in node.root.walk() if n.parent is not None and n.sound), key=lambda n: n.us)
-    best = [_line(n, node.root) for n in ranked[:VERSIONS_TOLD] if n is not node and n not in node.children]
+    best = [_line(n, node.root) for n in ranked[:VERSIONS_SHOWN] if n is not node and n not in node.children]
     parts = [_list("Tried on this version", children), _list("Fastest versions, from the original", best)]
     return "".join(part for part in parts if part) or "Nothing was tried yet.\n"
 
 
 def coder_window(node: Node, plan: str, share: Share = "file") -> str:
-    """What was tried on ``node`` in vain, and how a cousin did the like, as much of that as ``share`` says."""
+    """List the failed rewrites of ``node``, and show a similar change that worked elsewhere, as much of it as ``share``
+    permits."""
     failed = [_line(child, node) for child in _newest(node.children) if not child.sound]
     siblings = [s for s in (node.parent.children if node.parent else []) if s is not node]
     cousins = [c for s in siblings for c in s.children if c.sound and c.parent is not None]
     alike = max(cousins, key=lambda c: _likeness(plan, c), default=None)
-    said = _list("Failed on this version", failed)
+    section = _list("Failed on this version", failed)
     if alike is not None and alike.parent is not None and _likeness(plan, alike) >= ALIKE:
-        said += f"A similar change elsewhere, which worked:\n\n{shown_change(alike, share)}\n\n"
-    return said
+        section += f"A similar change elsewhere, which worked:\n\n{shown_change(alike, share)}\n\n"
+    return section
 
 
 def debugger_window(node: Node) -> str:
-    """How the siblings of the failed ``node`` fared."""
+    """List the results of the siblings of the failed ``node``."""
     siblings = [s for s in (node.parent.children if node.parent else []) if s is not node]
     return _list("Other versions of the same", [_line(s, node.parent) for s in _newest(siblings)])
 
 
 def shown_change(node: Node, share: Share) -> str:
-    """What was changed last, all of it or inside the kernel alone."""
+    """Show the last change, all of it or only inside the kernel."""
     before = node.parent.text if node.parent else node.text
     if share == "kernel":
         return change(kernel_alone(before, node.kernel.name), kernel_alone(node.text, node.kernel.name))
@@ -137,7 +137,7 @@ def shown_change(node: Node, share: Share) -> str:
 
 
 def kernel_alone(text: str, name: str) -> str:
-    """The lines of the kernel in ``text``; "" where it is not there."""
+    """Return the lines of the kernel in ``text``; "" where it is not there."""
     kernel = next((k for k in find_kernels(text).kernels if k.name == name), None)
     if kernel is None:
         return ""
@@ -145,7 +145,7 @@ def kernel_alone(text: str, name: str) -> str:
 
 
 def change(before: str, after: str) -> str:
-    """The changed lines of a rewrite, with one line around them, at most ``LINES_TOLD``, as a fenced diff."""
+    """Return the changed lines of a rewrite, with one line around them, at most ``LINES_SHOWN``, as a fenced diff."""
     from accelopt_agent.model.prompt_templates import fenced
 
     old, new = split_lines(before).texts, split_lines(after).texts
@@ -153,12 +153,12 @@ def change(before: str, after: str) -> str:
         line for line in difflib.unified_diff(old, new, lineterm="", n=1)
         if not line.startswith(("---", "+++", "@@"))
     ]  # fmt: skip
-    cut = [*lines[:LINES_TOLD], "..."] if len(lines) > LINES_TOLD else lines
+    cut = [*lines[:LINES_SHOWN], "..."] if len(lines) > LINES_SHOWN else lines
     return fenced("\n".join(cut), "diff")
 
 
 def _newest(nodes: Sequence[Node]) -> list[Node]:
-    return list(reversed(nodes))[:VERSIONS_TOLD]
+    return list(reversed(nodes))[:VERSIONS_SHOWN]
 
 
 def _line(node: Node, base: Node | None) -> str:
@@ -174,8 +174,8 @@ def _list(head: str, lines: Sequence[str]) -> str:
 
 
 def _likeness(plan: str, node: Node) -> float:
-    said = node.step[1] if node.step else ""
-    words, others = set(plan.lower().split()), set(said.lower().split())
+    summary = node.step[1] if node.step else ""
+    words, others = set(plan.lower().split()), set(summary.lower().split())
     return len(words & others) / max(1, min(len(words), len(others)))
 
 

@@ -26,12 +26,12 @@ from accelopt_profiling.measurement import Dialect
 
 
 def system_prompt(role: Role, node: Node, target: str) -> str:
-    """What stays the same for all questions to ``role`` about kernels of one dialect and target: it comes first."""
+    """Return the prompt's part that is the same for all queries to ``role`` about kernels of one dialect and target."""
     return render(f"{node.kernel.dialect}/{role}", target=target)
 
 
 def planner_user(node: Node, settings: ModelSettings, wishes: str = "") -> str:
-    """File first, then what is known, then what was tried: the later, the sooner it changes."""
+    """Build the planner's prompt. What changes least comes first: the file, the measurement, the rewrites tried."""
     first, last = visible_lines(node, settings.share)
     return render(
         "planner_user",
@@ -43,7 +43,7 @@ def planner_user(node: Node, settings: ModelSettings, wishes: str = "") -> str:
 
 
 def coder_user(node: Node, plan: str, anchors: tuple[Anchor, ...], share: Share = "file") -> str:
-    """The lines around the anchors that may be shown, what may go wrong there, and the plan."""
+    """Build the coder's prompt: the lines around the anchors that may be shown, known mistakes, and the plan."""
     first_shown, last_shown = visible_lines(node, share)
     shown = "\n...\n".join(
         text_with_anchors(node.text, anchors, first, last)
@@ -67,7 +67,7 @@ def coder_user(node: Node, plan: str, anchors: tuple[Anchor, ...], share: Share 
 def debugger_answer_user(
     node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, error: str, share: Share = "file"
 ) -> str:
-    """An answer that was caught before anything ran, with what was caught."""
+    """Build the debugger's prompt for an answer that failed a check before anything ran."""
     return render(
         "debugger_answer_user",
         task=coder_user(node, plan, anchors, share),
@@ -78,7 +78,7 @@ def debugger_answer_user(
 
 
 def debugger_user(node: Node, settings: ModelSettings) -> str:
-    """A version that failed, what was changed last, its siblings and the exact error."""
+    """Build the debugger's prompt for a version that failed: the last change, its siblings and the exact error."""
     first, last = visible_lines(node, settings.share)
     lines = split_lines(node.text).texts[first - 1 : last]
     error = node.failure.message if node.failure else ""
@@ -100,19 +100,20 @@ def _clipped(ranges: list[tuple[int, int]], first: int, last: int) -> list[tuple
 
 
 def visible_lines(node: Node, share: Share) -> tuple[int, int]:
-    """The first and last line of the file that may be shown."""
+    """Return the first and last line of the file that may be shown."""
     if share == "kernel":
         return node.kernel.first_line, node.kernel.end_line
     return 1, len(split_lines(node.text.rstrip()).texts)
 
 
-#: How many are told at most.
+#: How many of them a prompt holds at most.
 MISTAKES_SHOWN = 2
 
 
 @dataclass(frozen=True)
 class KnownMistake:
-    """``near`` is a regular expression for what makes it likely; ``source`` says where the rule is written."""
+    """A mistake that models often make. ``near`` is a regular expression for text that makes it likely; ``source``
+    names the document that states the rule."""
 
     dialect: Dialect
     near: str
@@ -139,5 +140,5 @@ def near_mistakes(dialect: Dialect, *texts: str) -> list[KnownMistake]:
 
 
 def mistakes_section(found: list[KnownMistake]) -> str:
-    """As a Markdown list with its head, to be put into a prompt; empty where there are none."""
+    """Format the mistakes as a Markdown list with its head for a prompt; empty where there are none."""
     return "Take care:\n" + "\n".join(f"- {m.text}" for m in found) + "\n\n" if found else ""

@@ -1,4 +1,4 @@
-"""Which model is asked, where, and what it may be told. The key itself is in none of these settings."""
+"""The settings of one model: its address, its limits and what it may be shown. The key is in none of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ModelSettings:
 
     @property
     def of_editor(self) -> bool:
-        """Whether the model is one of the editor's own."""
+        """Whether it is one of the editor's own models."""
         return self.base_url == EDITOR
 
     def money(self, tokens_in: int, tokens_out: int, tokens_cached: int = 0) -> float | None:

@@ -1,4 +1,4 @@
-"""Read a JSON object out of an answer, whatever stands around it."""
+"""Extracts a JSON object from an answer, ignoring the text around it."""
 
 from __future__ import annotations
 

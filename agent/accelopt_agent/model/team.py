@@ -1,4 +1,4 @@
-"""Who is asked what: a model, a temperature and a prompt per role, and AccelOpt's and STARK's teams as settings."""
+"""Assigns a model to each role, with AccelOpt's and STARK's teams as presets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROLES: tuple[Role, ...] = ("planner", "coder", "debugger", "summarizer")
 @dataclass(frozen=True)
 class Team:
     """The settings of each role. ``samples`` is how often the coder carries out one plan; ``repairs`` how often the
-    debugger is asked about an answer that is caught before anything runs."""
+    debugger may correct an answer that fails a check before anything runs."""
 
     planner: ModelSettings
     coder: ModelSettings

@@ -1,4 +1,4 @@
-"""The list of rules, and the rewrites they propose for a kernel, most promising first."""
+"""Loads the list of rules and applies them to a kernel, most promising first."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def proposals(
     *,
     strict: bool = False,
 ) -> Iterator[Candidate]:
-    """What the rules would change about ``kernel`` in the file ``text``, most promising first.
+    """Yield the rewrites that the rules propose for ``kernel`` in the file ``text``, most promising first.
 
-    A rule that helps against what bounds the kernel (``measurement.bound``) comes before one that does not.
-    Nothing is checked for correctness here. A rule that fails is logged and left out (raised when ``strict``); a
-    file that does not parse, or a kernel that is no longer there, gives nothing.
+    A rule that helps against what bounds the kernel (``measurement.bound``) comes before one that does not. Nothing is
+    checked for correctness here. A rule that fails is logged and left out (raised when ``strict``); a file that does
+    not parse, or a kernel that is no longer there, gives nothing.
     """
     try:
         source = ParsedSource(text)

@@ -1,4 +1,4 @@
-"""Counts what a run uses and says when its budget is spent."""
+"""Counts the use of a run against its budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accelopt_agent.request import Budget
 
 
 class BudgetExhaustedError(Exception):
-    """The run has to end; the message says what is used up."""
+    """The run has to end; the message names the limit that is reached."""
 
 
 class Meter:
@@ -33,7 +33,7 @@ class Meter:
 
     @property
     def money(self) -> float | None:
-        """What the calls cost; None when no price is configured."""
+        """The price of all calls; None when no price is configured."""
         prices = [call.money for call in self.calls if call.money is not None]
         return sum(prices) if prices else None
 
@@ -54,7 +54,7 @@ class Meter:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """Time that does not count."""
+        """Leave the time inside the block out of the count."""
         began = self._clock()
         try:
             yield
@@ -66,7 +66,7 @@ class Meter:
         return max(0, self.budget.candidates - self.candidates)
 
     def spent(self) -> str | None:
-        """Which part of the budget that no further work can do without is used up, as one line."""
+        """Name the reached limit without which no work can go on, as one line; None if none is reached."""
         if self.seconds_left == 0.0:
             return f"the time of {self.budget.seconds:g} s is used up"
         if not self.candidates_left:
@@ -74,7 +74,7 @@ class Meter:
         return None
 
     def model_spent(self) -> str | None:
-        """Which part of the budget forbids another call of the model, as one line."""
+        """Name the reached limit that forbids another call of the model, as one line; None if none is reached."""
         if self.budget.tokens is not None and self.tokens_in + self.tokens_out >= self.budget.tokens:
             return f"the {self.budget.tokens} tokens are used up"
         if self.budget.money is not None and (self.money or 0.0) >= self.budget.money:

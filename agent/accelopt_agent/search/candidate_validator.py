@@ -1,4 +1,4 @@
-"""Proofs: what the gate says of a version, and what a device says of it beside the original."""
+"""Validates versions: the gate's verdict, and a timing beside the original where a device is there."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from accelopt_profiling.timing.comparing import Comparison
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """``verdict`` is the gate's. ``comparison`` is with the original in one session on a device, ``untimed`` why there
-    is none though a device is there; neither where none is.
-    """
+    """The gate's ``verdict``, and the ``comparison`` with the original in one session on a device; ``untimed`` is why
+    that failed. Both are None where there is no device."""
 
     verdict: Verdict
     comparison: Comparison | None = None
@@ -25,7 +24,7 @@ class ValidationResult:
 
     @property
     def not_offered(self) -> str:
-        """Why a version that the gate has accepted is not offered all the same, as a sentence; empty where it is."""
+        """Why an accepted version is not offered, as a sentence; empty where it is."""
         if self.untimed is not None:
             return f"A candidate could not be timed beside the original, so it is not offered: {self.untimed}"
         side = self.comparison
@@ -36,7 +35,7 @@ class ValidationResult:
 
 
 class CandidateValidator:
-    """Asks the gate, once for a version. ``known`` are the verdicts of an interrupted run by fingerprint."""
+    """Asks the gate about each version once. ``known`` are the verdicts of an interrupted run by fingerprint."""
 
     def __init__(
         self, gate: GateEvaluator, recorder: Recorder, meter: Meter, known: Mapping[str, Verdict]
@@ -44,18 +43,18 @@ class CandidateValidator:
         self._gate, self._recorder, self._meter, self._known = gate, recorder, meter, known
 
     def knows(self, node: Node) -> bool:
-        """Whether the gate has been asked about ``node`` in the interrupted run."""
+        """Return whether the interrupted run has a verdict on ``node``."""
         return node.fingerprint in self._known
 
-    async def judge(self, node: Node) -> ValidationResult:
-        """What the gate says about ``node``; of one that it accepts and that seems faster also what both versions take
-        in one session, where a device times them.
+    async def validate(self, node: Node) -> ValidationResult:
+        """Get the gate's verdict on ``node``; time an accepted one that seems faster beside the original, in one
+        session, where a device can.
 
         Raises:
             CostUnavailableError: the gate gave no verdict.
             EvaluatorLostError: the host is gone.
         """
-        verdict = self._known.get(node.fingerprint) or await self._checked(node)
+        verdict = self._known.get(node.fingerprint) or await self._check(node)
         if not (verdict.accepted and node.clearly_faster and isinstance(self._gate, SideBySideTimer)):
             return ValidationResult(verdict)
         try:
@@ -63,8 +62,8 @@ class CandidateValidator:
         except CostUnavailableError as error:
             return ValidationResult(verdict, untimed=error)
 
-    async def _checked(self, node: Node) -> Verdict:
-        """What the gate says; its evidence is in the memory before anything is told."""
+    async def _check(self, node: Node) -> Verdict:
+        """Run the gate and store its receipt before the verdict is used."""
         verdict, receipt = await self._gate.check(node.text, node.kernel.name)
         self._meter.judged += 1
         await self._recorder.receipt(receipt)

@@ -1,4 +1,4 @@
-"""Runs as they are looked back at: what each tried, in order, what came of it, and which can go on."""
+"""Presents past runs: the steps of each in order, with their results."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from accelopt_profiling.plain import from_plain
 
 @dataclass(frozen=True)
 class PastStep:
-    """One step of a run: when (UTC, ISO format), what was done, what came of it; ``latency`` is that of the version
-    that was tried. ``suggestion`` is the id of the one that was found."""
+    """One step of a run: its time (UTC, ISO format), what was done, its result; ``latency`` is that of the version that
+    was tried, ``suggestion`` the id of one that was found."""
 
     number: int
     at: str
@@ -36,7 +36,7 @@ class PastStep:
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run and its steps. ``tried`` counts the candidates whose cost it found out or remembered."""
+    """A run and its steps. ``tried`` counts the candidates that it measured or took over from the run it resumed."""
 
     run: Run
     steps: tuple[PastStep, ...]
@@ -52,10 +52,11 @@ class PastRun:
 
 
 def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> ResumableRun | None:
-    """The run for this kernel, target and host that can go on, if it had found out anything.
+    """Return the run for this kernel, target and host that can be resumed; None if there is none or it has no result
+    yet.
 
     Raises:
-        MemoryUnavailableError
+        MemoryUnavailableError: the memory cannot be read.
     """
     last = interrupted_run(memory, kernel_hash, target, host)
     if last is None:
@@ -68,28 +69,30 @@ def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> Res
     }
     if not keys:
         return None
-    said = last.options.get("instructions")
-    return ResumableRun(last.id, last.kernel, kernel_hash, len(keys), said if isinstance(said, str) else "")
+    instructions = last.options.get("instructions")
+    return ResumableRun(
+        last.id, last.kernel, kernel_hash, len(keys), instructions if isinstance(instructions, str) else ""
+    )
 
 
 def past_runs(memory: Memory, file: str | None = None, most: int = 20) -> list[PastRun]:
-    """The newest runs of a file (of every file: None), newest first.
+    """Return the newest runs of a file (of every file: None), newest first.
 
     Raises:
-        MemoryUnavailableError
+        MemoryUnavailableError: the memory cannot be read.
     """
     runs = [run for run in memory.run_log.runs() if file in (None, run.file)][:most]
     return [past_run(memory, run) for run in runs]
 
 
 def past_run(memory: Memory, run: Run) -> PastRun:
-    """The run with its steps. Raises MemoryUnavailableError."""
+    """Return the run with its steps. Raises MemoryUnavailableError."""
     steps = tuple(step for event in memory.run_log.events(run.id) if (step := _step(event)) is not None)
     return PastRun(run, steps, _calls(run.result.get("calls")))
 
 
 def _step(event: RunEvent) -> PastStep | None:
-    """The event for a person; None for one of another version that cannot be read."""
+    """Describe the event for a person; None for one of another version that cannot be read."""
     data, number, at = event.data, event.number, event.created
     try:
         if event.kind == BASELINE:

@@ -1,4 +1,4 @@
-"""The search for one kernel: the strategy chooses, proposers propose, the cost model sorts, the gate decides."""
+"""The search loop for one kernel: the strategy chooses steps, the scheduler runs them, their results are recorded."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ FEW = 4
 
 
 class KernelSearch:
-    """Searches faster versions of the kernel at ``root``. ``host`` is where costs and verdicts come from."""
+    """Searches faster versions of the kernel at ``root``. ``host`` names where costs and verdicts come from."""
 
     def __init__(
         self,
@@ -87,12 +87,12 @@ class KernelSearch:
         self._scheduler = StepScheduler(Concurrency(request.calls, max(1, request.parallel)))
 
     async def run(self) -> AsyncGenerator[Event, None]:
-        """Work until the strategy has nothing more to do, the budget is spent or the goal is reached. Calls, costs
-        and proofs run at the same time; what they come to is taken in one after another. While it is paused nothing
-        begins, and no time is used once nothing runs.
+        """Yield events until the strategy has nothing more to do, the budget is spent or the goal is reached.
+        Proposals, measurements and validations run concurrently; their results are processed one after another. While
+        the search is paused, no step is started, and once none runs, no time is counted.
 
         Raises:
-            BudgetExhaustedError: the message says of what.
+            BudgetExhaustedError: the message names the limit.
             EvaluatorLostError: the host is gone.
         """
         await self._load_refusals()
@@ -132,8 +132,8 @@ class KernelSearch:
         yield ProgressText(f"{self.root.kernel.name}: going on")
 
     def _begin(self) -> Iterator[Event]:
-        """Begin all that has room and is worth doing. What is tried already is still judged when only the candidates
-        are spent."""
+        """Start all steps that there is capacity for. When only the budget of candidates is spent, measured ones are
+        still validated."""
         if self._meter.seconds_left == 0.0:
             raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
         while True:
@@ -149,23 +149,27 @@ class KernelSearch:
     def _start(self, step: SearchStep) -> Iterator[Event]:
         if isinstance(step, AskProposer):
             count = step.node.asked.get(step.proposer, 0)
-            self._scheduler.start(step, lambda: self._ask(step, count))
+            self._scheduler.start(step, lambda: self._propose(step, count))
         elif isinstance(step, TryCandidate):
             self._scheduler.start(step, lambda: self._cost_of(step.trial))
         else:
             candidate = step.node.candidate
             if candidate is not None and not self._validator.knows(step.node):
                 yield ProgressText(f"{step.node.kernel.name}: proving that it is right: {candidate.summary}")
-            self._scheduler.start(step, lambda: self._validator.judge(step.node))
+            self._scheduler.start(step, lambda: self._validator.validate(step.node))
 
     async def _take(self, step: SearchStep, task: asyncio.Task[Any]) -> list[Event]:
-        """Take in what a step came to: first into the memory and the strategy, then told."""
+        """Process the result of a step: first into the memory and the strategy, then as events."""
         if isinstance(step, AskProposer):
-            return await self._answered(step, task)
-        return await (self._tried(step, task) if isinstance(step, TryCandidate) else self._judged(step, task))
+            return await self._take_proposals(step, task)
+        return await (
+            self._take_measurement(step, task)
+            if isinstance(step, TryCandidate)
+            else self._take_validation(step, task)
+        )
 
     def _goal_reached(self) -> str | None:
-        """Why the search may stop early, as one line."""
+        """The reason why the search may stop early, as one line; None if it may not."""
         goal, best = self.request.budget.percent_of_peak, self.strategy.best()
         percent = best.measurement.percent_of_peak
         if goal is None or percent is None or percent < goal:
@@ -176,22 +180,24 @@ class KernelSearch:
         kernel_hash, target = self.root.kernel.content_hash, self.request.target
         no_traps: list[Trap] = []
         no_rejections: list[Rejection] = []
-        traps = await self._recorder.ask(lambda m: m.traps(kernel_hash), no_traps)
-        rejected = await self._recorder.ask(lambda m: m.rejected(kernel_hash), no_rejections)
+        traps = await self._recorder.read(lambda m: m.traps(kernel_hash), no_traps)
+        rejected = await self._recorder.read(lambda m: m.rejected(kernel_hash), no_rejections)
         self._not_again = {t.candidate_id for t in traps if t.target == target} | {
             r.candidate_id for r in rejected
         }
 
     # Calls
 
-    async def _ask(self, step: AskProposer, count: int) -> list[Trial]:
-        """The rewrites an answer holds that are not known yet. Raises ProposerError."""
+    async def _propose(self, step: AskProposer, count: int) -> list[Trial]:
+        """Return the rewrites of an answer that are not known yet. Raises ProposerError."""
         node, proposer = step.node, self._proposers[step.proposer]
         key = answer_key(node.fingerprint, proposer.name, count)
         candidates = self._resumed.answers.get(key)
         if candidates is None:
             if isinstance(proposer, TranscriptProposer):
-                transcript = Transcript(self._resumed.said.get(key, ()), lambda turn: self._said(key, turn))
+                transcript = Transcript(
+                    self._resumed.transcripts.get(key, ()), lambda entry: self._store_entry(key, entry)
+                )
                 candidates = await proposer.propose_with(node, transcript)
             else:
                 candidates = await proposer.propose(node)
@@ -204,10 +210,10 @@ class KernelSearch:
         self._meter.skipped += len(candidates) - len(trials)
         return trials
 
-    async def _said(self, key: str, turn: TranscriptEntry) -> None:
-        await self._recorder.event(TRANSCRIPT_ENTRY, {"answer": key, "turn": turn})
+    async def _store_entry(self, key: str, entry: TranscriptEntry) -> None:
+        await self._recorder.event(TRANSCRIPT_ENTRY, {"answer": key, "turn": entry})
 
-    async def _answered(self, step: AskProposer, task: asyncio.Task[list[Trial]]) -> list[Event]:
+    async def _take_proposals(self, step: AskProposer, task: asyncio.Task[list[Trial]]) -> list[Event]:
         try:
             trials = task.result()
         except ProposerError as error:
@@ -222,7 +228,7 @@ class KernelSearch:
         return [trial for c in candidates if (trial := self._trial(c, node)) is not None]
 
     def _trial(self, candidate: Candidate, node: Node) -> Trial | None:
-        """The candidate to be tried, told as what became of the original; None when it is known already."""
+        """Return the candidate as a rewrite of the original; None when it is known already."""
         if (candidate.origin, candidate.summary) in self._failed_steps:
             return None
         try:
@@ -237,7 +243,7 @@ class KernelSearch:
     # Costs
 
     async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnavailableError, bool]:
-        """What is known of the trial's cost, and whether it was paid for before."""
+        """Return the trial's measurement or why there is none, and whether the interrupted run had paid for it."""
         known = self._resumed.costs.get(trial.fingerprint)
         if known is not None:
             return known, True
@@ -246,20 +252,20 @@ class KernelSearch:
         except CostUnavailableError as error:
             return error, False
 
-    async def _tried(
+    async def _take_measurement(
         self, step: TryCandidate, task: asyncio.Task[tuple[KernelMeasurement | CostUnavailableError, bool]]
     ) -> list[Event]:
-        trial, (found, paid_before) = step.trial, task.result()
+        trial, (measured, paid_before) = step.trial, task.result()
         self._meter.remembered += paid_before
         self._meter.candidates += not paid_before
-        node = node_of_trial(trial, found, self.root, self._texts, self.request.target)
+        node = node_of_trial(trial, measured, self.root, self._texts, self.request.target)
         if trial.step in self._failed_steps and node.failure is None:  # refused while this one was tried
             node.proof, node.failure = "refused", Failure("refused", "The same step was refused elsewhere.")
         outcome = candidate_outcome(node, self.request.target)
-        detail = str(found) if isinstance(found, CostUnavailableError) else trial.moves(found)
-        if isinstance(found, CostUnavailableError) and found.lasting:
+        detail = str(measured) if isinstance(measured, CostUnavailableError) else trial.moves(measured)
+        if isinstance(measured, CostUnavailableError) and measured.lasting:
             self._failed_steps.add(trial.step)
-            await self._trap(trial, found.code, detail)
+            await self._trap(trial, measured.code, detail)
         elif outcome == "slower":
             await self._trap(trial, "slower", f"{node.us:.4g} us instead of {self.root.us:.4g} us")
         composed = trial.composed
@@ -268,8 +274,8 @@ class KernelSearch:
             "origin": composed.origin, "steps": composed.steps, "summary": trial.candidate.summary,
             "outcome": outcome, "latency": node.measurement.latency, "detail": detail, "number": number,
         }  # fmt: skip
-        if not isinstance(found, CostUnavailableError):
-            data["measurement"] = found
+        if not isinstance(measured, CostUnavailableError):
+            data["measurement"] = measured
         await self._recorder.event(CANDIDATE_TRIED, data, key=trial.fingerprint)
         trial.parent.children.append(node)
         self.strategy.observe(CandidateMeasured(trial, node))
@@ -290,33 +296,33 @@ class KernelSearch:
 
     # Proofs
 
-    async def _judged(self, step: ValidateNode, task: asyncio.Task[ValidationResult]) -> list[Event]:
+    async def _take_validation(self, step: ValidateNode, task: asyncio.Task[ValidationResult]) -> list[Event]:
         node = step.node
         candidate = node.candidate
         assert candidate is not None
         try:
-            judgement = task.result()
+            validation = task.result()
         except CostUnavailableError as error:
             node.proof = "refused"
             self.strategy.observe(NodeValidated(node))
             await self._recorder.event("gate failed", {"candidate": candidate.id, "why": str(error)})
             return [ProgressText(f"The gate gave no verdict on a candidate, which is left out: {error}")]
-        verdict, untimed = judgement.verdict, judgement.untimed
+        verdict, untimed = validation.verdict, validation.untimed
         node.proof = "accepted" if verdict.accepted else "refused"
-        node.comparison = judgement.comparison
+        node.comparison = validation.comparison
         data = {"steps": candidate.steps, "summary": candidate.summary, "verdict": verdict}
         await self._recorder.event(CANDIDATE_JUDGED, data, key=f"{VERDICT_KEY}{node.fingerprint}")
-        told: list[Event] = [CandidateJudged(candidate, verdict)]
+        events: list[Event] = [CandidateJudged(candidate, verdict)]
         if not verdict.accepted:
             code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
             await self._refuse(node, candidate, Failure(code, why))
         elif untimed is not None and untimed.lasting:
             await self._refuse(node, candidate, Failure(untimed.code, str(untimed)))
-        if why := judgement.not_offered:
+        if why := validation.not_offered:
             node.clearly_faster = False
-            data = {"candidate": candidate.id, "comparison": judgement.comparison, "why": why}
+            data = {"candidate": candidate.id, "comparison": validation.comparison, "why": why}
             await self._recorder.event("side by side", data)
-            told.append(ProgressText(why))
+            events.append(ProgressText(why))
         self.strategy.observe(NodeValidated(node))
         if node.proof == "accepted" and node.clearly_faster:
             suggestion = await asyncio.to_thread(
@@ -324,18 +330,19 @@ class KernelSearch:
             )
             await self._recorder.suggestion(suggestion)
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
-            told.append(SuggestionFound(suggestion))
-        return told
+            events.append(SuggestionFound(suggestion))
+        return events
 
     async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
-        """The version is wrong, and so is the one step that made it from a right one: neither is tried again."""
+        """Mark the version as wrong, and the one step that made it from a right one: neither is tried again."""
         node.proof, node.failure = "refused", failure
         await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
         if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
             self._refuse_step(node.step, failure)
 
     def _refuse_step(self, step: tuple[str, str], failure: Failure) -> None:
-        """A step that made a right version wrong is not taken again, and where it was taken, nothing is proved."""
+        """Mark a step that made a right version wrong: it is not taken again, and versions made with it are not
+        validated."""
         self._failed_steps.add(step)
         for node in self.root.walk():
             if node.proof is None and node.step == step:

@@ -1,4 +1,4 @@
-"""One version of the kernel in the search: the original or a candidate, with what is known about it."""
+"""A version of the kernel in the search tree: the original or a candidate, with all that is known about it."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _NEAR = frozenset({"wrong-result", "uninitialised-read"})
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a version is of no use: a finding's or a gate's code, and one line."""
+    """Why a version cannot be used: the code of a finding or of the gate, and one line."""
 
     code: str
     message: str
 
     @property
     def near(self) -> bool:
-        """It ran to its end: what it lacks may be little."""
+        """It ran to its end with a wrong result, so a small repair may do."""
         return self.code in _NEAR
 
 
 @dataclass(eq=False)
 class Node:
-    """``kernel`` is the kernel as it stands in ``text``; ``candidate`` is None for the original.
+    """``kernel`` is the kernel in ``text``; ``candidate`` is None for the original.
 
-    ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``fingerprint`` names what
-    became of the original on the way. ``proof`` is what the gate said, None when it was not asked; ``failure`` why
-    it could not be run or was refused; ``repair`` tells that it repairs a parent that had failed. ``asked`` counts
-    how often each proposer was asked about this node. ``comparison`` is with the original, in one session on a device.
+    ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``fingerprint`` identifies the whole
+    rewrite of the original. ``proof`` is the gate's verdict, None before it was asked; ``failure`` says why the version
+    could not be run or was refused; ``repair`` marks the repair of a parent that had failed. ``asked`` counts the
+    queries to each proposer about this node. ``comparison`` is with the original, in one session on a device.
     """
 
     text: str
@@ -72,15 +72,15 @@ class Node:
 
     @property
     def gained(self) -> bool:
-        """It is the original, or faster than the version it was made from (as far as that is known)."""
+        """It is the original, or faster than the version it was made from, as far as that is known."""
         return self.parent is None or self.faster_than(self.parent)
 
     def faster_than(self, other: Node) -> bool:
-        """By more than the rounding of a sum."""
+        """Faster by more than the rounding of a sum."""
         return self.us < other.us * (1 - ROUNDING)
 
     def walk(self) -> Iterator[Node]:
-        """This node and all that came of it."""
+        """Yield this node and all its descendants."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -91,17 +91,18 @@ class Node:
 
     @property
     def made_by_rules(self) -> bool:
-        """Every rewrite on the way here is one of the catalogue, which means to keep what the kernel computes."""
+        """All rewrites from the original to this node are rules, which are meant to keep what the kernel computes."""
         return all(step.startswith("rule:") for step in self.steps)
 
     @property
     def may_be_built_upon(self) -> bool:
-        """Others' edits are built upon only after the gate has accepted them."""
+        """Sound, and made by rules alone or accepted by the gate."""
         return self.sound and (self.made_by_rules or self.proof == "accepted")
 
     @property
     def sound(self) -> bool:
-        """It ran, and no version on the way here was refused by the gate, unless this one was accepted itself."""
+        """It ran, and the gate refused none of the versions from the original to this node, unless it accepted this
+        one."""
         if self.proof is not None:
             return self.proof == "accepted"
         return self.failure is None and (self.parent is None or self.repair or self.parent.sound)

@@ -1,4 +1,4 @@
-"""A search that rests: what runs is finished, and nothing new begins before it goes on."""
+"""The switch that pauses a search: running steps finish, and no new one is started."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class PauseSwitch:
         self._going.set()
 
     async def over(self) -> None:
-        """Wait until the search may go on."""
+        """Wait until the search is continued."""
         await self._going.wait()

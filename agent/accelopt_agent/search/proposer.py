@@ -9,7 +9,7 @@ from accelopt_agent.search.node import Node
 
 
 class ProposerError(Exception):
-    """A proposer has nothing to say, with the reason as one line; the run goes on without this answer."""
+    """A proposer gave no answer; the message says why in one line. The run goes on without it."""
 
     def __init__(self, message: str, *, final: bool = False) -> None:
         super().__init__(message)

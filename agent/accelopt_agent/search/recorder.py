@@ -1,4 +1,5 @@
-"""Writes a run to the memory as it happens. A memory that fails is told of once, and the run goes on without it."""
+"""Writes a run to the memory as it happens. When the memory fails, that is reported once and the run goes on without
+it."""
 
 from __future__ import annotations
 
@@ -39,21 +40,21 @@ class Recorder:
         self._memory = memory
         self._run: str | None = None
         self.trouble: str | None = None
-        self._trouble_told = False
+        self._trouble_reported = False
 
     def new_trouble(self) -> str | None:
-        """``trouble``, the first time it is asked for."""
-        if self.trouble is None or self._trouble_told:
+        """Return a sentence about ``trouble`` the first time that this is called after it occurred; None otherwise."""
+        if self.trouble is None or self._trouble_reported:
             return None
-        self._trouble_told = True
+        self._trouble_reported = True
         return f"{self.trouble} The search goes on; nothing of it is remembered."
 
-    async def ask(self, call: Callable[[Memory], T], otherwise: T) -> T:
-        """What the memory answers; ``otherwise`` where there is none or it cannot be read."""
+    async def read(self, call: Callable[[Memory], T], otherwise: T) -> T:
+        """Read from the memory; ``otherwise`` where there is none or it cannot be read."""
         return otherwise if self._memory is None else await self._call(call, self._memory, otherwise)
 
-    async def _tell(self, call: Callable[[Memory], T], otherwise: T) -> T:
-        """Write, until writing has failed once."""
+    async def _write(self, call: Callable[[Memory], T], otherwise: T) -> T:
+        """Write to the memory; do nothing after a write has failed."""
         if self._memory is None or self.trouble is not None:
             return otherwise
         return await self._call(call, self._memory, otherwise)
@@ -68,8 +69,8 @@ class Recorder:
     async def start(
         self, file: str, kernel: str, kernel_hash: str, target: str, host: str, options: dict[str, Any]
     ) -> str:
-        """Begin a run and return its id, which is there without a memory too."""
-        self._run = await self._tell(
+        """Begin a run and return its id; without a memory, an id all the same."""
+        self._run = await self._write(
             lambda m: m.run_log.start(file, kernel, kernel_hash, target, host, options), None
         )
         return self._run or secrets.token_hex(6)
@@ -78,20 +79,20 @@ class Recorder:
         run = self._run
         if run is not None:
             plain = to_plain(data)
-            await self._tell(lambda m: m.run_log.add_event(run, kind, plain, key), 0)
+            await self._write(lambda m: m.run_log.add_event(run, kind, plain, key), 0)
 
     async def finish(self, status: RunStatus, result: dict[str, Any]) -> None:
         run = self._run
         if run is not None:
             plain = to_plain(result)
-            await self._tell(lambda m: m.run_log.finish(run, status, plain), None)
+            await self._write(lambda m: m.run_log.finish(run, status, plain), None)
 
     async def receipt(self, receipt: Receipt) -> None:
-        await self._tell(lambda m: m.add_receipt(receipt), "")
+        await self._write(lambda m: m.add_receipt(receipt), "")
 
     async def suggestion(self, suggestion: Suggestion) -> None:
         plain = to_plain(suggestion)
-        await self._tell(lambda m: m.save_suggestion(plain), "")
+        await self._write(lambda m: m.save_suggestion(plain), "")
 
     async def trap(
         self,
@@ -103,7 +104,7 @@ class Recorder:
         code: str,
         why: str,
     ) -> None:
-        """Remember a rewrite (its fingerprint) that must not be tried again on this kernel and target."""
+        """Store a rewrite, by its fingerprint, that must not be tried again on this kernel and target."""
         trap = Trap(
             kernel_hash,
             rewrite,
@@ -115,4 +116,4 @@ class Recorder:
             dialect,
             candidate.steps,
         )
-        await self._tell(lambda m: m.add_trap(trap), "")
+        await self._write(lambda m: m.add_trap(trap), "")

@@ -1,4 +1,4 @@
-"""What an interrupted run found out already, so that it is not found out again."""
+"""Loads the results of an interrupted run, so that they are not paid for again."""
 
 from __future__ import annotations
 
@@ -29,22 +29,21 @@ def answer_key(fingerprint: str, proposer: str, count: int) -> str:
 
 @dataclass
 class ResumedResults:
-    """Costs and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``), what was answered
-    to paid questions by ``answer_key``, and the turns of answers, whole ones or not. ``run`` is the interrupted run
-    that they are of."""
+    """Measurements and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``), answers to
+    paid queries by ``answer_key``, and the transcripts of answers, complete or not. ``run`` is the interrupted run."""
 
     costs: dict[str, KernelMeasurement] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     answers: dict[str, list[Candidate]] = field(default_factory=dict)
-    said: dict[str, list[TranscriptEntry]] = field(default_factory=dict)
+    transcripts: dict[str, list[TranscriptEntry]] = field(default_factory=dict)
     run: str | None = None
 
 
 async def resumed_results(recorder: Recorder, kernel_hash: str, target: str, host: str) -> ResumedResults:
-    """What the last run for this kernel, target and host found out, if it did not come to its end, with what the
-    interrupted runs found out that it went on with."""
+    """Load the results of the last run for this kernel, target and host, if it was interrupted, and of the interrupted
+    runs that it had resumed."""
     nothing: tuple[str | None, list[RunEvent]] = (None, [])
-    run, events = await recorder.ask(lambda m: _paid_for(m, kernel_hash, target, host), nothing)
+    run, events = await recorder.read(lambda m: _paid_for(m, kernel_hash, target, host), nothing)
     found = ResumedResults(run=run)
     for event in events:
         try:
@@ -56,21 +55,21 @@ async def resumed_results(recorder: Recorder, kernel_hash: str, target: str, hos
             elif event.kind == PROPOSER_ANSWERED and event.key:
                 found.answers[event.key] = [from_plain(Candidate, c) for c in event.data["candidates"]]
             elif event.kind == TRANSCRIPT_ENTRY:
-                turn = from_plain(TranscriptEntry, event.data["turn"])
-                found.said.setdefault(str(event.data["answer"]), []).append(turn)
+                entry = from_plain(TranscriptEntry, event.data["turn"])
+                found.transcripts.setdefault(str(event.data["answer"]), []).append(entry)
         except (KeyError, TypeError, ValueError):
             continue  # written by another version: found out again
     return found
 
 
 def interrupted_run(memory: Memory, kernel_hash: str, target: str, host: str) -> Run | None:
-    """The last run for this kernel, target and host, if it did not come to its end. Raises MemoryUnavailableError."""
+    """Return the last run for this kernel, target and host, if it was interrupted. Raises MemoryUnavailableError."""
     same = [r for r in memory.run_log.runs(kernel_hash) if (r.target, r.host) == (target, host)]
     return same[0] if same and same[0].status in ("running", "cancelled") else None
 
 
 def chain(memory: Memory, run: Run) -> list[Run]:
-    """The runs that ``run`` goes on with, oldest first, and itself last. Raises MemoryUnavailableError."""
+    """Return the runs that ``run`` resumed, oldest first, and itself last. Raises MemoryUnavailableError."""
     found: list[Run] = []
     at: Run | None = run
     while at is not None and at.id not in {r.id for r in found}:

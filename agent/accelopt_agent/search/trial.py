@@ -1,4 +1,4 @@
-"""A candidate about to be tried: what a proposer said of one node, told as what became of the original."""
+"""Rebases a proposal made for one search node onto the original source."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from accelopt_profiling.measurement import KernelMeasurement
 
 
 class VersionTexts:
-    """Reads versions of ``base_text``, whose kernel ``kernel`` is searched."""
+    """Reads versions of ``base_text``: their fingerprints, and the kernel ``kernel`` in them."""
 
     def __init__(self, base_text: str, kernel: str) -> None:
         self.base_text, self.name = base_text, kernel
 
     def fingerprints(self, text: str) -> tuple[str, str]:
-        """What names the whole file, and what names the rewrite of the original: see ``fingerprint``.
+        """Return the fingerprints of the whole file and of the rewrite of the original (see ``fingerprint``).
 
         Raises:
             SyntaxError: the text does not parse.
@@ -34,7 +34,8 @@ class VersionTexts:
 
 @dataclass(frozen=True)
 class Trial:
-    """``candidate`` rewrites ``parent``; ``fingerprint`` names the rewrite of the original (``fingerprint.py``)."""
+    """A ``candidate`` to be measured: it rewrites ``parent``; ``fingerprint`` identifies the rewrite of the
+    original."""
 
     candidate: Candidate
     parent: Node
@@ -46,14 +47,14 @@ class Trial:
 
     @property
     def repairs(self) -> bool:
-        """It was written to repair a version that had failed; a rule repairs nothing."""
+        """It was written to repair a version that had failed; rules repair nothing."""
         return self.parent.failure is not None and not self.candidate.origin.startswith("rule:")
 
     @property
     def composed(self) -> Candidate:
         """The candidate with the steps of its parent before its own.
 
-        Its origin is the least trusted on the way: what a model wrote any part of is never labelled as a rule's.
+        Its origin is the least trusted of all steps: what a model wrote any part of is never labelled as a rule's.
         """
         before = self.parent.candidate
         own = self.candidate.steps or (self.candidate.origin,)
@@ -66,16 +67,17 @@ class Trial:
         summary = f"{before.summary.rstrip('.')}; then: {self.candidate.summary}"
         return replace(self.candidate, origin=origin, summary=summary, steps=before.steps + own)
 
-    def moves(self, found: KernelMeasurement) -> str:
-        """How the counters moved that the candidate expects to move, as one line; empty when it expects nothing."""
+    def moves(self, measured: KernelMeasurement) -> str:
+        """Describe how the counters moved that the candidate expects to move, as one line; empty when it expects
+        nothing."""
         parts = []
         for name, way in self.candidate.expects.items():
-            before, after = self.parent.measurement.quantities.get(name), found.quantities.get(name)
+            before, after = self.parent.measurement.quantities.get(name), measured.quantities.get(name)
             if before is None or after is None or before.value is None or after.value is None:
                 continue
             kept = after.value < before.value if way == "down" else after.value > before.value
-            said = "" if kept else f", expected {way}"
-            parts.append(f"{name} {before.value:.6g} to {after.value:.6g}{said}")
+            unexpected = "" if kept else f", expected {way}"
+            parts.append(f"{name} {before.value:.6g} to {after.value:.6g}{unexpected}")
         return "; ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""What a trial becomes: a version with what was found out about it, and a suggestion when it is proved."""
+"""Turns a measured trial into a search node, and a proved node into a suggestion."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def node_of_trial(
     texts: VersionTexts,
     target: str,
 ) -> Node:
-    """The node that ``trial`` becomes in the search from ``root``; one that failed where nothing or a wrong result was
-    ``found``."""
+    """Build the node of ``trial`` in the search from ``root``. It is a failed one where ``found`` is an error or a
+    measurement with a wrong result."""
     candidate, failure = trial.composed, None
     if isinstance(found, CostUnavailableError):
         failure = Failure(found.code, str(found))
@@ -56,7 +56,7 @@ def node_of_trial(
 
 
 def candidate_outcome(node: Node, target: str) -> CandidateOutcome:
-    """How a version compares with the original."""
+    """Compare a version with the original."""
     if node.failure is not None:
         return "failed"
     if node.clearly_faster:
@@ -66,9 +66,8 @@ def candidate_outcome(node: Node, target: str) -> CandidateOutcome:
 
 
 def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: str, host: str) -> Suggestion:
-    """What is offered of ``node``, a version clearly faster than the original that the gate has accepted. Where both
-    were timed in one session, that session has the last word on the speedup.
-    """
+    """Build the suggestion of ``node``, a version clearly faster than the original that the gate has accepted. Where
+    both were timed in one session, that session decides the speedup."""
     base, target, candidate = node.root, request.target, node.candidate
     slow, fast = base.measurement.latency, node.measurement.latency
     ratio = speedup(slow, fast, target)

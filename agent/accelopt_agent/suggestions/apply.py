@@ -1,7 +1,7 @@
-"""The edits that bring a suggestion into the text as it is now, which may have moved on since it was found.
+"""Computes the edits that bring a suggestion into the current text, which may have changed since it was made.
 
-A three-way merge by syntax: each changed region belongs to a scope (the kernel, a function that launches it,
-or the module), the scope is found again by its name, and its changed lines must still be what they were.
+A three-way merge by syntax: each changed region belongs to a scope (the kernel, a function that launches it, or the
+module), the scope is located by its name in the current text, and its changed lines must still be unchanged there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TextEdit:
 
 @dataclass(frozen=True)
 class ApplyRefusal:
-    """Why a suggestion cannot be applied to the text as it is now, and what to do about it."""
+    """Why a suggestion cannot be applied to the current text, and what the person can do."""
 
     reason: str
 
@@ -51,10 +51,10 @@ class _Hunk:
 
 
 def edits_for(current_text: str, suggestion: Suggestion) -> list[TextEdit] | ApplyRefusal:
-    """The smallest line edits that turn the kernel in ``current_text`` into the suggested one.
+    """Compute the smallest line edits that turn the kernel in ``current_text`` into the suggested one.
 
-    Other code may have changed and the kernel may have moved up or down; line ends and a missing final
-    newline stay as they are. Refused, with the reason, where the kernel or a touched launch is no longer what it was.
+    Other code may have changed and the kernel may have moved up or down; line ends and a missing final newline stay.
+    Refused, with the reason, where the kernel or a touched launch has changed.
     """
     try:
         kernel = _same_kernel(current_text, suggestion)
@@ -159,10 +159,10 @@ def _move(
     target: Scope | None,
     spans: Sequence[tuple[int, int]],
 ) -> list[_Hunk]:
-    """``hunk`` in the lines of the current text; nothing where the text has it already (an import).
+    """Translate ``hunk`` to the lines of the current text; no hunk where the text has it already (an import).
 
-    The statements it touches must be in the current text line for line: a launch that was edited is not
-    overwritten. Comments and blank lines that were added between them stay.
+    The statements it touches must be in the current text line for line, so that an edited launch is not overwritten.
+    Comments and blank lines that were added between them stay.
     """
     place = _places(base, now, scope, target)
     if hunk.start == hunk.end:
@@ -185,7 +185,7 @@ def _move(
 
 
 def _places(base: Lines, now: Lines, scope: Scope | None, target: Scope | None) -> dict[int, int]:
-    """Where each unchanged line of ``scope`` in the base text is in the current text."""
+    """Map each unchanged line of ``scope`` in the base text to its line in the current text."""
     b0, b1 = (scope.start, scope.end) if scope else (0, len(base.texts))
     n0, n1 = (target.start, target.end) if target else (0, len(now.texts))
     matcher = difflib.SequenceMatcher(None, base.texts[b0:b1], now.texts[n0:n1], autojunk=False)

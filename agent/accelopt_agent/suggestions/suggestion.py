@@ -21,9 +21,9 @@ class Speedup:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A proved rewrite. ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and
-    ``text`` the whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the
-    latencies of both on ``target``, found on ``host``; ``bound`` is what limits the slow one, if known."""
+    """A proved rewrite. ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and ``text`` the
+    whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the latencies of
+    both on ``target``, from ``host``; ``bound`` is what limits the slow one, if known."""
 
     id: str
     run: str

@@ -1,4 +1,4 @@
-"""What a run found out about both versions of a suggestion: the original and the rewrite."""
+"""Loads the measurements of both versions of a suggestion: the original and the rewrite."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class MeasuredVersions:
 
 
 def measured_versions(memory: Memory, suggestion: Suggestion) -> MeasuredVersions:
-    """What the suggestion's run wrote down about both versions.
+    """Load the measurements that the suggestion's run recorded of both versions.
 
     Raises:
-        MemoryUnavailableError
+        MemoryUnavailableError: the memory cannot be read.
     """
     try:
         rewrite = rewrite_fingerprint(suggestion.base_text, suggestion.text, suggestion.kernel)

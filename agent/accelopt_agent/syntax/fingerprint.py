@@ -1,4 +1,4 @@
-"""When two rewrites are the same: a hash of their normalised syntax trees."""
+"""Hashes normalised syntax trees: equal for two rewrites that differ only in layout and local names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text as lines, as editors and Python's tokenizer see them: only LF, CRLF and CR end a line."""
+"""Splits text into lines as editors and Python's tokenizer do: only LF, CRLF and CR end a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of a file and the lines of its statements, by syntax."""
+"""Lists the functions of a file and the lines of its statements, by syntax."""
 
 from __future__ import annotations
 

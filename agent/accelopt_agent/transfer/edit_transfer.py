@@ -1,4 +1,4 @@
-"""Do to another kernel what a slow-fast pair did to its own."""
+"""Applies the edit of a slow-fast pair to another kernel, by syntax."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from accelopt_profiling.source_text import parse_python
 
 
 def transfer(slow_text: str, fast_text: str, pair_kernel: str, text: str, kernel: str) -> str | None:
-    """``text`` with the edits of the pair applied to ``kernel`` wherever they fit; None where none fits.
+    """Apply the edits of the pair to ``kernel`` in ``text`` wherever they fit; None where none fits.
 
-    Nothing is known about whether the result is right: that is for the gate to say. Comments and layout outside the
-    changed statements stay.
+    The result is not known to be right: the gate decides that. Comments and layout outside the changed statements stay.
     """
     try:
         slow, fast = (_function(t, pair_kernel) for t in (slow_text, fast_text))
@@ -59,7 +58,7 @@ def _function(text: str, name: str) -> Function | None:
 
 
 def _visible(template: Template, modules: frozenset[str], here: frozenset[str]) -> bool:
-    """Whether the API names that the fast side uses mean something in the other file."""
+    """Return whether the other file imports the API names that the fast side uses."""
     return names_in(*template.after) & modules <= here
 
 

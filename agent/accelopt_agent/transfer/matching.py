@@ -1,4 +1,4 @@
-"""Find the places of a kernel that look like the slow side of a template."""
+"""Finds the places of a kernel that match the slow side of a template."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _simple_statements(function: ast.AST) -> Iterator[ast.stmt]:
 
 
 def matches(pattern: ast.AST, node: ast.AST, holes: dict[str, ast.expr], modules: frozenset[str]) -> bool:
-    """Whether ``node`` is ``pattern`` with its holes filled; ``holes`` is filled along the way."""
+    """Return whether ``node`` is ``pattern`` with its holes filled; fills ``holes`` on the way."""
     if isinstance(pattern, ast.Name) and pattern.id.startswith("$"):
         if not isinstance(node, ast.expr) or is_api(node, modules) or isinstance(node, ast.Constant):
             return False

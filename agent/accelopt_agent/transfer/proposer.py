@@ -1,4 +1,4 @@
-"""Proposals from memory: what was accepted for a kernel that looked like this one is tried on this one."""
+"""Proposes rewrites from memory: applies accepted pairs of similar kernels to this one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LEAST_ALIKE = 0.3
 
 
 class MemoryProposer:
-    """Accepted pairs whose slow side looks like the kernel, most alike first.
+    """Applies the accepted pairs whose slow side is similar to the kernel, most similar first.
 
-    A pair that rules made is repeated with those rules, all in one candidate; besides, the edit itself is carried
-    over by syntax (``transfer``), which also works for pairs that a model or a person wrote.
+    A pair that rules made is repeated with those rules, all in one candidate; besides, the edit itself is carried over
+    by syntax (``edit_transfer``), which also works for pairs that a model or a person wrote.
     """
 
     name = "memory"
@@ -48,22 +48,22 @@ class MemoryProposer:
             ) from error
         found: dict[str, Candidate] = {}
         for match in matches:
-            for candidate in (repeated(match, node), transferred(match, node)):
+            for candidate in (repeat_rules(match, node), transfer_edit(match, node)):
                 if candidate is not None and candidate.text != node.text:
                     found.setdefault(candidate.text, candidate)
         return list(found.values())
 
 
-def repeated(match: Match, node: Node) -> Candidate | None:
-    """The rules that made the pair, applied in their order to this kernel; those that do not apply are left out.
+def repeat_rules(match: Match, node: Node) -> Candidate | None:
+    """Apply the rules that made the pair, in their order, to this kernel, leaving out those that do not apply.
 
     None when the pair was not made by rules, or none of them applies.
     """
     pair = match.pair
     if not pair.steps or not all(step.startswith("rule:") for step in pair.steps):
         return None
-    said = pair.summary.split("; then: ")
-    hints = said if len(said) == len(pair.steps) else [pair.summary] * len(pair.steps)
+    summaries = pair.summary.split("; then: ")
+    hints = summaries if len(summaries) == len(pair.steps) else [pair.summary] * len(pair.steps)
     text, measurement, kernel = node.text, node.measurement, node.kernel
     expects: dict[str, str] = {}
     done: list[tuple[str, str]] = []
@@ -86,7 +86,7 @@ def repeated(match: Match, node: Node) -> Candidate | None:
 def _apply(
     rule: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None, hint: str
 ) -> Candidate | None:
-    """What the rule makes of the kernel; of several, the one that reads most like what the pair's rewrite did."""
+    """Apply the rule to the kernel; of several rewrites, return the one whose summary is most similar to ``hint``."""
     from accelopt_agent.rules import catalogue
 
     try:
@@ -99,8 +99,8 @@ def _apply(
     return choices[alike.index(max(alike))]
 
 
-def transferred(match: Match, node: Node) -> Candidate | None:
-    """The pair's edit carried over by syntax; None where it fits nowhere."""
+def transfer_edit(match: Match, node: Node) -> Candidate | None:
+    """Carry the pair's edit over by syntax; None where it fits nowhere."""
     pair = match.pair
     text = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
     if text is None or not _still_there(text, node.kernel):

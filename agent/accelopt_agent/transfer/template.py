@@ -82,7 +82,7 @@ def shape(node: ast.AST) -> str:
 
 
 def is_api(node: ast.AST, modules: frozenset[str]) -> bool:
-    """Whether ``node`` names something of an imported module, or a builtin."""
+    """Return whether ``node`` names something of an imported module, or a builtin."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and (node.id in modules or hasattr(builtins, node.id))

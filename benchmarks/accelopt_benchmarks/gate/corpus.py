@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelopt_lsp.gate_check import GateCheck, gate_requests
-from accelopt_profiling.gate.gate import GateRequest
+from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import from_plain

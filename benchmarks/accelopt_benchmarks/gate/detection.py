@@ -13,8 +13,8 @@ from pathlib import Path
 from accelopt_benchmarks.gate.corpus import CorpusCase
 from accelopt_benchmarks.result import Row
 from accelopt_lsp.gate_check import without_kernel
-from accelopt_profiling.gate.cases import CaseOptions
 from accelopt_profiling.gate.gate import check
+from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.hosts.host import Host
 
 

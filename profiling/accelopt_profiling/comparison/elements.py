@@ -18,7 +18,7 @@ _CHUNK = 1 << 18  # elements compared at a time: small enough for a cache, and f
 
 
 @dataclass(frozen=True)
-class Comparison:
+class OutputComparison:
     """The errors of one output. ``whole``, ``row`` and ``element`` are the worst ratios of error to what is
     allowed (at most 1 passes); ``relative`` is the relative L2 error; ``location`` is the index of the worst
     element, with the value found and the value expected there. ``fault`` is "" or a stable code:
@@ -45,7 +45,7 @@ def compare(
     limit: Allowed,
     nearby: Array | None = None,
     known: Array | None = None,
-) -> Comparison:
+) -> OutputComparison:
     """Compare float arrays of one shape; errors are computed in float64, piece by piece. ``native`` is the reference
     in the inputs' own precision, ``nearby`` what it gives for inputs that are off by a few roundings. Where ``known``
     is False all of them count as 0.
@@ -55,18 +55,18 @@ def compare(
     return _compare_floats(_Pieces(_rows(actual), _rows(expected), others, mask), limit, actual.shape)
 
 
-def compare_exact(actual: Array, expected: Array, further: Array | None = None) -> Comparison:
+def compare_exact(actual: Array, expected: Array, further: Array | None = None) -> OutputComparison:
     """Compare integers, booleans or complex numbers: every element must be equal. Whole numbers that floats were
     rounded to may be off by one in as many elements as in ``further``, the reference's result for inputs further off.
     """
     wrong = actual != expected
     count = int(np.count_nonzero(wrong))
     if not count or (further is not None and _rounded_otherwise(actual, expected, count, further)):
-        return Comparison()
+        return OutputComparison()
     place = [int(i) for i in np.argwhere(wrong)[0]] if wrong.ndim else []
     found, wanted = actual[tuple(place)], expected[tuple(place)]
     detail = f"{count} of {actual.size} elements differ, first at {place}: {found} instead of {wanted}"
-    return Comparison("wrong-result", detail, element=math.inf, location=place)
+    return OutputComparison("wrong-result", detail, element=math.inf, location=place)
 
 
 def _rounded_otherwise(actual: Array, expected: Array, count: int, further: Array) -> bool:
@@ -124,7 +124,7 @@ class _Worst:
     native_squares: float = 0.0
 
 
-def _compare_floats(pieces: _Pieces, limit: Allowed, shape: Any) -> Comparison:
+def _compare_floats(pieces: _Pieces, limit: Allowed, shape: Any) -> OutputComparison:
     if (masks := _compare_masks(pieces, shape)) is not None:
         return masks
     actual, expected = pieces.actual, pieces.expected
@@ -150,7 +150,7 @@ def _compare_floats(pieces: _Pieces, limit: Allowed, shape: Any) -> Comparison:
             f"the error of {which} is {times:.3g} times what is allowed "
             f"(relative L2 error {relative:.3g}; worst at {place}: {found:.7g} instead of {wanted:.7g})"
         )
-    return Comparison(
+    return OutputComparison(
         fault, detail, relative, whole, worst.row, worst.element, worst.max_abs, place, found, wanted
     )  # fmt: skip
 
@@ -206,7 +206,7 @@ def _ratios(error: Array, bound: Array) -> Array:
     return ratios
 
 
-def _compare_masks(pieces: _Pieces, shape: Any) -> Comparison | None:
+def _compare_masks(pieces: _Pieces, shape: Any) -> OutputComparison | None:
     """The first place where one is NaN or infinite and the other is not the same; None when there is none."""
     for start, mine, theirs, _ in pieces:
         special = ~(np.isfinite(mine) & np.isfinite(theirs))
@@ -220,7 +220,7 @@ def _compare_masks(pieces: _Pieces, shape: Any) -> Comparison | None:
             found, wanted = float(mine[row, column]), float(theirs[row, column])
             fault = "not-finite" if math.isfinite(wanted) else "missed-not-finite"
             detail = f"{_elements(int(np.count_nonzero(wrong)))}, first at {place}: {found} instead of {wanted:.7g}"
-            return Comparison(
+            return OutputComparison(
                 fault, detail, math.inf, math.inf, math.inf, math.inf, math.inf, place, found, wanted
             )
     return None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.elements import Array, Comparison, compare, compare_exact
+from accelopt_profiling.comparison.elements import Array, OutputComparison, compare, compare_exact
 from accelopt_profiling.comparison.inplace_outputs import joined
 from accelopt_profiling.comparison.leaves import Leaf, leaves_of
 from accelopt_profiling.comparison.memory import arrays_of
@@ -82,7 +82,9 @@ class ExpectedOutputs:
         """The error that output ``number`` may have."""
         return allowed([*self.input_dtypes(), mine.dtype], self.stated if stated is None else stated)
 
-    def compare(self, values: Array, number: int, limit: Allowed, known: Array | None = None) -> Comparison:
+    def compare(
+        self, values: Array, number: int, limit: Allowed, known: Array | None = None
+    ) -> OutputComparison:
         """Compare values with those that are expected of output ``number``. ``known`` marks the elements that were
         computed; the others are not held against the kernel.
         """
@@ -92,7 +94,7 @@ class ExpectedOutputs:
             if self.expected[number].floating and values.dtype.kind == "f"
             else partial(self._compare_exact, values, number, mask)
         )
-        found = Comparison()
+        found = OutputComparison()
         for runs in (0, 1, 2) if self._lazy else (2,):
             found = attempt(runs)
             if found.fault != "wrong-result":
@@ -101,19 +103,19 @@ class ExpectedOutputs:
 
     def _compare_floats(
         self, values: Array, number: int, limit: Allowed, mask: Array | None, runs: int
-    ) -> Comparison:
+    ) -> OutputComparison:
         native = self._native(number, values.shape).values if runs else None
         near = self.nearby[number] if runs > 1 else None
         nearby = None if near is None else near.values
         return compare(values, self.expected[number].values, native, limit, nearby, mask)
 
-    def _compare_exact(self, values: Array, number: int, mask: Array | None, runs: int) -> Comparison:
+    def _compare_exact(self, values: Array, number: int, mask: Array | None, runs: int) -> OutputComparison:
         native = (self._native(number, values.shape) if runs else self.expected[number]).values
         further = self.further[number] if runs > 1 else None
         arrays = [values, native, *([] if further is None else [further.values])]
         found = compare_exact(*(array if mask is None else np.where(mask, array, 0) for array in arrays))
         if found.fault and mask is None and name_equal_elements(values, native, self._floats()):
-            return Comparison()
+            return OutputComparison()
         return found
 
     def _native(self, number: int, shape: tuple[int, ...]) -> Leaf:
@@ -124,20 +126,20 @@ class ExpectedOutputs:
     def _floats(self) -> list[Array]:
         return [leaf.values for leaf in self.inputs if leaf.floating and leaf.library != "number"]
 
-    def first_fault(self, leaves: list[Leaf], masks: Masks | None = None) -> Comparison | None:
+    def first_fault(self, leaves: list[Leaf], masks: Masks | None = None) -> OutputComparison | None:
         """The comparison of the first output that is wrong; None where all are right. Forms must agree."""
         return next((found for _, found in self.comparisons(leaves, masks) if found.fault), None)
 
     def comparisons(
         self, leaves: list[Leaf], masks: Masks | None = None
-    ) -> Iterator[tuple[Leaf, Comparison]]:
+    ) -> Iterator[tuple[Leaf, OutputComparison]]:
         """Each output with its comparison."""
         for number, leaf in enumerate(leaves):
             known = (masks or {}).get(number)
             yield leaf, self.compare(leaf.values, number, self.allowed(leaf, number), known)
 
 
-def difference(leaf: Leaf, comparison: Comparison) -> str:
+def difference(leaf: Leaf, comparison: OutputComparison) -> str:
     """A wrong output in words: which one, how far off, and where."""
     return f"{leaf.where}: {_NOT_NUMBERS.get(comparison.fault, '')}{comparison.detail}."
 

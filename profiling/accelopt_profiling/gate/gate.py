@@ -10,55 +10,42 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from accelopt_profiling.gate.cases import Case, CaseOptions, plan_cases
-from accelopt_profiling.gate.draw import DrawnCase, DrawParams
-from accelopt_profiling.gate.emulation import GateDialect
-from accelopt_profiling.gate.evidence import receipt_of
-from accelopt_profiling.gate.judged import JudgedCase, JudgeParams
-from accelopt_profiling.gate.original import OriginalParams, OriginalResult
-from accelopt_profiling.gate.outcome import Evidence, Subject, decide, failed_step, is_problem_fault
-from accelopt_profiling.gate.ran import RunParams, RunResult
-from accelopt_profiling.gate.reach import (
+from accelopt_profiling.gate.candidate_files import (
     hidden_modules,
     neutralised_names,
     runtime_of,
     with_imports,
     without_problem,
 )
+from accelopt_profiling.gate.decision import decide, failed_step, is_problem_fault
+from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
+from accelopt_profiling.gate.inputs.cases import plan_cases
 from accelopt_profiling.gate.reading.read import read
-from accelopt_profiling.gate.reference import ReferenceParams, ReferenceResult
+from accelopt_profiling.gate.receipts import receipt_of
+from accelopt_profiling.gate.request import Case, GateRequest
+from accelopt_profiling.gate.step_schemas import (
+    DrawnCase,
+    DrawParams,
+    JudgedCase,
+    JudgeParams,
+    OriginalParams,
+    OriginalResult,
+    ReferenceParams,
+    ReferenceResult,
+    RunParams,
+    RunResult,
+)
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
-from accelopt_profiling.jobs import Job, Limits, Source, Step
+from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
 #: All cases of a candidate together get so many times what one gets.
 ALL_CASES = 5
 #: The problem's own steps get at least this long, whatever the candidate gets: a large reference on a busy machine.
 PROBLEM_SECONDS = 300.0
-
-
-@dataclass(frozen=True)
-class GateRequest:
-    """``candidate`` and ``original`` are whole sources (see ``KernelFile.source``) with the same kernel path;
-    the problem's functions come from ``original`` alone. ``kernel`` is the kernel that was rewritten. ``limits`` hold
-    for the candidate, their ``seconds`` for each of its cases; all cases together get ``ALL_CASES`` times as long,
-    the problem's own steps as long as that, and ``PROBLEM_SECONDS`` at least. ``kernel`` may be "":
-    then any kernel of the candidate will do. ``cases`` are those of an earlier check that is to be repeated.
-    """
-
-    candidate: Source
-    original: Source
-    problem: ProblemRef
-    kernel: str
-    dialect: GateDialect
-    target: str
-    limits: Limits = Limits()
-    options: CaseOptions = field(default_factory=CaseOptions)
-    cases: list[Case] = field(default_factory=list)
 
 
 async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
@@ -223,7 +210,7 @@ def _conclude(
     request: GateRequest, facts: HostFacts, cases: list[Case], evidence: Evidence
 ) -> tuple[Verdict, Receipt]:
     kernel = next((n for n in _launchable(request) if n == _plain(request.kernel)), "")
-    subject = Subject(_launchable(request), kernel, _rewritten(request))
+    subject = CandidateKernels(_launchable(request), kernel, _rewritten(request))
     accepted, reasons, checks = decide(evidence, subject)
     hashes = (_hash(request.candidate), _hash(request.original))
     receipt = receipt_of(request, hashes, facts, cases, evidence, accepted, reasons, checks)

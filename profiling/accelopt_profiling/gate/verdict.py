@@ -1,4 +1,4 @@
-"""What the gate says about a candidate."""
+"""The gate's answer about a candidate."""
 
 from __future__ import annotations
 

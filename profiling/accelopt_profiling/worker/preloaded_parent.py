@@ -39,8 +39,8 @@ _IMPORT_SECONDS = 300.0
 #: What each runtime imports ahead of time: needed packages, then ones that are imported if they are there.
 _NEEDED: dict[Runtime, tuple[str, ...]] = {"numpy": ("numpy",), "torch": ("numpy", "torch", "triton")}
 _WANTED: dict[Runtime, tuple[str, ...]] = {
-    "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", "accelopt_profiling.gate.steps"),
-    "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps"),
+    "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", "accelopt_profiling.gate.steps.table"),
+    "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps.table"),
 }
 _WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes", TOO_MUCH_WRITTEN: "written"}
 LARGEST_TOKEN = 64

@@ -54,7 +54,7 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
 
         device = _parse(name, DeviceParams, params)
         return lambda context: time_on_trainium(context, device)
-    from accelopt_profiling.gate.steps import STEPS
+    from accelopt_profiling.gate.steps.table import STEPS
 
     if name not in STEPS:
         raise StepFailedError(

@@ -68,10 +68,10 @@ def test_of_a_rule_that_gained_nothing_in_two_places_little_is_hoped_elsewhere()
     experience, root = Experience(), node(100)
     trials = [trial(root, "rule:balance", f"move line {line}") for line in range(4)]
     gained = trial(root, "rule:wider", "load rows in full")
-    experience.proposed([*trials, gained])
+    experience.add_proposals([*trials, gained])
     for tried in trials[:2]:
-        experience.tried(tried, node(100))
-    experience.tried(gained, node(93))
+        experience.add_result(tried, node(100))
+    experience.add_result(gained, node(93))
     again = trial(root, "rule:wider", "load rows in full")
     assert experience.ratio(again) == pytest.approx(0.93)
     assert experience.ratio(trials[2]) > experience.ratio(again)

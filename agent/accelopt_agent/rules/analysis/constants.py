@@ -1,4 +1,4 @@
-"""Constants in kernel source: what an expression is worth when no argument has a say in it."""
+"""Evaluates expressions in kernel source that do not depend on any argument."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Which statement of a kernel writes and reads what: enough data flow to know that a rewrite keeps the
-meaning.
+"""Determines which statements of a kernel write and read what, so that rules know that a rewrite keeps the meaning.
 
 The analysis is by name and errs towards "may be written": views share their tensor's storage, and where tiles can be
 written through an argument, an argument of a function that is not known counts as read and written.
@@ -188,9 +187,8 @@ class DataFlow:
         return block[: block.index(statement)]
 
     def unchanged(self, first: Statement, second: Statement, names: Iterable[str]) -> bool:
-        """Whether nothing between the two statements may write one of ``names`` or what shares storage with
-        it.
-        """
+        """Return whether nothing between the two statements may write one of ``names`` or a name that shares its
+        storage."""
         names = set(names)
         watched = self.sharing(names)
         return not any(names & s.writes or watched & s.stores for s in self.between(first, second))

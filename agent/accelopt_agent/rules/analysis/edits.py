@@ -1,4 +1,4 @@
-"""Edits of source text by byte span: what a rule does not name stays as it was, byte for byte."""
+"""Edits of source text by byte span; all other bytes stay as they are."""
 
 from __future__ import annotations
 

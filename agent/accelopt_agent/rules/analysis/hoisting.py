@@ -1,4 +1,4 @@
-"""Moving a statement out of a loop, with the index arithmetic it needs."""
+"""Determines how far a statement can move out of its loops, with the index arithmetic it needs."""
 
 from __future__ import annotations
 

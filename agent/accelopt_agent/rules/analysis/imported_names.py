@@ -1,4 +1,4 @@
-"""What a dotted name means in a file, however the import is spelled, and how to spell a meaning there."""
+"""Resolves dotted names to import paths, however the import is spelled, and spells a path as the file would."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ImportedNames:
         return f"{base}.{rest}" if rest else base
 
     def foreign(self, function: cst.BaseExpression, packages: Collection[str]) -> bool:
-        """Whether nothing is known of what a function does: it is of none of the packages, no builtin and no method."""
+        """Return whether a function is unknown: of none of the packages, no builtin and no method."""
         path = self.path(function)
         if path is not None:
             return path.partition(".")[0] not in packages
@@ -64,7 +64,7 @@ class ImportedNames:
         return set(self._paths) - self._assigned
 
     def spelled(self, path: str) -> str | None:
-        """How to write ``path`` in this file: the shortest that its imports allow, or None."""
+        """Return the shortest spelling of ``path`` that the file's imports allow, or None."""
         ways = []
         for name, bound in self._paths.items():
             if path == bound:

@@ -1,4 +1,4 @@
-"""The ``for`` loops of a kernel: what they count, and taking one away."""
+"""Reads ``for`` loops of a kernel: variable, trip count; removes a loop that runs once."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ def loop_variable(loop: cst.For) -> str | None:
 
 
 def runs_each_iteration(statement: Statement, loop: cst.For) -> bool:
-    """Whether the statement is directly in the loop's body, under no condition."""
+    """Return whether the statement stands directly in the loop's body, under no condition."""
     return statement.block is loop.body
 
 
 def trip_count(flow: DataFlow, loop: cst.For) -> int | None:
-    """How often the loop runs, where ``range(n)`` or ``affine_range(n)`` counts to a constant."""
+    """Return the number of iterations of ``range(n)`` or ``affine_range(n)`` with a constant ``n``; None for other
+    loops."""
     if not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
         return None
     count = number(flow, loop.iter.args[0].value)

@@ -1,4 +1,4 @@
-"""A parsed file: LibCST nodes with their byte spans and parents, and the text of each."""
+"""Parses a file: LibCST nodes with their byte spans, parents and text."""
 
 from __future__ import annotations
 
@@ -262,7 +262,8 @@ class ParsedSource:
         tokens = tokenize.generate_tokens(io.StringIO(text, newline="").readline)
         places = [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]
         return [
-            (starts[row - 1] + len(lines[row - 1][:column].encode()), said) for row, column, said in places
+            (starts[row - 1] + len(lines[row - 1][:column].encode()), comment)
+            for row, column, comment in places
         ]
 
     def _is_alone(self, statement: cst.CSTNode) -> bool:

@@ -1,4 +1,4 @@
-"""What a rule looks at: one kernel in its file, with what is known about its cost."""
+"""The input of a rule: one kernel in its parsed file, with its measured cost."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rewrite:
-    """One way a rule would change a kernel. ``launch_edits`` lie outside of it, at its launch (Triton).
+    """One way in which a rule would change a kernel. ``launch_edits`` lie outside of it, at its launch (Triton).
 
-    ``moves`` are the counters that should change and how, where that is not what the catalogue says of the rule.
+    ``moves`` are the counters that should change and how, where that differs from the rule's entry in the catalogue.
     """
 
     edits: tuple[ByteEdit, ...]
@@ -72,7 +72,7 @@ class RuleContext:
 
 
 class KernelNotFoundError(LookupError):
-    """The kernel is not in the text it was said to be in: the file changed."""
+    """The kernel is not in the text: the file changed."""
 
 
 def open_context(

@@ -1,4 +1,4 @@
-"""A statement of a kernel: what it binds, and the names that it reads and writes."""
+"""A statement of a kernel: the names that it binds, reads and writes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def root_name(node: cst.BaseExpression) -> str | None:
 
 
 def is_string(node: cst.CSTNode) -> bool:
-    """Whether a statement is a string and nothing else: documentation."""
+    """Return whether a statement is a lone string: documentation."""
     if not isinstance(node, cst.SimpleStatementLine):
         return False
     return all(

@@ -1,4 +1,4 @@
-"""What all strategies share: nodes, rewrites not tried yet, what has begun, and which node to prove when."""
+"""The part that all strategies share: nodes, untried rewrites, running steps, and when to validate a node."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ MOST_FRUITLESS = 24
 
 
 class Frontier(ABC):
-    """A node goes through the gate when it is clearly faster than the best proved one, so that a suggestion
-    appears early; what is left then goes through it at the end if it is faster at all than the best proved one.
-    With ``prove_last`` all of it waits for the end, when one proof is often enough: nobody waits for suggestions.
-    """
+    """Validates a node when it is clearly faster than the best proved one, so that a suggestion appears early. At the
+    end it validates what is left, if it is faster at all than the best proved one. With ``prove_last`` everything waits
+    for the end, when one validation is often enough: for runs whose suggestions nobody waits for."""
 
     def __init__(
         self,
@@ -52,10 +51,10 @@ class Frontier(ABC):
 
     @abstractmethod
     def next_ask(self) -> AskProposer | None:
-        """Whom to ask about which node; None for nobody now."""
+        """Choose a proposer and the node to ask it about; None for no query now."""
 
     def next_idea(self) -> Trial | None:
-        """The rewrite to try next, one of ``ideas``; None for none of them."""
+        """Choose the rewrite to try next, one of ``ideas``; None for none of them."""
         return self.ideas[0] if self.ideas else None
 
     def choose(self, free: Capacity) -> SearchStep | None:
@@ -97,7 +96,7 @@ class Frontier(ABC):
         return min([self.root, *proved], key=lambda n: n.us)
 
     def wants_proof(self) -> Node | None:
-        """A node that must be proved before it can be built upon, if the strategy wants to."""
+        """Return a node that must be proved before the strategy builds upon it, if any."""
         return None
 
     def usable(self, name: str) -> bool:

@@ -39,12 +39,12 @@ class Experience:
         self._failed: dict[str, int] = {}
         self._of_rule: dict[str, list[float]] = {}
 
-    def proposed(self, trials: Sequence[Trial]) -> None:
+    def add_proposals(self, trials: Sequence[Trial]) -> None:
         """Take what came first in an answer as most promising."""
         for rank, trial in enumerate(trials):
             self._hopes[id(trial)] = FIRST + (LAST - FIRST) * rank / max(1, len(trials))
 
-    def tried(self, trial: Trial, node: Node) -> None:
+    def add_result(self, trial: Trial, node: Node) -> None:
         if node.failure is not None:
             self._failed[trial.candidate.origin] = self._failed.get(trial.candidate.origin, 0) + 1
             return
@@ -68,8 +68,8 @@ class Experience:
         return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(known) < 2 else 1.0
 
     def _elsewhere(self, origin: str) -> float:
-        """What a rule's best step gained, once two were tried: no more is hoped of its others, so that a rule with many
-        places that gains nothing waits behind what has gained."""
+        """The best ratio that any step of a rule reached, once two were tried: no more is expected of its other steps,
+        so that a rule with many places that gains nothing waits behind one that has gained."""
         ratios = self._of_rule.get(origin, [])
         return min(*ratios, LAST) if len(ratios) > 1 and origin.startswith("rule:") else 0.0
 
@@ -126,11 +126,11 @@ class Hybrid(Frontier):
             self._fruitless_tries = 0 if gained else self._fruitless_tries + _by_rule(result.trial)
         super().observe(result)
         if isinstance(result, ProposalsReceived):
-            self.experience.proposed(result.trials)
+            self.experience.add_proposals(result.trials)
             if result.ask.proposer in PAID:
                 self._fruitless_tries = min(self._fruitless_tries, max(0, self.patience - 1))
         elif isinstance(result, CandidateMeasured):
-            self.experience.tried(result.trial, result.node)
+            self.experience.add_result(result.trial, result.node)
 
     @property
     def fastest(self) -> Node:
@@ -148,8 +148,8 @@ class Hybrid(Frontier):
         return open_ideas[k] if promise < fastest.us or (open_ideas and self._patient()) else None
 
     def _patient(self) -> bool:
-        """Whether to try what promises nothing: all that promises something has come to an end."""
-        asked = all(self._unasked(name) is None for name in self.sources if name not in PAID)
+        """Return whether to try rewrites that promise nothing: everything that promises something has been tried."""
+        asked = all(self._node_not_asked_about(name) is None for name in self.sources if name not in PAID)
         return self._fruitless_tries < self.patience and asked and not self.begun
 
     def next_ask(self) -> AskProposer | None:
@@ -161,13 +161,13 @@ class Hybrid(Frontier):
                     return None
                 if (node := self._worth_paying_for(name)) is not None:
                     return AskProposer(node, name)
-            elif (node := self._unasked(name)) is not None:
+            elif (node := self._node_not_asked_about(name)) is not None:
                 return AskProposer(node, name)
             elif name in ONCE_PER_SEARCH and any(_is_about(step, name) for step in self.begun):
                 return None  # a remembered change is worth waiting for
         return None
 
-    def _unasked(self, name: str) -> Node | None:
+    def _node_not_asked_about(self, name: str) -> Node | None:
         if name in ONCE_PER_SEARCH:
             return None if name in self.root.asked else self.root
         fastest = self.fastest
@@ -209,8 +209,8 @@ class Hybrid(Frontier):
         return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * asked[_alike(n)]))
 
     def wants_proof(self) -> Node | None:
-        """A model's version that is faster than what may be built upon, though not clearly, or that is next to be
-        asked about."""
+        """Return a model's version that is faster than what may be built upon, though not clearly, or the one to be
+        asked about next."""
         at_the_gate = [step.node for step in self.begun if isinstance(step, ValidateNode)]
         fastest, asked_for = self.fastest, self._to_prove
         if self.has_begun(AskProposer) or self.has_begun(TryCandidate):

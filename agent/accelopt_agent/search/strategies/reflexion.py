@@ -1,4 +1,4 @@
-"""One chain: what came of the last answer is told, and the next one starts from it. A baseline."""
+"""A single chain: each answer starts from the result of the last one. A baseline for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeated sampling: nothing is built upon. A baseline."""
+"""Repeated sampling: every rewrite starts from the original. A baseline for comparison."""
 
 from __future__ import annotations
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from accelopt_profiling.gate.reading.counts import counted_by, counters_of
 from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import Names
+from accelopt_profiling.gate.reading.names import ResolvedNames, local_names
 from accelopt_profiling.gate.reading.weights import of_the_model
 
 _SOURCES = {
@@ -42,7 +41,7 @@ _METHODS = {
 }
 
 
-def branching(names: Names) -> Iterator[StaticFinding]:
+def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
     """Branches on such a source whose body returns, launches or writes a result."""
     tainted = _tainted(names)
     counters = dict(counters_of(names))
@@ -56,7 +55,7 @@ def branching(names: Names) -> Iterator[StaticFinding]:
         yield from _address_keys(names, node, tainted)
 
 
-def _depends(names: Names, test: ast.AST, tainted: dict[str, str]) -> str | None:
+def _depends(names: ResolvedNames, test: ast.AST, tainted: dict[str, str]) -> str | None:
     for node in ast.walk(test):
         held = None if _is_called(names, node) or _is_searched(names, node) else _key(names, node)
         if held is not None and held in tainted:
@@ -67,19 +66,19 @@ def _depends(names: Names, test: ast.AST, tainted: dict[str, str]) -> str | None
     return None
 
 
-def _is_searched(names: Names, node: ast.AST) -> bool:
+def _is_searched(names: ResolvedNames, node: ast.AST) -> bool:
     """``key not in chosen`` asks for a key, whatever the values came from."""
     parent = names.parents.get(node)
     found = isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.In, ast.NotIn))
     return found and isinstance(parent, ast.Compare) and parent.comparators[0] is node
 
 
-def _is_called(names: Names, node: ast.AST) -> bool:
+def _is_called(names: ResolvedNames, node: ast.AST) -> bool:
     parent = names.parents.get(node)
     return isinstance(parent, ast.Call) and parent.func is node
 
 
-def _key(names: Names, node: ast.AST) -> str | None:
+def _key(names: ResolvedNames, node: ast.AST) -> str | None:
     """What holds a value: a name where it is bound, or an attribute of whatever object; a call holds what its function
     returns.
     """
@@ -91,7 +90,7 @@ def _key(names: Names, node: ast.AST) -> str | None:
     return names.scoped(node, node.id) if isinstance(node, ast.Name) else None
 
 
-def _source(names: Names, node: ast.AST) -> str | None:
+def _source(names: ResolvedNames, node: ast.AST) -> str | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
         why = _METHODS[node.func.attr]
         return None if why == "an address" and of_the_model(names, node.func.value) else why
@@ -108,7 +107,7 @@ def _source(names: Names, node: ast.AST) -> str | None:
     return None
 
 
-def _foreign(names: Names, node: ast.expr) -> bool:
+def _foreign(names: ResolvedNames, node: ast.expr) -> bool:
     """An object of a library, a kernel, or the class of one: ``nki``, ``type(triton.runtime.driver.active)``."""
     if isinstance(node, ast.Call) and names.dotted(node.func) == "type" and node.args:
         return _foreign(names, node.args[0])
@@ -117,7 +116,7 @@ def _foreign(names: Names, node: ast.expr) -> bool:
     return names.dotted(node) is not None or (isinstance(node, ast.Name) and node.id in names.kernels)
 
 
-def _alignment(names: Names, node: ast.AST) -> bool:
+def _alignment(names: ResolvedNames, node: ast.AST) -> bool:
     """``x.data_ptr() % 16``: whether memory is aligned is a fair question."""
     parent = names.parents.get(node)
     while isinstance(parent, (ast.Call, ast.Attribute)):
@@ -125,7 +124,7 @@ def _alignment(names: Names, node: ast.AST) -> bool:
     return isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mod, ast.BitAnd, ast.BitOr))
 
 
-def _tainted(names: Names) -> dict[str, str]:
+def _tainted(names: ResolvedNames) -> dict[str, str]:
     """Names, attributes and functions' results that come from a source, directly or through others."""
     found: dict[str, str] = {}
     for _ in range(4):
@@ -139,7 +138,7 @@ def _tainted(names: Names) -> dict[str, str]:
     return found
 
 
-def _bindings(names: Names) -> Iterator[tuple[str, ast.expr]]:
+def _bindings(names: ResolvedNames) -> Iterator[tuple[str, ast.expr]]:
     """What holds which expression: assignments, fields of classes, arguments by keyword, and what functions return."""
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign)):
@@ -174,14 +173,14 @@ def _bindings(names: Names) -> Iterator[tuple[str, ast.expr]]:
                 yield name if is_property else f"{name}()", node.value
 
 
-def _is_number_of(names: Names, value: ast.expr) -> bool:
+def _is_number_of(names: ResolvedNames, value: ast.expr) -> bool:
     """``int(os.environ.get("BLOCK", 128))``: a tuning parameter, not a switch."""
     return (
         isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("int", "float")
     )
 
 
-def _decides(names: Names, node: ast.If | ast.While | ast.IfExp, why: str) -> bool:
+def _decides(names: ResolvedNames, node: ast.If | ast.While | ast.IfExp, why: str) -> bool:
     """Whether the branch changes a result: it launches, returns or computes something, or writes into something.
     Printing does not, nor does the choice of a constant. What is slowest or fastest may be chosen by the clock.
     """
@@ -206,7 +205,7 @@ def _decides(names: Names, node: ast.If | ast.While | ast.IfExp, why: str) -> bo
     return False
 
 
-def _steers(names: Names, node: ast.If | ast.While | ast.IfExp) -> bool:
+def _steers(names: ResolvedNames, node: ast.If | ast.While | ast.IfExp) -> bool:
     """Whether the branch decides if or on what a kernel is launched, rather than how it is configured."""
     if not isinstance(node, ast.IfExp):
         return names.launches(ast.Module([*node.body, *node.orelse], []))
@@ -231,7 +230,7 @@ def _is_choice(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant)
 
 
-def _address_keys(names: Names, node: ast.AST, tainted: dict[str, str]) -> Iterator[StaticFinding]:
+def _address_keys(names: ResolvedNames, node: ast.AST, tainted: dict[str, str]) -> Iterator[StaticFinding]:
     """``CACHE[x.data_ptr()]``, ``id(x) in CACHE``, ``CACHE.get((x.data_ptr(), x.shape))``, also through a name."""
     keys: list[ast.expr] = []
     if isinstance(node, ast.Subscript):
@@ -248,3 +247,83 @@ def _address_keys(names: Names, node: ast.AST, tainted: dict[str, str]) -> Itera
                     "cached-result", getattr(node, "lineno", 1), "It looks something up by an address.", True
                 )
                 return
+
+
+def counters_of(names: ResolvedNames) -> Iterator[tuple[str, str]]:
+    """Global names, attributes and list lengths that a function advances each time it is called."""
+    for function in ast.walk(names.tree):
+        if (
+            not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+            or function.name in names.kernels
+        ):
+            continue
+        shared = {
+            n
+            for node in ast.walk(function)
+            if isinstance(node, (ast.Global, ast.Nonlocal))
+            for n in node.names
+        }
+        for node in ast.walk(function):
+            if (target := _advanced(node)) is not None:
+                if isinstance(target, ast.Name) and target.id in shared:
+                    yield names.scoped(target, target.id), "how often it was called"
+                elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    yield f"{target.value.id}.{target.attr}", "how often it was called"
+                elif (
+                    isinstance(target, ast.Subscript)
+                    and isinstance(target.value, ast.Name)
+                    and target.value.id not in local_names(function)
+                ):
+                    yield f"{names.scoped(target, target.value.id)}[]", "how often it was called"
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "append"
+            ):
+                base = node.func.value
+                if isinstance(base, ast.Name) and base.id not in local_names(function):
+                    yield f"len({names.scoped(base, base.id)})", "how often it was called"
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "next"
+                and node.args
+                and isinstance(node.args[0], ast.Name)
+                and node.args[0].id not in local_names(function)
+            ):
+                yield f"next({names.scoped(node, node.args[0].id)})", "how often it was called"
+
+
+def _advanced(node: ast.AST) -> ast.expr | None:
+    """What ``x += 1`` and ``x = x + 1`` move on."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
+        return node.target
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
+        target, value = node.targets[0], node.value
+        if isinstance(value.op, (ast.Add, ast.Sub)) and ast.unparse(target) in (
+            ast.unparse(value.left), ast.unparse(value.right)
+        ):  # fmt: skip
+            return target
+    return None
+
+
+def counted_by(names: ResolvedNames, test: ast.AST, counters: dict[str, str]) -> str | None:
+    """Why ``test`` depends on one of the ``counters``; None where it does not."""
+    for node in ast.walk(test):
+        key = None
+        if isinstance(node, ast.Name):
+            key = names.scoped(node, node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            key = f"{node.value.id}.{node.attr}"
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            key = f"{names.scoped(node, node.value.id)}[]"
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.args
+            and isinstance(node.args[0], ast.Name)
+        ):
+            key = f"{node.func.id}({names.scoped(node, node.args[0].id)})"
+        if key in counters:
+            return counters[key]
+    return None

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import Names
+from accelopt_profiling.gate.reading.names import ResolvedNames
 
 _STREAMS = (
     "torch.cuda.Stream",
@@ -24,7 +24,7 @@ _GRAPHS = (
 _WAITS = ("wait_stream", "wait_event", "synchronize", "record_stream")
 
 
-def escaping(names: Names) -> Iterator[StaticFinding]:
+def escaping(names: ResolvedNames) -> Iterator[StaticFinding]:
     waits = {n.attr for n in ast.walk(names.tree) if isinstance(n, ast.Attribute) and n.attr in _WAITS}
     for call, called in names.calls():
         if called in _STREAMS:
@@ -74,7 +74,7 @@ def _is_own(node: ast.Attribute) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
-def _copies_in(names: Names) -> bool:
+def _copies_in(names: ResolvedNames) -> bool:
     """Whether fresh inputs are copied into the graph's own buffers before a replay."""
     attributes = {n.attr for n in ast.walk(names.tree) if isinstance(n, ast.Attribute)}
     return {"copy_", "replay"} <= attributes

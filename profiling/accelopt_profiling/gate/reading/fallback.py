@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import Function, Names
+from accelopt_profiling.gate.reading.names import Function, ResolvedNames
 
 _FRAMEWORKS = ("torch", "numpy", "scipy", "jax", "tensorflow", "cupy")
 #: Functions of a framework that make or lay out memory, or ask about it, rather than compute.
@@ -22,7 +22,7 @@ _BOOKKEEPING = frozenset(
 )  # fmt: skip
 
 
-def computes(names: Names, node: ast.AST) -> str | None:
+def computes(names: ResolvedNames, node: ast.AST) -> str | None:
     """The first framework computation below ``node``, in words; None where there is none."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.MatMult):
@@ -45,7 +45,7 @@ _METHODS = frozenset(
 )  # fmt: skip
 
 
-def fallbacks(names: Names) -> Iterator[StaticFinding]:
+def fallbacks(names: ResolvedNames) -> Iterator[StaticFinding]:
     """``try`` around a launch whose handler hides the error or computes the result in another way, and branches
     of a launching function that return a result of the framework.
     """
@@ -64,7 +64,7 @@ def fallbacks(names: Names) -> Iterator[StaticFinding]:
                     yield StaticFinding("fallback", node.lineno, said, True)
 
 
-def _reaches_launch(names: Names, body: list[ast.stmt]) -> bool:
+def _reaches_launch(names: ResolvedNames, body: list[ast.stmt]) -> bool:
     """Whether statements launch a kernel, themselves or through a function of the file."""
     launchers = {
         n.name for n in ast.walk(names.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
@@ -79,7 +79,7 @@ def _reaches_launch(names: Names, body: list[ast.stmt]) -> bool:
     return False
 
 
-def _handlers(names: Names, node: ast.Try) -> Iterator[StaticFinding]:
+def _handlers(names: ResolvedNames, node: ast.Try) -> Iterator[StaticFinding]:
     for handler in node.handlers:
         computed = computes(names, ast.Module(handler.body, []))
         helper = _own_computation(names, handler)
@@ -97,7 +97,7 @@ def _constant(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _own_computation(names: Names, node: ast.AST) -> str | None:
+def _own_computation(names: ResolvedNames, node: ast.AST) -> str | None:
     """A function of the file, called below ``node``, that computes with a framework and launches nothing."""
     functions = {n.name: n for n in names.tree.body if isinstance(n, ast.FunctionDef)}
     for call in ast.walk(node):
@@ -110,7 +110,7 @@ def _own_computation(names: Names, node: ast.AST) -> str | None:
     return None
 
 
-def _branches(names: Names, function: Function) -> Iterator[StaticFinding]:
+def _branches(names: ResolvedNames, function: Function) -> Iterator[StaticFinding]:
     for node in ast.walk(function):
         if isinstance(node, ast.If):
             for branch in (node.body, node.orelse):

@@ -10,7 +10,7 @@ from accelopt_profiling.kernels import find_kernels
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Names:
+class ResolvedNames:
     """A parsed file. ``dotted`` resolves an expression to a dotted path through the file's imports and plain aliases;
     built-in functions are themselves.
     """

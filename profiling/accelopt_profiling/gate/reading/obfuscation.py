@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import Names
-from accelopt_profiling.gate.reading.reach import rule_for
+from accelopt_profiling.gate.reading.forbidden_names import rule_for
+from accelopt_profiling.gate.reading.names import ResolvedNames
 
 _LONG_LITERAL = 200  # characters without a space, and dense: longer than any honest constant of a kernel file
 
 
-def obfuscation(names: Names) -> Iterator[StaticFinding]:
+def obfuscation(names: ResolvedNames) -> Iterator[StaticFinding]:
     for call, called in names.calls():
         if called in ("exec", "eval", "compile"):
             yield StaticFinding("obfuscated", call.lineno, f"It runs text as code ({called}).", True)
@@ -53,7 +53,7 @@ def obfuscation(names: Names) -> Iterator[StaticFinding]:
             yield StaticFinding("obfuscated", node.lineno, said, True)
 
 
-def _always_named(names: Names, node: ast.expr) -> bool:
+def _always_named(names: ResolvedNames, node: ast.expr) -> bool:
     """A parameter for which every call in the file gives the plain name of a harmless module: ``version("torch")``."""
     function = names.function_of(node)
     if function is None or not isinstance(node, ast.Name):
@@ -72,7 +72,7 @@ def _always_named(names: Names, node: ast.expr) -> bool:
     )
 
 
-def _uses_otherwise(names: Names, node: ast.AST, function: str) -> bool:
+def _uses_otherwise(names: ResolvedNames, node: ast.AST, function: str) -> bool:
     """Whether ``node`` names the function without calling it."""
     if not isinstance(node, ast.Name) or node.id != function:
         return False
@@ -80,7 +80,7 @@ def _uses_otherwise(names: Names, node: ast.AST, function: str) -> bool:
     return not (isinstance(parent, ast.Call) and parent.func is node)
 
 
-def _asks_for_one(names: Names, node: ast.expr) -> bool:
+def _asks_for_one(names: ResolvedNames, node: ast.expr) -> bool:
     """``"torch" in sys.modules``, ``sys.modules.get("torch")``, and the module's own ``sys.modules[__name__]``."""
     parent = names.parents.get(node)
     if isinstance(parent, ast.Compare):
@@ -104,7 +104,7 @@ def _assembled(node: ast.expr) -> bool:
     return isinstance(node, ast.Call)
 
 
-def _is_dtype_of_a_language(names: Names, call: ast.Call) -> bool:
+def _is_dtype_of_a_language(names: ResolvedNames, call: ast.Call) -> bool:
     """``getattr(tl, str(x.dtype).split(".")[-1])``: the language's name of a tensor's dtype."""
     of_language = (names.dotted(call.args[0]) or "").endswith("language")
     return of_language and any(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import Names
+from accelopt_profiling.gate.reading.names import ResolvedNames
 
 #: Settings that libraries offer for assignment.
 _SETTINGS = (
@@ -21,7 +21,7 @@ _PRECISION = ("allow_tf32", "allow_fp16_reduced_precision_reduction", "allow_bf1
               "fp32_precision")  # fmt: skip
 
 
-def patching(names: Names) -> Iterator[StaticFinding]:
+def patching(names: ResolvedNames) -> Iterator[StaticFinding]:
     """Assignments, deletions, ``setattr`` and dictionary writes that change an imported module or a shared class."""
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete, ast.For, ast.With)):
@@ -50,7 +50,7 @@ def _targets(node: ast.AST) -> list[ast.expr]:
     return flat
 
 
-def _target(names: Names, target: ast.expr) -> Iterator[StaticFinding]:
+def _target(names: ResolvedNames, target: ast.expr) -> Iterator[StaticFinding]:
     if isinstance(target, ast.Attribute):
         owner = names.dotted(target.value)
         whole = f"{owner}.{target.attr}"
@@ -73,7 +73,7 @@ def _target(names: Names, target: ast.expr) -> Iterator[StaticFinding]:
             yield StaticFinding("patches", target.lineno, "It replaces an imported module.", True)
 
 
-def _call(names: Names, node: ast.Call) -> Iterator[StaticFinding]:
+def _call(names: ResolvedNames, node: ast.Call) -> Iterator[StaticFinding]:
     called = names.dotted(node.func)
     if called in ("setattr", "delattr", "object.__setattr__", "type.__setattr__") and node.args:
         owner = names.dotted(node.args[0])

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 
 from accelopt_profiling.gate.reading.branching import branching
+from accelopt_profiling.gate.reading.constant_folding import plain_spelling
 from accelopt_profiling.gate.reading.escaping import escaping
 from accelopt_profiling.gate.reading.fallback import fallbacks
 from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import Names
+from accelopt_profiling.gate.reading.forbidden_names import low_precision, reaching
+from accelopt_profiling.gate.reading.names import ResolvedNames
 from accelopt_profiling.gate.reading.obfuscation import obfuscation
 from accelopt_profiling.gate.reading.patching import patching
-from accelopt_profiling.gate.reading.precision import low_precision
-from accelopt_profiling.gate.reading.reach import reaching
-from accelopt_profiling.gate.reading.special import special_shapes
-from accelopt_profiling.gate.reading.spelling import plain_spelling
+from accelopt_profiling.gate.reading.shape_special_cases import special_shapes
 from accelopt_profiling.source_text import is_main_guard, parse_python
 
 _READERS = (reaching, patching, fallbacks, branching, escaping, low_precision, special_shapes)
@@ -56,9 +55,9 @@ def read(text: str, original: str = "") -> list[StaticFinding]:
 def _read(text: str) -> list[StaticFinding]:
     tree = parse_python(text)
     written = ast.Module(_of_kernels(tree), [])
-    names = Names(text, plain_spelling(written))
+    names = ResolvedNames(text, plain_spelling(written))
     found = [finding for reader in _READERS for finding in reader(names)]
-    return [*found, *obfuscation(Names(text, written))]
+    return [*found, *obfuscation(ResolvedNames(text, written))]
 
 
 def _of_kernels(tree: ast.Module) -> list[ast.stmt]:

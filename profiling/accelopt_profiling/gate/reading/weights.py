@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from accelopt_profiling.gate.reading.names import Names
+from accelopt_profiling.gate.reading.names import ResolvedNames
 
 
-def of_the_model(names: Names, node: ast.expr) -> bool:
+def of_the_model(names: ResolvedNames, node: ast.expr) -> bool:
     """Whether ``node`` is ``self.a.b`` with an ``a`` that only ``__init__`` assigns to, or a name for such."""
     if isinstance(node, ast.Name):
         function = names.function_of(node)
@@ -31,7 +31,7 @@ def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _is_field(names: Names, node: ast.expr) -> bool:
+def _is_field(names: ResolvedNames, node: ast.expr) -> bool:
     first = _field(node)
     if first is None:
         return False

@@ -1,4 +1,4 @@
-"""Element-wise NKI instructions in one form: steps against a scalar or column, activations, pairs of tiles."""
+"""Reads element-wise NKI calls in one form: steps against a scalar or column, activations, pairs of tiles."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def reduction(kernel: NkiKernel, instruction: NkiCall) -> FreeAxisReduction | No
 
 
 def is_zero(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
-    """Whether a tile holds zeros only: it is set once, by a memset of 0."""
+    """Return whether a tile holds only zeros: it is set once, by a memset of 0."""
     found = kernel.definition(node)
     if found is not None and found.path == f"{NISA}.memset":
         return number(kernel.flow, found.get("value")) == 0
@@ -186,6 +186,6 @@ def is_zero(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
 
 
 def keeps_precision(kernel: NkiKernel, inner: NkiCall, outer: NkiCall) -> bool:
-    """Whether leaving out the rounding of ``inner``'s result to its type changes nothing that was asked for."""
+    """Return whether the result may skip the rounding of ``inner``'s result to its type."""
     dtype = kernel.code(inner.get("dtype"))
     return dtype is None or dtype.rpartition(".")[2] == "float32" or dtype == kernel.code(outer.get("dtype"))

@@ -1,4 +1,4 @@
-"""NKI (Beta 1) calls of a kernel as instructions: which function, and its arguments by name."""
+"""Reads a Beta 1 NKI kernel: its calls of known functions, with their arguments by name."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class NkiCall:
 
 
 class NkiKernel:
-    """A kernel in the Beta 1 dialect, ready to be asked about its instructions."""
+    """The calls, arguments and variables of a kernel in the Beta 1 dialect."""
 
     def __init__(self, subject: RuleContext) -> None:
         self.subject = subject

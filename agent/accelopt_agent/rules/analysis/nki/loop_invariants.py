@@ -1,4 +1,4 @@
-"""Values that a loop computes again in every iteration: the statements that make one, and the loops it depends on."""
+"""Finds values that a loop recomputes in every iteration: the statements that make one, and the loops it depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operand of an NKI instruction is: a number, a column of one value per partition, or a tile."""
+"""Classifies an operand of an NKI instruction: a number, a column of one value per partition, or a tile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide,
 
 
 def kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Kind | None:
-    """The kind of ``node`` as an operand, or None when the syntax does not tell."""
+    """Return the kind of ``node`` as an operand, or None when the syntax does not determine it."""
     if number(kernel.flow, node) is not None:
         return "number"
     if depth > 12:

@@ -1,4 +1,4 @@
-"""Tiles kept in SBUF, one for each iteration of some loops: how they are made, filled and read."""
+"""Keeps one tile per loop iteration in SBUF: the allocation, the stores and the reads."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def keep(
 
 
 def too_large(kernel: NkiKernel, sizes: Sequence[str]) -> bool:
-    """Whether a float32 tensor of these sizes exceeds what may be kept; sizes that are not constant count as 1."""
+    """Return whether a float32 tensor of these sizes exceeds what may be kept; sizes that are not constant count as
+    1."""
     return prod(number_of_text(kernel.flow, size) or 1 for size in sizes) * 4 > RESIDENT_BYTES
 
 

@@ -1,4 +1,4 @@
-"""Parts of rows that a loop takes one after the other: ``c * W + arange(W)`` for each iteration c."""
+"""Recognizes parts of rows that a loop takes one after the other: ``c * W + arange(W)`` for each iteration c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape and the type of a tile, as the kernel's own expressions."""
+"""Infers the shape and the type of a tile, as expressions of the kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REDUCTIONS = frozenset({"sum", "max", "min", "mean", "tensor_reduce"})
 
 @dataclass(frozen=True)
 class TileShape:
-    """``rows`` (partitions) and ``columns`` as code; ``dtype`` as code, None where the syntax does not tell it."""
+    """``rows`` (partitions) and ``columns`` as code; ``dtype`` as code, None where the syntax does not determine it."""
 
     rows: str
     columns: str

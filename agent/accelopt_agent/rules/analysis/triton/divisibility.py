@@ -1,4 +1,4 @@
-"""Compile a version of a Triton kernel for sizes that a block size divides, chosen at each launch."""
+"""Compiles a version of a Triton kernel for sizes that a block size divides, chosen at each launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Triton kernel as rules see it: its constexpr arguments, its launches in the same file, its autotune configs."""
+"""Reads a Triton kernel: its constexpr arguments, its launches in the same file, its autotune configs."""
 
 from __future__ import annotations
 

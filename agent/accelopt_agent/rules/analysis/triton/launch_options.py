@@ -1,4 +1,4 @@
-"""Trying other values of a launch option such as ``num_warps``, at the launch or as autotune configs."""
+"""Tries other values of a launch option such as ``num_warps``, at the launch or as autotune configs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arguments of a Triton kernel are pointers, and which of them an address is made from."""
+"""Finds the pointer arguments of a Triton kernel, and those that an address is computed from."""
 
 from __future__ import annotations
 

@@ -1,0 +1,97 @@
+"""The files and names that a candidate's process gets: the problem's are kept from it, unless the original imports them
+too.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from accelopt_profiling.gate.request import GateRequest
+from accelopt_profiling.jobs import Runtime, Source
+from accelopt_profiling.problems.discovery.imports import imported_names, project_imports
+from accelopt_profiling.source_text import parse_python
+
+#: Functions of a problem that a kernel must not call: they give the answer, or the inputs away.
+_ANSWERS = {
+    "module": ["reference", "get_inputs"],
+    "nkibench": ["forward", "get_inputs"],
+    "kernelbench": ["Model", "get_inputs"],
+}
+
+
+def with_imports(source: Source) -> Source:
+    """The source with the project's own modules that its files import, copied from this machine."""
+    root = _root_of(source)
+    if root is None:
+        return source
+    folders = [Path(p) for p in source.import_paths]
+    imported = project_imports({root / n: t for n, t in source.files.items()}, folders, root)
+    shipped = {p.relative_to(root).as_posix(): t for p, t in imported.items()}
+    return replace(source, files={**shipped, **source.files})
+
+
+def without_problem(request: GateRequest) -> Source:
+    """The candidate's source as its process gets it. The problem's files are left out unless the original kernel file
+    imports them as well, and so are the folders of this machine, so that no path leads to the project.
+    """
+    hidden = _hidden_paths(request)
+    files = {n: t for n, t in request.candidate.files.items() if n not in hidden}
+    return Source(request.candidate.kernel, files)
+
+
+def _root_of(source: Source) -> Path | None:
+    """The folder that the source's paths are relative to, where it lies on this machine."""
+    parts = len(PurePosixPath(source.kernel).parts)
+    if not source.import_paths or not source.name or len(Path(source.name).parts) <= parts:
+        return None
+    return Path(source.name).parents[parts - 1]
+
+
+def hidden_modules(request: GateRequest) -> list[str]:
+    """Module names under which the problem's files could be imported from the project's folders."""
+    names: list[str] = []
+    for path in _hidden_paths(request):
+        pure = PurePosixPath(path)
+        if pure.suffix == ".py":
+            parts = pure.with_suffix("").parts
+            names += [".".join(parts[n:]) for n in range(len(parts))]
+    return list(dict.fromkeys(names))
+
+
+def neutralised_names(request: GateRequest) -> list[str]:
+    """Names of the kernel file itself that hold the answer, when the problem is written into it."""
+    problem = request.problem
+    if problem.path is not None and problem.path != request.candidate.kernel:
+        return []
+    names = _ANSWERS.get(problem.kind, [])
+    return [n for n in names if not _kernel_file_calls(request, n)]
+
+
+def _hidden_paths(request: GateRequest) -> list[str]:
+    problem = request.problem
+    workloads = problem.options.get("workloads")
+    paths = [p for p in (problem.path, workloads) if isinstance(p, str) and p != request.original.kernel]
+    imported = {name for name, _ in imported_names(request.original.files[request.original.kernel])}
+    return [p for p in paths if PurePosixPath(p).stem not in {n.split(".")[-1] for n in imported}]
+
+
+def _kernel_file_calls(request: GateRequest, name: str) -> bool:
+    """Whether the original's own functions use ``name`` (a model built from ``Model``, say): then it has to stay."""
+    tree = parse_python(request.original.files[request.original.kernel])
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != name:
+            used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            if name in used and not node.name.startswith(("test", "bench", "main", "get_", "reference")):
+                return True
+    return False
+
+
+def runtime_of(request: GateRequest) -> Runtime:
+    """The preloaded parent for the steps that run user code: "torch" for Triton and wherever a file imports torch."""
+    if request.dialect == "triton" or request.problem.kind in ("kernelbench", "flashinfer"):
+        return "torch"
+    texts = [*request.original.files.values(), *request.candidate.files.values()]
+    uses_torch = any(name.split(".")[0] == "torch" for text in texts for name, _ in imported_names(text))
+    return "torch" if uses_torch else "numpy"

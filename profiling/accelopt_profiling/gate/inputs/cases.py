@@ -1,0 +1,57 @@
+"""Plan the cases of a check: seeds, distributions and shapes."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from accelopt_profiling.gate.request import DISTRIBUTIONS, Case, CaseOptions
+
+
+def plan_cases(options: CaseOptions) -> list[Case]:
+    """The cases of one check, with fresh secret seeds from the system's generator.
+
+    Raises:
+        ValueError: an unknown distribution.
+    """
+    unknown = set(options.distributions) - set(DISTRIBUTIONS)
+    if unknown:
+        raise ValueError(f"unknown distributions: {', '.join(sorted(unknown))}")
+    cases = [Case("original", _seed())]
+    cases += [Case(f"shape {n + 1}", _seed(), shape_index=n) for n in range(options.shapes)]
+    for number in range(1, max(options.seeds, 1)):
+        cases.append(Case(f"draw {number + 1}", _seed(), movable=True))
+    for name in DISTRIBUTIONS[1:]:
+        if name in options.distributions:
+            cases.append(Case(name, _seed(), name, movable=True))
+    if options.shapes:
+        cases += [Case(f"derived shape {n + 1}", _seed(), derived=n) for n in range(DERIVED)]
+    return cases
+
+
+def _seed() -> int:
+    return secrets.randbits(62)
+
+
+#: At most so many shapes are derived.
+DERIVED = 4
+
+
+def derive_shapes(axes: Mapping[str, int], listed: bool = False) -> list[dict[str, int]]:
+    """Keyword arguments for ``get_inputs``. Doubling keeps every divisibility, so it comes first, axis by axis; then
+    all axes at once at the next lower prime (odd, and no multiple of a tile), and the first axis at one. Where the
+    problem has ``listed`` shapes of its own they are left to it, and only what is larger is added.
+    """
+    if not axes:
+        return []
+    doubled = [{name: 2 * size} for name, size in axes.items()]
+    primes = {name: _prime_below(size) for name, size in axes.items()}
+    first = next(iter(axes))
+    return doubled[:2] if listed else [*doubled[:2], primes, {first: 1}][:DERIVED]
+
+
+def _prime_below(number: int) -> int:
+    candidate = number - 1
+    while candidate > 2 and any(candidate % d == 0 for d in range(2, int(candidate**0.5) + 1)):
+        candidate -= 1
+    return max(candidate, 1)

@@ -1,0 +1,210 @@
+"""The step ``gate.draw``: draw the inputs of each case, in a process that runs the problem's code only and ends with
+the seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.comparison.inplace_outputs import changed_arguments, passed_through
+from accelopt_profiling.comparison.memory import arrays_of, byte_count
+from accelopt_profiling.comparison.saved_values import NotCarried, digest, save_values
+from accelopt_profiling.gate.inputs.cases import derive_shapes
+from accelopt_profiling.gate.inputs.distributions import altered, change
+from accelopt_profiling.gate.inputs.long_sums import long_sums
+from accelopt_profiling.gate.inputs.lopsided import skewed, spikes
+from accelopt_profiling.gate.inputs.scalars import varied
+from accelopt_profiling.gate.observe.emulation import emulation
+from accelopt_profiling.gate.observe.hostwork import HostWork, count_work
+from accelopt_profiling.gate.request import ALTERED, LONG_SUMS, LOPSIDED, Case
+from accelopt_profiling.gate.step_schemas import CaseCall, DrawnCase, DrawParams
+from accelopt_profiling.gate.steps.case_files import (
+    case_folder,
+    forget_requests,
+    problem_errors,
+    problem_files,
+)
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.plain import to_plain
+from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.problem import Call, Problem
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+
+#: Inputs up to this size are given to the reference once more, to see what kinds of work it does and what it looks at.
+_COUNTED_BYTES = 4 << 20
+
+
+def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
+    """Draw every case and save it: ``inputs`` for the reference, ``arguments`` for the kernel. No seed is saved."""
+    forget_requests(context)
+    with (
+        problem_files(context, params.source) as own,
+        emulation(params.dialect, params.target),
+        problem_errors(own, "drawing inputs: "),
+    ):
+        drawing = _Drawing(context, load_problem(own, params.problem, None), params)
+        return [drawn for index in range(len(params.cases)) if (drawn := drawing.case(index)) is not None]
+
+
+class _Drawing:
+    def __init__(self, context: StepContext, problem: Problem, params: DrawParams) -> None:
+        self.context, self.problem, self.params = context, problem, params
+        self.shapes = list(problem.shapes)
+        self.derived = derive_shapes(getattr(problem, "axes", {}), listed=bool(self.shapes))
+        self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
+        self.first: list[Any] | None = None
+        self.integers: list[Any] | None = None
+        self.written: list[int] | None = None
+        self.work = HostWork()  # what the reference computes
+        self.used = 0
+        self.doubled = False
+
+    def case(self, index: int) -> DrawnCase | None:
+        """Draw and save one case; None when the problem has no such shape, or no sums to lose anything in."""
+        case = self.params.cases[index]
+        if case.derived is not None:
+            return self._derived(index, case) if case.derived < len(self.derived) else None
+        at = case.shape_index
+        if at is not None and at >= len(self.shapes):
+            return None
+        if case.movable:
+            at = self._home()
+        drawn = DrawnCase(index, case.name, case.distribution, shape=self._shape(at))
+        if index and self.used + self.sizes.get(at, 0) > self.params.input_bytes:
+            return replace(drawn, left_out="the inputs of the cases before it are large")
+        if case.distribution in ALTERED:
+            inputs, changed = altered(case.distribution, self.integers or [], case.seed)
+        else:
+            inputs, changed = self.problem.inputs(case.seed, self._shape(at)), True
+            self.sizes.setdefault(at, byte_count(inputs))
+        notes: list[str] = []
+        if case.distribution in LONG_SUMS:
+            inputs, changed = long_sums(case.distribution, inputs)
+            if not changed:
+                return None
+        elif case.distribution in LOPSIDED:
+            seed = case.seed ^ 0x5DEECE66D
+            skew = case.distribution == "skewed"
+            inputs, changed = skewed(inputs, seed) if skew else spikes(inputs, seed, self.work.elements)
+            if not changed and not skew:
+                return None
+            if skew and getattr(self.problem, "float64", True) and byte_count(inputs) <= _COUNTED_BYTES:
+                given, inputs = inputs, varied(self.problem, inputs)
+                changed = changed or given is not inputs
+        elif case.distribution not in ("original", *ALTERED):
+            inputs, changed = change(case.distribution, inputs, case.seed ^ 0x5DEECE66D)
+            self.integers = inputs if changed and case.distribution == "integers" else self.integers
+        elif case.distribution == "original" and (self.first is None or at is None or case.movable):
+            inputs, notes = self._fresh(inputs, case, at)
+        if not changed:
+            return replace(drawn, left_out="it does not change these inputs")
+        twice = not self.doubled and (case.movable or len(self.params.cases) == 1)
+        self.doubled = self.doubled or twice
+        return self._keep(replace(drawn, twice=twice, notes=notes), inputs, *self.problem.call(inputs))
+
+    def _derived(self, index: int, case: Case) -> DrawnCase:
+        """A case at a shape that the problem did not list: it need not be able to draw it."""
+        shape = dict(self.derived[case.derived or 0])
+        axes = getattr(self.problem, "axes", {})
+        partial = self.params.dialect != "triton" and any(size % axes[name] for name, size in shape.items())
+        drawn = DrawnCase(
+            index, case.name, case.distribution, shape=shape, derived=True, open=not (self.shapes or partial)
+        )
+        if 4 * self.sizes[None] > self.params.large_bytes:
+            return replace(drawn, left_out="the inputs are large enough at the main shape")
+        try:
+            inputs = self.problem.inputs(case.seed, shape)
+            call, arguments = self.problem.call(inputs)
+        except Exception as error:  # the problem's own code, asked for what it never promised
+            return replace(drawn, left_out=f"the problem does not draw it ({type(error).__name__})")
+        if byte_count(inputs) > self.params.large_bytes:
+            return replace(drawn, left_out="its inputs are large")
+        return self._keep(drawn, inputs, call, arguments)
+
+    def _keep(self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any]) -> DrawnCase:
+        if self.written is None:
+            plain = call.style == "returns"
+            self.written = written_by_reference(self.problem, inputs, arguments, self.work) if plain else []
+            if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
+                count_work(self.problem, [copied(v) for v in inputs], self.work)
+        asked = CaseCall(call, drawn.twice, drawn.derived, drawn.distribution != "original", self.written)
+        digests = self._save(drawn.index, inputs, arguments, asked)
+        self.used += byte_count(inputs)
+        arrays = [a for _, a in arrays_of(inputs)]
+        self.context.emit({"drawn": drawn.name})
+        return replace(
+            drawn, digests=digests, call=asdict(call),
+            shapes=[list(a.shape) for a in arrays], dtypes=[str(a.dtype).removeprefix("torch.") for a in arrays],
+        )  # fmt: skip
+
+    def _fresh(self, inputs: list[Any], case: Case, at: int | None) -> tuple[list[Any], list[str]]:
+        """Inputs that a seed makes differ, even where ``get_inputs`` seeds its generators itself."""
+        if at is None and self.first is None:
+            self.first = inputs
+            return inputs, []
+        before = self.first if at is None else self.problem.inputs(case.seed ^ 1, self._shape(at))
+        if not _same(before or [], inputs):
+            return inputs, []
+        shuffled, changed = change("shuffled", inputs, case.seed)
+        note = "the inputs are the same for every seed" + (
+            "; their elements were shuffled" if changed else ""
+        )
+        return shuffled, [note]
+
+    def _home(self) -> int | None:
+        """The shape for the cases whose point is their values: the main one unless a further one is small enough."""
+        if self.sizes[None] <= self.params.large_bytes:
+            return None
+        small = {at: size for at, size in self.sizes.items() if size <= self.params.large_bytes}
+        return max(small, key=lambda at: small[at], default=None)
+
+    def _shape(self, at: int | None) -> dict[str, Any] | None:
+        chosen: Mapping[str, Any] | None = None if at is None else self.shapes[at]
+        return None if chosen is None else dict(chosen)
+
+    def _save(self, index: int, inputs: list[Any], arguments: list[Any], asked: CaseCall) -> list[str]:
+        folder = case_folder(self.context, index)
+        try:
+            save_values(folder / "inputs", inputs)
+            if arguments is not inputs:
+                save_values(folder / "arguments", arguments)
+            save_values(folder / "call", [to_plain(asked)])
+        except NotCarried as error:
+            message = f"An input cannot be checked: {error}."
+            raise StepFailedError(StepError("problem-invalid", message, self.params.problem.path)) from error
+        return case_digests(self.context, index)
+
+
+def case_digests(context: StepContext, index: int) -> list[str]:
+    """Digests of what was drawn for a case: its inputs, its arguments where they differ, and the call."""
+    folder = case_folder(context, index)
+    return [digest(folder / name) for name in ("inputs", "arguments", "call") if (folder / name).exists()]
+
+
+def _same(one: list[Any], other: list[Any]) -> bool:
+    pairs = list(zip(arrays_of(one), arrays_of(other), strict=False))
+    return bool(pairs) and all(_equal(a, b) for (_, a), (_, b) in pairs)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if tuple(a.shape) != tuple(b.shape):
+        return False
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool((a == b).all())
+
+
+def written_by_reference(
+    problem: Problem, inputs: list[Any], arguments: list[Any], work: HostWork
+) -> list[int]:
+    """Positions of the arguments that the reference changes, counted from the end. It is run on a copy, and what it
+    computes is added to ``work``.
+    """
+    if not passed_through(inputs, arguments):
+        return []
+    copies = [copied(v) for v in inputs]
+    count_work(problem, copies, work)
+    return changed_arguments(copies, inputs, arguments)

@@ -1,0 +1,79 @@
+"""Inputs on which a sum that is kept in too few bits stands still.
+
+One array holds a one at the start of each row (or column) and then many terms so small that a sum of the array's own
+dtype rounds them away one by one, though together they are a fifth of the result. A sum in float32 keeps them all, and
+is exact. Random data does not show the difference: there the roundings cancel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.comparison.tolerance import coarsest
+from accelopt_profiling.gate.inputs.distributions import Array, Rewriting
+
+#: Significant bits of the float dtypes below float32 (IEEE 754; bfloat16; OCP 8-bit floating point 1.0).
+_BITS = {
+    "float16": 11, "bfloat16": 8, "float8_e4m3fn": 4, "float8_e4m3fnuz": 4, "float8_e5m2": 3, "float8_e5m2fnuz": 3,
+}  # fmt: skip
+#: One large term for so many: the small ones are then a fifth of the sum.
+_TERMS = 64
+#: Rows shorter than this add up too little to show anything.
+_SHORTEST = 16
+#: Sums by blocks of unknown width add many terms at once: the small terms of a row are halved from row to row, over
+#: so many rows, so that some row's blocks are just small enough to be lost.
+_RUNGS = 4
+
+
+def long_sums(name: str, inputs: list[Any]) -> tuple[list[Any], bool]:
+    """``inputs`` with the largest float array as above and all other float arrays one, and whether anything changed:
+    not where all floats have the bits of float32, which the tolerance holds to that.
+
+    The small terms are 3 * 2**-(b + 2), for a dtype of b bits: exact in it, and less than half of what its sums
+    resolve next to one.
+    """
+    arrays = [(str(a.dtype).removeprefix("torch."), tuple(a.shape)) for _, a in arrays_of(inputs)]
+    bits = _BITS.get(coarsest([dtype for dtype, _ in arrays]) or "")
+    shapes = [shape for dtype, shape in arrays if dtype.startswith(("float", "bfloat"))]
+    if bits is None:
+        return inputs, False
+    largest = max(shapes, key=lambda shape: int(np.prod(shape)))
+    axis = -1 if name == "long rows" else -2
+    if len(largest) < -axis or largest[axis] < _SHORTEST:
+        return inputs, False
+    state = _LongSums(largest, axis, 3.0 * 2.0 ** -(bits + 2))
+    return [state.value(v) for v in inputs], state.changed
+
+
+class _LongSums(Rewriting):
+    def __init__(self, largest: tuple[int, ...], axis: int, small: float) -> None:
+        super().__init__()
+        self.largest, self.axis, self.small = largest, axis, small
+        self.placed = False
+
+    def rule(self, array: Array) -> Array | None:
+        ones = np.ones(array.shape)
+        if self.placed or array.shape != self.largest:
+            return ones
+        self.placed = True
+        rows = np.moveaxis(ones, self.axis, -1)  # a view: writing to it fills ``ones``
+        rungs = 2.0 ** -(np.arange(rows.size // rows.shape[-1]) % _RUNGS)
+        rows[..., max(1, rows.shape[-1] // _TERMS) :] = self.small * rungs.reshape(*rows.shape[:-1], 1)
+        return ones
+
+
+def is_exact(expected: Array, native: Array) -> bool:
+    """Whether a result of such inputs is a sum that float32 holds with bits to spare, as the reference found too: then
+    an honest kernel finds the same.
+    """
+    if expected.shape != native.shape or not np.array_equal(expected, native):
+        return False
+    fraction, _ = np.frexp(expected.astype(np.float64))
+    return bool((np.ldexp(fraction, _SPARE) % 1 == 0).all())
+
+
+#: A sum of such terms has fewer significant bits than this; what was divided or taken to a power has 24.
+_SPARE = 20

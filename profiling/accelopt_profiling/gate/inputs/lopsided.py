@@ -1,0 +1,129 @@
+"""Inputs that lean to one side: about another mean, with rows and elements far from the others.
+
+What normal random data hides: that a mean is taken to be zero, an extreme to have one sign, a maximum not to matter or
+to lie in a few columns, tiles far below the maximum to weigh nothing (attention has its sinks), and that indices drawn
+by counting are counted anew rather than read.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.gate.inputs.distributions import Array, Rewriting
+
+#: Kinds of the reference's work (``observe.hostwork``), of which it has to do all of one set.
+_SHIFTED = ({"softmax"}, {"attention"}, {"loss"}, {"exp", "extreme"})
+#: Far above where float32's exponential overflows (88.7), and apart: a clamp makes them one.
+_SPIKES = np.array([200.0, 190.0])
+#: A row far above the others, in root mean squares, and how much of its own variation it keeps: all of it is of one
+#: sign then, and its variance is still a fiftieth of its mean square, as in the case "rows".
+_SINK, _KEPT = 3.5, 0.5
+#: How much wider than it was drawn an array from 0 to 1 is made around zero.
+_CENTRED = 4.0
+
+
+def skewed(inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
+    """Float arrays that have negative elements: negated, and if they have both signs moved up by their root mean
+    square, with the first row of each matrix far above the others and its middle row far below. If none has negative
+    elements, so the largest one, less its mean: a problem that draws from 0 to 1 seldom means that, and one that does
+    gives NaN. Indices that count (0, 1, 2, ... along the last axis) come in another order, lower triangular masks
+    upside down.
+    """
+    state = _Skewed(np.random.default_rng(seed), _largest_positive(inputs))
+    return [state.value(v) for v in inputs], state.changed
+
+
+def spikes(inputs: list[Any], seed: int, work: Collection[str]) -> tuple[list[Any], bool]:
+    """Float arrays of both signs (or the largest one, if there is none) with two elements, in the second half of the
+    last row but one of each matrix, at 200 and 190: at the same places in arrays of the same width. Nothing changes
+    unless the reference's ``work`` takes a maximum off.
+    """
+    if not any(kinds <= set(work) for kinds in _SHIFTED):
+        return inputs, False
+    state = _Spikes(seed, _largest_positive(inputs))
+    return [state.value(v) for v in inputs], state.changed
+
+
+def _largest_positive(inputs: list[Any]) -> tuple[int, ...] | None:
+    """The shape of the largest float array if no float array has a negative element."""
+    floats = [
+        a for _, a in arrays_of(inputs) if str(a.dtype).removeprefix("torch.").startswith(("float", "bfloat"))
+    ]
+    if not floats or any(bool(((a < 0) & (a > -math.inf)).any()) for a in floats):
+        return None
+    return max((tuple(a.shape) for a in floats), key=math.prod)
+
+
+def _both_signs(array: Array) -> bool:
+    finite = array[np.isfinite(array)]
+    return bool((finite < 0).any() and (finite > 0).any())
+
+
+class _Skewed(Rewriting):
+    def __init__(self, generator: np.random.Generator, positive: tuple[int, ...] | None) -> None:
+        super().__init__()
+        self.generator, self.positive = generator, positive
+
+    def rule(self, array: Array) -> Array | None:
+        finite = np.isfinite(array)
+        if array.shape == self.positive:
+            self.positive = None
+            array = _CENTRED * (array - np.mean(array[finite]))
+        if not (array[finite] < 0).any():
+            return None
+        negated: Array = -array
+        if not _both_signs(array):
+            return negated
+        scale = float(np.sqrt(np.mean(np.square(array[finite]))))
+        moved = negated + scale
+        if array.ndim > 1 and array.shape[-2] > 2:
+            moved[..., 0, :] = _SINK * scale + _KEPT * negated[..., 0, :]
+            middle = array.shape[-2] // 2
+            moved[..., middle, :] = -_SINK * scale + _KEPT * negated[..., middle, :]
+        return moved
+
+    def value(self, value: Any) -> Any:
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
+            if not value.is_floating_point() and not value.is_complex():
+                array = self._ordered(value.detach().cpu().numpy())
+                return value if array is None else torch.from_numpy(array.copy()).to(value.device)
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "iub":
+            array = self._ordered(value)
+            return value if array is None else np.ascontiguousarray(array)
+        return super().value(value)
+
+    def _ordered(self, array: Array) -> Array | None:
+        """Counted indices in another order, a triangular mask upside down; None for anything else."""
+        if array.ndim < 1 or array.shape[-1] < 3:
+            return None
+        if array.dtype.kind in "iu" and (array == np.arange(array.shape[-1])).all():
+            self.changed = True
+            return array[..., self.generator.permutation(array.shape[-1])]
+        square = array.ndim > 1 and array.shape[-2] == array.shape[-1]
+        if array.dtype.kind == "b" and square and (array == np.tri(array.shape[-1], dtype=bool)).all():
+            self.changed = True
+            return array[..., ::-1, :]
+        return None
+
+
+class _Spikes(Rewriting):
+    def __init__(self, seed: int, positive: tuple[int, ...] | None) -> None:
+        super().__init__()
+        self.seed, self.positive = seed, positive
+
+    def rule(self, array: Array) -> Array | None:
+        if array.ndim < 2 or array.shape[-1] < 4 or not (array.shape == self.positive or _both_signs(array)):
+            return None
+        columns = array.shape[-1]
+        generator = np.random.default_rng((self.seed, columns))
+        places = columns // 2 + generator.choice(columns - columns // 2, 2, replace=False)
+        spiked: Array = array.copy()
+        spiked[..., max(array.shape[-2] - 2, 0), places] = _SPIKES
+        return spiked

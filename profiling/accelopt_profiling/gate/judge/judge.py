@@ -1,0 +1,199 @@
+"""The step ``gate.judge``: compare each case's outputs with the expected values. No user code runs in its process."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from accelopt_profiling.comparison.elements import Array
+from accelopt_profiling.comparison.leaves import Leaf
+from accelopt_profiling.comparison.outputs import difference
+from accelopt_profiling.comparison.saved_values import digest
+from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_without_kernels
+from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
+from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
+from accelopt_profiling.gate.request import LONG_SUMS
+from accelopt_profiling.gate.step_schemas import JudgedCase, JudgedOutput, JudgeParams
+from accelopt_profiling.gate.steps.case_files import RAW, TOLERANCE_FILE, case_folder, forget_candidate
+from accelopt_profiling.gate.verdict import Reason
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.problems.problem import Tolerance
+from accelopt_profiling.worker.step_context import StepContext
+
+
+def judge(context: StepContext, params: JudgeParams) -> list[JudgedCase]:
+    """Judge every case that has expected values."""
+    forget_candidate(context)
+    stated = from_plain(
+        Tolerance, json.loads((context.folder / "gate" / TOLERANCE_FILE).read_text(encoding="utf-8"))
+    )
+    judged: list[JudgedCase] = []
+    ordinary_is_finite = True
+    for index, distribution in enumerate(params.distributions):
+        folder = case_folder(context, index)
+        if not (folder / "expected").is_dir():
+            continue
+        answers = SavedOutputs(folder, stated, sums=distribution in LONG_SUMS)
+        finite = answers.finite()
+        if index == 0:
+            ordinary_is_finite = finite
+        if not finite and ordinary_is_finite and distribution != "original":
+            judged.append(JudgedCase(index, skipped="the reference itself is not finite on these inputs"))
+            continue
+        notes: list[Reason] = []
+        if index == 0:
+            replaced, notes = judge_tolerance(answers)
+            stated = Tolerance() if replaced else stated
+        judged.append(_Case(index, answers, params, notes).judge())
+    return judged
+
+
+def _equal(one: Array, other: Array, *known: Array | None) -> bool:
+    """Whether two outputs agree bit for bit where both are known."""
+    for mask in known:
+        if mask is not None and mask.shape == one.shape:
+            one, other = np.where(mask, one, 0), np.where(mask, other, 0)
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+class _Case:
+    def __init__(self, index: int, answers: SavedOutputs, params: JudgeParams, notes: list[Reason]) -> None:
+        self.index, self.answers, self.params, self.notes = index, answers, params, notes
+        self.reasons: list[Reason] = []
+        self.known: dict[int, Array] = {}
+
+    def judge(self) -> JudgedCase:
+        answers = self.answers
+        found = answers.read("outputs")
+        actual = None if isinstance(found, str) else found
+        if isinstance(found, str):
+            self._fail("wrong-output", found)
+        self.known = answers.masks("outputs")
+        outputs: list[JudgedOutput] = []
+        repeatable: bool | None = None
+        if actual is not None and self._same_form(actual):
+            outputs = [self._output(number, leaf) for number, leaf in enumerate(actual)]
+            if answers.has("again"):
+                repeatable = self._repeat(actual, "again")
+            if answers.has("late"):
+                repeatable = self._repeat(actual, "late") and bool(repeatable)
+            if answers.has("later"):
+                self._later(actual)
+        digests = {raw: digest(answers.folder / raw) for raw in RAW if answers.has(raw)}
+        return JudgedCase(
+            self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
+            None if actual is None or self.reasons else right_without_kernels(answers, actual, self.known),
+            self._original_right(), only_moved(answers) if answers.has("again") else None,
+        )  # fmt: skip
+
+    def _same_form(self, actual: list[Leaf]) -> bool:
+        """Count, type, shape and dtype of the outputs."""
+        expected = self.answers.expected
+        if len(actual) != len(expected):
+            self._fail("wrong-count", f"It returned {len(actual)} outputs, the reference {len(expected)}.")
+            return False
+        for mine, theirs in zip(actual, self.answers.native, strict=True):
+            if self.params.dialect == "triton" and theirs.library == "torch" and mine.library != "torch":
+                self._fail("wrong-type", f"{mine.where} is no torch tensor.")
+            elif mine.type_name not in ("", "Tensor", theirs.type_name):
+                self._fail("wrong-type", f"{mine.where} is a {mine.type_name}, a kind of tensor of its own.")
+            elif mine.shape != theirs.shape:
+                said = f"{mine.where} has the shape {mine.shape}, the reference {theirs.shape}."
+                self._fail("wrong-shape", said)
+            elif mine.dtype not in self._dtypes(theirs):
+                said = f"{mine.where} has the dtype {mine.dtype}, the reference {theirs.dtype}."
+                self._fail("wrong-dtype", said)
+            elif theirs.contiguous and not mine.contiguous:
+                said = f"{mine.where} is a view that skips about in memory; the reference's is not."
+                self._fail("wrong-layout", said)
+        return not self.reasons
+
+    def _dtypes(self, theirs: Leaf) -> set[str]:
+        """The dtypes an output may have. A NumPy reference that slipped into float64 (through a Python
+        number, say) does not ask that of a kernel whose inputs hold no float64.
+        """
+        floats = {leaf.dtype for leaf in self.answers.inputs if leaf.floating and leaf.library != "number"}
+        if theirs.library == "number":
+            return {theirs.dtype, *floats}
+        if theirs.library == "numpy" and theirs.dtype == "float64" and floats and "float64" not in floats:
+            return {"float64", *floats}
+        return {theirs.dtype}
+
+    def _output(self, number: int, mine: Leaf) -> JudgedOutput:
+        limit, known = self.answers.allowed(mine, number), self.known.get(number)
+        comparison = self.answers.compare(mine.values, number, limit, known)
+        if comparison.fault == "wrong-result" and self.answers.sums:
+            said = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
+            self._fail("low-precision", said)
+        elif comparison.fault:
+            self._fail(comparison.fault, difference(mine, comparison))
+        own = comparison
+        if limit.stated:
+            strict = self.answers.allowed(mine, number, Tolerance())
+            own = self.answers.compare(mine.values, number, strict, known)
+        ratio = max(own.whole, own.row, own.element)
+        return JudgedOutput(
+            mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, ratio
+        )
+
+    def _again(self, actual: list[Leaf], name: str, code: str, which: str) -> list[Leaf] | None:
+        """A further run's outputs, if they have the form of the first's."""
+        again = self.answers.read(name)
+        if isinstance(again, str):
+            self._fail("wrong-output", again)
+            return None
+        if len(again) != len(actual) or any(a.shape != b.shape for a, b in zip(again, actual, strict=True)):
+            self._fail(code, f"{which} returned outputs of other shapes.")
+            return None
+        return again
+
+    def _repeat(self, actual: list[Leaf], name: str) -> bool:
+        """Whether a further run on the same data gave the same bits; if not, it must be right as well."""
+        again = self._again(actual, name, "nondeterministic", "A further run on the same inputs")
+        if again is None:
+            return False
+        masks = self.answers.masks(name)
+        equal = all(
+            _equal(a.values, b.values, masks.get(n), self.known.get(n))
+            for n, (a, b) in enumerate(zip(again, actual, strict=True))
+        )
+        if not equal:
+            wrong = self.answers.first_fault(again, masks)
+            if wrong is not None:
+                self._fail("nondeterministic", f"A further run on the same inputs is wrong: {wrong.detail}.")
+            said = "Two runs on the same inputs differ in some bits, within the tolerance."
+            self.notes.append(Reason("not-repeatable", said))
+        return equal
+
+    def _later(self, actual: list[Leaf]) -> None:
+        """Right after a week and a million calls as well, and with gradients turned round?"""
+        which = "A week and a million calls later, or with gradients turned on or off, it"
+        later = self._again(actual, "later", "mode-branch", which)
+        wrong = self.answers.first_fault(later, self.answers.masks("later")) if later is not None else None
+        if wrong is not None and not self.reasons:
+            self._fail("mode-branch", f"{which} is wrong on the same inputs: {wrong.detail}.")
+
+    def _checked(self, actual: list[Leaf] | None) -> float:
+        """The share of output elements that were compared."""
+        total = sum(leaf.values.size for leaf in actual or [])
+        unknown = sum(
+            int(np.count_nonzero(~mask))
+            for n, mask in self.known.items()
+            if actual is not None and n < len(actual) and mask.shape == actual[n].values.shape
+        )
+        return 1.0 - unknown / total if total else 1.0
+
+    def _original_right(self) -> bool | None:
+        """Whether the original kernel is right on this case."""
+        if not self.answers.has("original"):
+            return None
+        leaves, expected = self.answers.read("original"), self.answers.expected
+        if isinstance(leaves, str) or len(leaves) != len(expected):
+            return False
+        if any(mine.shape != theirs.shape for mine, theirs in zip(leaves, expected, strict=True)):
+            return False
+        return self.answers.first_fault(leaves) is None
+
+    def _fail(self, code: str, message: str) -> None:
+        self.reasons.append(Reason(code, message))

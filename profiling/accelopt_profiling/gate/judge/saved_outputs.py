@@ -1,0 +1,67 @@
+"""The saved inputs, expected values and outputs of one case, read from the job's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from accelopt_profiling.comparison.elements import Array
+from accelopt_profiling.comparison.leaves import Leaf, read_leaves
+from accelopt_profiling.comparison.outputs import ExpectedOutputs
+from accelopt_profiling.comparison.tolerance import Allowed, allowed
+from accelopt_profiling.gate.inputs.long_sums import is_exact
+from accelopt_profiling.gate.steps.case_files import FINISHED
+from accelopt_profiling.problems.problem import Tolerance
+
+
+class SavedOutputs(ExpectedOutputs):
+    """The expected values, those of the reference in the inputs' own precision (``native``) and the inputs. ``stated``
+    is the tolerance that holds; it may be replaced. ``sums`` tells that the inputs are made for long sums.
+    """
+
+    def __init__(self, folder: Path, stated: Tolerance, sums: bool = False) -> None:
+        super().__init__(self._saved, stated)
+        self.folder, self.sums = folder, sums
+
+    def _saved(self, name: str) -> list[Leaf] | None:
+        return read_leaves(self.folder / name, others=name == "inputs") if self.has(name) else None
+
+    def finite(self) -> bool:
+        return all(is_finite(leaf) for leaf in [*self.expected, *self.native])
+
+    def has(self, name: str) -> bool:
+        return (self.folder / name).is_dir()
+
+    def read(self, name: str) -> list[Leaf] | str:
+        """What the candidate (or the original) returned under ``name``, in the reference's layout; why not otherwise: a
+        candidate may write anything there.
+        """
+        finished = self.folder / FINISHED[name]
+        try:
+            return read_leaves(finished if finished.is_dir() else self.folder / name)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return f"The candidate's outputs cannot be read: {error}."
+
+    def masks(self, name: str) -> dict[int, Array]:
+        """Which elements of each output are known, where only a sample of the programs was run."""
+        masks: dict[int, Array] = {}
+        for file in (self.folder / name).glob("known-*.npy"):
+            number = file.stem.removeprefix("known-")
+            try:
+                mask = np.load(file, allow_pickle=False)
+            except (OSError, ValueError, EOFError):
+                continue
+            if number.isdigit() and isinstance(mask, np.ndarray) and mask.dtype == np.bool_:
+                masks[int(number)] = mask
+        return masks
+
+    def allowed(self, mine: Leaf, number: int, stated: Tolerance | None = None) -> Allowed:
+        """What output ``number`` may be off by. Where it is an exact sum its own dtype alone counts."""
+        if self.sums and is_exact(self.expected[number].values, self.native[number].values):
+            return allowed([mine.dtype], self.stated if stated is None else stated)
+        return super().allowed(mine, number, stated)
+
+
+def is_finite(leaf: Leaf) -> bool:
+    return not leaf.floating or bool(np.isfinite(leaf.values).all())

@@ -1,0 +1,206 @@
+"""Emulate the device in the gate's processes: each dialect's emulator, or nothing where code is plain NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Literal
+
+from accelopt_profiling.gate.observe.movement import Movement
+from accelopt_profiling.gate.request import GateDialect
+
+#: Programs of a launch that are interpreted when there is no time for all of them.
+SAMPLE = 16
+
+
+class Seen:
+    """What an emulation saw of the code that ran in it. This one saw nothing: the code ran as it is."""
+
+    #: Whether each launch left only values that it was given; None where nobody looked.
+    movement: Movement | None = None
+
+    def raise_faults(self) -> None:
+        """Raise what went wrong inside a kernel and did not reach the code that launched it."""
+
+    def launched(self) -> list[str] | None:
+        """Names of the kernels in the order of their launches; None where nothing tells."""
+        return None
+
+    def complete(self) -> bool:
+        """Whether every program of every launch ran."""
+        return True
+
+    def races(self) -> list[str]:
+        """Tensors of which programs of a launch read what others of them wrote."""
+        return []
+
+    def tuners(self) -> list[Any]:
+        """Autotuners that chose among configurations."""
+        return []
+
+    def known(self, outputs: list[Any]) -> dict[int, Any]:
+        """For each array of ``outputs`` (by number, lists flattened) of which only some elements are known: a mask."""
+        return {}
+
+
+class _NkiSeen(Seen):
+    def __init__(self, emulator: Any, movement: Movement | None) -> None:
+        self._emulator, self.movement = emulator, movement
+
+    def launched(self) -> list[str] | None:
+        return None if self._emulator.real else [m.trace.kernel for m in self._emulator.machines]
+
+
+class _TritonSeen(Seen):
+    def __init__(self, session: Any, movement: Movement | None) -> None:
+        self._session, self.movement = session, movement
+
+    def raise_faults(self) -> None:
+        from accelopt_profiling.triton.capture.session import OutOfBoundsError
+
+        for execution in self._session.executions:
+            if execution.error is not None:
+                raise execution.error
+            if execution.faults:
+                raise OutOfBoundsError(execution.faults[0])
+
+    def launched(self) -> list[str] | None:
+        return [launch.name for launch in self._session.launches]
+
+    def complete(self) -> bool:
+        return not self._session.coverage.sampled
+
+    def races(self) -> list[str]:
+        return list(getattr(self._session.coverage, "found", []))
+
+    def tuners(self) -> list[Any]:
+        return list(self._session.driver.tuners)
+
+    def known(self, outputs: list[Any]) -> dict[int, Any]:
+        from accelopt_profiling.triton.interpreter.coverage import known_elements
+
+        return known_elements(self._session.coverage, outputs)
+
+
+@contextmanager
+def emulation(
+    dialect: GateDialect,
+    target: str,
+    seconds: float | None = None,
+    movement: bool = False,
+    turn: int = 0,
+) -> Iterator[Seen]:
+    """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
+
+    With ``seconds`` a Triton launch that cannot be interpreted whole in that time is interpreted in part; without, it
+    is interpreted whole. Kernels of a module that was loaded in one such context run in another as well. With
+    ``movement`` the values that launches read and leave are compared, and races between programs looked for. ``turn``
+    is the number of the configuration that autotuners choose, round and round.
+    """
+    watched = Movement() if movement else None
+    if dialect == "nki":
+        from accelopt_profiling.nki.install import emulated as emulated_nki
+
+        with emulated_nki(mode="full", record=False) as emulator:
+            if watched is not None and not emulator.real:
+                _watch_machines(emulator, watched)
+            yield _NkiSeen(emulator, watched)
+    elif dialect == "triton":
+        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+
+        mode: Literal["capture", "execute"] = "execute" if seconds is None else "capture"
+        with emulated_triton(
+            target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False
+        ) as session:
+            _named_like_the_real_one(session.driver)
+            session.driver.turn = turn
+            if watched is not None:
+                from accelopt_profiling.gate.observe.launch_coverage import RaceCoverage
+
+                races = RaceCoverage()
+                session.coverage = races
+                session.driver.record = watched.around(session.driver.record, lambda: not races.sampled)
+            yield _TritonSeen(session, watched)
+    else:
+        yield Seen()
+
+
+@contextmanager
+def neutralised(
+    dialect: GateDialect,
+    target: str,
+    seconds: float = 0.0,
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    marked: Callable[[Any], Any] | None = None,
+) -> Iterator[Seen]:
+    """As ``emulation``, but nothing is left of what kernels write: it is NaN afterwards. So a result that is right in
+    spite of that came from elsewhere. Triton kernels run first, within ``seconds`` as in ``emulation``, to see what
+    they write; ``around`` is entered for each launch. What NKI kernels return is passed through ``marked``.
+    """
+    if dialect == "nki":
+        from accelopt_profiling.nki.install import emulated as emulated_nki
+
+        with emulated_nki(mode="trace", record=False) as emulator:
+            if not emulator.real:
+                _empty_outputs(emulator, marked or (lambda array: array))
+            yield _NkiSeen(emulator, None)
+    elif dialect == "triton":
+        from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage
+        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+
+        with emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session:
+            session.coverage = SpoilingCoverage()
+            record = session.driver.record
+
+            def spoiled(*launch: Any) -> None:
+                with around():
+                    record(*launch)
+
+            session.driver.record = spoiled
+            yield Seen()
+    else:
+        yield Seen()
+
+
+def _named_like_the_real_one(driver: Any) -> None:
+    """A candidate that asks what kind of driver it has gets the answer that it would get on a device."""
+    hip = getattr(driver.get_current_target(), "backend", "") == "hip"
+    kind = type(driver)
+    kind.__name__ = kind.__qualname__ = "HIPDriver" if hip else "CudaDriver"
+    kind.__module__ = f"triton.backends.{'amd' if hip else 'nvidia'}.driver"
+
+
+def _watch_machines(emulator: Any, movement: Movement) -> None:
+    launch = emulator.launch
+
+    def watched(kernel: str) -> Any:
+        machine = launch(kernel)
+        argument, output = machine.argument, machine.output
+
+        def took(array: Any) -> Any:
+            movement.read(array)
+            return argument(array)
+
+        def gave(tile: Any) -> Any:
+            array = output(tile)
+            movement.left(array)
+            return array
+
+        machine.argument, machine.output = took, gave
+        return machine
+
+    emulator.launch = watched
+
+
+def _empty_outputs(emulator: Any, marked: Callable[[Any], Any]) -> None:
+    launch = emulator.launch
+
+    def emptied(kernel: str) -> Any:
+        from accelopt_profiling.comparison.memory import poisoned
+
+        machine = launch(kernel)
+        output = machine.output
+        machine.output = lambda tile: marked(poisoned(output(tile)))
+        return machine
+
+    emulator.launch = emptied

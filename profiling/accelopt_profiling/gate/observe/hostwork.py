@@ -1,0 +1,252 @@
+"""Count what host code, or a reference, computes with NumPy or torch, by kinds of work."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.problems.problem import Problem
+
+Array = np.ndarray[Any, Any]
+
+#: Kind of work by the name of an operation of torch (aten) or NumPy. What is not here moves or makes data. "Python" is
+#: what hands elements to Python code: it may do anything with them.
+_KINDS = {
+    "matmul": "mm bmm addmm baddbmm addbmm addmv mv dot vdot matmul linear einsum tensordot inner outer addr",
+    "convolution": "convolution conv1d conv2d conv3d convolve correlate _convolution mkldnn_convolution",
+    "attention": "scaled_dot_product_attention _scaled_dot_product_flash_attention _scaled_dot_product_attention_math "
+                 "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_efficient_attention "
+                 "_scaled_dot_product_fused_attention_overrideable",
+    "softmax": "_softmax softmax _log_softmax log_softmax logsumexp _safe_softmax",
+    "norm": "native_layer_norm layer_norm native_group_norm native_batch_norm _native_batch_norm_legit batch_norm "
+            "rms_norm _fused_rms_norm linalg_vector_norm norm instance_norm",
+    "activation": "gelu silu relu elu selu leaky_relu softplus mish hardswish hardsigmoid prelu glu threshold celu",
+    "loss": "nll_loss_forward cross_entropy mse_loss kl_div smooth_l1_loss binary_cross_entropy l1_loss huber_loss",
+    "pooling": "max_pool2d_with_indices avg_pool2d avg_pool1d _adaptive_avg_pool2d max_pool2d avg_pool3d",
+    "scan": "cumsum cumprod logcumsumexp cummax cummin",
+    "order": "sort topk argsort kthvalue median unique searchsorted",
+    "exp": "exp exp2 expm1", "log": "log log2 log10 log1p", "erf": "erf erfc", "tanh": "tanh", "sigmoid": "sigmoid",
+    "sqrt": "sqrt rsqrt", "power": "pow square power float_power reciprocal",
+    "trigonometric": "sin cos tan atan arctan",
+    "sum": "sum mean nansum nanmean", "variance": "var var_mean std std_mean", "product": "prod",
+    "extreme": "amax amin max min maximum minimum aminmax clamp clamp_min clamp_max clip fmax fmin",
+    "index of extreme": "argmax argmin", "choice": "where",
+    "Python": "tolist tobytes apply_along_axis apply_over_axes vectorize piecewise",
+    "add": "add sub subtract rsub", "multiply": "mul div multiply divide true_divide truediv addcmul addcdiv lerp",
+}  # fmt: skip
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+#: Work that is never mere preparation or the end of a reduction.
+HEAVY = frozenset(
+    ["matmul", "convolution", "attention", "softmax", "norm", "activation", "loss", "pooling", "scan", "order", "exp",
+     "erf", "tanh", "sigmoid", "log", "variance", "Python"]
+)  # fmt: skip
+#: Work beside which all other work of a problem is little.
+DOMINANT = frozenset(["matmul", "convolution", "attention"])
+#: The simpler work that a composite stands for.
+_CONTAINS = {
+    "softmax": {"exp", "extreme", "add", "sum", "multiply", "log"},
+    "norm": {"sum", "variance", "add", "multiply", "sqrt", "power"},
+    "attention": {"matmul", "softmax", "exp", "extreme", "add", "sum", "multiply", "choice"},
+    "activation": {"exp", "erf", "tanh", "sigmoid", "multiply", "add", "power", "extreme", "choice", "log"},
+    "loss": {"softmax", "exp", "log", "sum", "extreme", "add", "multiply", "power"},
+    "variance": {"sum", "add", "power", "multiply"},
+    "sigmoid": {"exp", "add", "multiply"}, "tanh": {"exp", "add", "multiply"},
+    "exp": {"power"}, "power": {"multiply"}, "multiply": {"power"}, "sqrt": {"power"},
+}  # fmt: skip
+
+
+#: Functions of NumPy that return an array of the plain kind whatever they are given.
+_MAKE_PLAIN = ("asarray", "array", "ascontiguousarray", "asfortranarray", "copy", "require")
+
+
+class HostWork:
+    """Counts elements per kind of work, in the body of ``counting``: ``elements`` of the largest single operation,
+    ``total`` of all together. What is done in the body of ``pausing`` is not the host code's.
+
+    ``source`` is the folder of the host code: where it makes plain arrays of ``marked`` ones they stay marked. Give it
+    before that code is loaded. Nothing is marked while ``marking`` is off.
+    """
+
+    def __init__(self, source: str = "") -> None:
+        self.elements: dict[str, int] = {}
+        self.total: dict[str, int] = {}
+        self.marking = True
+        self._paused = self._in_torch = False
+        if source:
+            numpy: Any = np
+            for name in _MAKE_PLAIN:
+                setattr(numpy, name, self._marking(getattr(np, name), source))
+
+    def _marking(self, real: Any, source: str) -> Any:
+        frame = sys._getframe
+
+        @functools.wraps(real)
+        def make(*args: Any, **kwargs: Any) -> Any:
+            made = real(*args, **kwargs)
+            counts = args and (isinstance(args[0], _Counted) or self.of_tensor(args[0]))
+            return self.marked(made) if counts and frame(1).f_code.co_filename.startswith(source) else made
+
+        return make
+
+    def of_tensor(self, value: Any) -> bool:
+        """Whether it is a tensor whose numbers host code takes to NumPy while it is being counted."""
+        return self._in_torch and not self._paused and isinstance(value, sys.modules["torch"].Tensor)
+
+    @contextmanager
+    def pausing(self) -> Iterator[None]:
+        before, self._paused = self._paused, True
+        try:
+            yield
+        finally:
+            self._paused = before
+
+    def add(self, name: str, size: int) -> None:
+        if self._paused:
+            return
+        plain = name.strip("_")
+        kind = (
+            _KIND_OF.get(name)
+            or _KIND_OF.get(plain)
+            or _KIND_OF.get(plain[1:] if plain[:1] in "ri" else plain)
+        )
+        if kind is not None:
+            self.elements[kind] = max(self.elements.get(kind, 0), size)
+            self.total[kind] = self.total.get(kind, 0) + size
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count what torch computes in the body; NumPy's work is counted on ``marked`` arrays."""
+        if "torch" not in sys.modules:
+            yield
+            return
+        self._in_torch = True
+        try:
+            with _torch_mode(self):
+                yield
+        finally:
+            self._in_torch = False
+
+    def marked(self, value: Any) -> Any:
+        """NumPy arrays as arrays that count what is computed with them; anything else as it is."""
+        if type(value) in (list, tuple):
+            return type(value)(self.marked(v) for v in value)
+        if type(value) is np.ndarray and self.marking:
+            counted = value.view(_Counted)
+            counted.work = self
+            return counted
+        return value
+
+
+class _Counted(np.ndarray[Any, Any]):
+    work: HostWork | None = None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.work = getattr(source, "work", None)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        sizes = [v.size for v in inputs if isinstance(v, np.ndarray)]
+        if getattr(np, ufunc.__name__, None) is not ufunc:  # made of a Python function
+            self._tell("vectorize", max(sizes, default=1))
+        name = "sum" if method == "reduce" and ufunc.__name__ == "add" else ufunc.__name__
+        self._tell(name, max(sizes, default=1))
+        plain = [_plain(v) for v in inputs]
+        if options.get("out") is not None:
+            options["out"] = tuple(_plain(v) for v in options["out"])
+        return self._mark(getattr(ufunc, method)(*plain, **options))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        sizes = [v.size for v in args if isinstance(v, np.ndarray)]
+        self._tell(getattr(function, "__name__", ""), max(sizes, default=self.size))
+        plain = {k: _plain(v) for k, v in options.items()}
+        return self._mark(function(*[_plain(v) for v in args], **plain))
+
+    def tolist(self) -> Any:
+        self._tell("tolist", self.size)
+        return super().tolist()
+
+    def tobytes(self, *args: Any, **options: Any) -> bytes:
+        self._tell("tobytes", self.size)
+        return super().tobytes(*args, **options)
+
+    @property
+    def flat(self) -> Any:
+        self._tell("tolist", self.size)
+        return super().flat
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim == 1:
+            self._tell("tolist", self.size)
+        return super().__iter__()
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        if not isinstance(found, np.ndarray):
+            self._tell("tolist", 1)
+        return found
+
+    def _tell(self, name: str, size: int) -> None:
+        if self.work is not None:
+            self.work.add(name, size)
+
+    def _mark(self, value: Any) -> Any:
+        return self.work.marked(value) if self.work is not None else value
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_plain(v) for v in value)
+    return value.view(np.ndarray) if isinstance(value, _Counted) else value
+
+
+def _torch_mode(work: HostWork) -> Any:
+    """Counts calls of torch's own functions, operators and methods. (Its dispatch modes would see what these call in
+    turn, but entering one imports the compiler, which takes more than a second.)
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Counting(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            name = getattr(func, "__name__", "").split(".")[0]
+            if name != "__get__":
+                flat = [*args, *(kwargs or {}).values(), *(result if type(result) is tuple else [result])]
+                sizes = [t.numel() for t in flat if isinstance(t, torch.Tensor)]
+                work.add(name, max(sizes, default=0))
+            taken = name in ("numpy", "__array__") and work.of_tensor(args[0])
+            return work.marked(result) if taken else result
+
+    return Counting()
+
+
+def covers(done: dict[str, int], asked: dict[str, int]) -> bool:
+    """Whether the work ``done`` holds every kind of work that was ``asked`` for, on as many elements (a half at
+    least). What Python did with elements may be any kind.
+    """
+    whole: dict[str, int] = {}
+    waiting = list(done.items())
+    while waiting:
+        kind, size = waiting.pop()
+        if whole.get(kind, -1) < size:
+            whole[kind] = size
+            waiting += [(part, size) for part in _CONTAINS.get(kind, ())]
+    free = whole.get("Python", -1)
+    return bool(asked) and all(2 * max(whole.get(kind, -1), free) >= size for kind, size in asked.items())
+
+
+def count_work(problem: Problem, inputs: list[Any], work: HostWork) -> None:
+    """Run the reference on ``inputs``, which it may change, and add what it computes to ``work``. It need not run on
+    arrays that count, or not at all; then less is known.
+    """
+    for marked in (work.marked(inputs), inputs):
+        try:
+            with work.counting():
+                problem.reference(marked)
+            return
+        except Exception:  # whatever is wrong with it is said where its answers are asked for
+            continue

@@ -1,0 +1,103 @@
+"""Coverages of Triton launches for the gate: one that finds races, and one that overwrites what was stored.
+
+The emulation runs programs one after another, so that a kernel in which programs read what others wrote is right here
+and wrong, at times, on a device. Launches with atomic operations are left out: those may put programs in order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
+from accelopt_profiling.triton.interpreter.memory_bounds import Region
+
+Array = np.ndarray[Any, Any]
+
+
+class RaceCoverage(SampleCoverage):
+    """A coverage that also remembers which program stored what. ``found`` names the tensors, in words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._writers: dict[int, tuple[int, Array]] = {}
+        self._suspects: list[str] = []
+        self._program_number = 0
+        self._ordered = False
+
+    @property
+    def side_by_side(self) -> bool:
+        """Never: which program did what is the point."""
+        return False
+
+    def begin_launch(self) -> None:
+        super().begin_launch()
+        self._writers, self._suspects, self._ordered, self._program_number = {}, [], False, 0
+
+    def begin_program(self) -> None:
+        super().begin_program()
+        self._program_number += 1
+
+    def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
+        super().access(kind, region, addresses, itemsize)
+        if kind not in ("load", "store"):
+            self._ordered = True
+        elif addresses.size and not self._ordered:
+            size, writers = self._writers.get(region.base, (itemsize, None))
+            if writers is None:
+                if kind == "load":
+                    return
+                writers = np.zeros(max(1, region.nbytes // itemsize), np.int32)
+                self._writers[region.base] = size, writers
+            items = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(size)
+            if kind == "store":
+                writers[items] = self._program_number
+            elif bool(((writers[items] != 0) & (writers[items] != self._program_number)).any()):
+                self._suspects.append(region.name)
+
+    def end_launch(self, complete: bool) -> None:
+        if not self._ordered:
+            self.found += [name for name in dict.fromkeys(self._suspects) if name not in self.found]
+        super().end_launch(complete)
+
+
+#: All bits set: NaN in every float format, -1 or the largest value in integers.
+_SPOILED = 0xFF
+
+
+class SpoilingCoverage(SampleCoverage):
+    """Takes the place of a session's coverage: it is told every access, and needs to know nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stores: list[tuple[Region, Any, int]] = []
+
+    def begin_launch(self) -> None:
+        self._stores = []
+
+    def begin_program(self) -> None:
+        pass
+
+    def access(self, kind: str, region: Region, addresses: Any, itemsize: int) -> None:
+        if kind != "load" and addresses.size:
+            self._stores.append((region, np.asarray(addresses).reshape(-1), itemsize))
+
+    def end_program(self) -> None:
+        pass
+
+    def end_launch(self, complete: bool) -> None:
+        import torch
+
+        for region, addresses, itemsize in self._stores:
+            if region.storage is None:
+                continue
+            first = addresses.astype(np.int64) - region.base
+            places = (first[:, None] + np.arange(itemsize)).reshape(-1)
+            memory = torch.empty(0, dtype=torch.uint8).set_(region.storage)
+            memory[torch.from_numpy(places)] = _SPOILED
+        self._stores = []
+
+    def poison(self, tensors: list[Any]) -> None:
+        pass

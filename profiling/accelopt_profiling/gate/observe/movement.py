@@ -1,0 +1,84 @@
+"""Find kernels that only move data: each value that they leave is one that they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+#: Launches with more elements than this are taken to compute; the check is made on small inputs.
+_ELEMENTS = 1 << 21
+#: Of each output, so many elements spread over it are looked up.
+_PROBES = 4096
+
+
+class Movement:
+    """Compares what launches leave in memory with what they were given. ``only`` is True when there was a launch and
+    every one of them left nothing but floats that it had been given.
+    """
+
+    def __init__(self) -> None:
+        self._given: list[Any] = []
+        self._launches = 0
+        self._computed = False
+        self._fresh = True
+
+    @property
+    def only(self) -> bool:
+        return self._launches > 0 and not self._computed
+
+    def read(self, array: Any) -> None:
+        """An input of a launch."""
+        if self._fresh:
+            self._given, self._fresh = [], False
+        self._given.append(np.asarray(array))
+
+    def left(self, array: Any) -> None:
+        """An output of the launch whose inputs were read before."""
+        self._fresh = True
+        self._launches += 1
+        self._computed = self._computed or not _among(np.asarray(array), self._given)
+
+    def around(self, record: Callable[..., None], whole: Callable[[], bool]) -> Callable[..., None]:
+        """A Triton launch: ``record(fn, source, metadata, grid, args)`` runs it on the tensors among ``args``. Of a
+        launch that was not run ``whole`` nothing can be said.
+        """
+
+        def launch(fn: Any, source: Any, metadata: Any, grid: Any, args: Any) -> None:
+            tensors = [a for a in args if hasattr(a, "untyped_storage") and a.is_floating_point()]
+            if self._computed or sum(t.numel() for t in tensors) > _ELEMENTS:
+                self._computed = True
+                record(fn, source, metadata, grid, args)
+                return
+            before = [_numbers(t) for t in tensors]
+            record(fn, source, metadata, grid, args)
+            self._launches += 1
+            self._computed = self._computed or not whole()
+            after = [_numbers(t) for t in tensors]
+            changed = [
+                new[new.view(np.int64) != old.view(np.int64)] for old, new in zip(before, after, strict=True)
+            ]
+            if not any(c.size for c in changed):
+                self._computed = True  # it wrote integers, or the same again: nothing can be said
+            self._computed = self._computed or not all(_among(c, before) for c in changed)
+
+        return launch
+
+
+def _numbers(tensor: Any) -> Any:
+    return tensor.detach().double().contiguous().reshape(-1).numpy().copy()
+
+
+def _among(values: Any, given: list[Any]) -> bool:
+    """Whether all of ``values`` that were looked up occur in ``given``; integers and empty arrays prove nothing."""
+    if not values.size:
+        return True
+    if np.dtype(values.dtype).kind in "iub" or sum(g.size for g in given) > _ELEMENTS:
+        return False
+    flat = values.reshape(-1).astype(np.float64)
+    probes = flat[:: max(1, flat.size // _PROBES)]
+    pool = [g.reshape(-1).astype(np.float64) for g in given if np.dtype(g.dtype).kind not in "iub"]
+    if not pool:
+        return False
+    return bool(np.isin(probes[~np.isnan(probes)], np.concatenate(pool)).all())

@@ -1,0 +1,92 @@
+"""Detect monkeypatching: functions and classes of shared modules that were replaced since a snapshot."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+#: Modules whose functions a candidate might replace; those not imported are passed over.
+_MODULES = (
+    "builtins", "os", "sys", "io", "json", "math", "time", "random", "statistics", "threading", "functools", "hashlib",
+    "itertools", "operator", "gc", "inspect", "signal",
+    "numpy", "numpy.random", "numpy.linalg", "numpy.testing", "ml_dtypes",
+    "torch", "torch.cuda", "torch.nn.functional", "torch.testing", "torch.random", "torch.linalg", "torch.utils",
+    "torch.autograd", "torch.nn",
+    "triton", "triton.language", "triton.language.core", "triton.language.math", "triton.language.standard",
+    "triton.testing", "triton.runtime", "triton.runtime.jit", "triton.runtime.autotuner", "triton.runtime.driver",
+    "triton.compiler", "neuronxcc.nki", "neuronxcc.nki.language", "neuronxcc.nki.isa",
+)  # fmt: skip
+_OURS = "accelopt_profiling."
+#: Names that hold state of a module itself.
+_STATE = frozenset(
+    ["_", "last_value", "last_type", "last_traceback", "last_exc", "ps1", "ps2", "__warningregistry__"]
+)
+
+
+class SharedObjects:
+    """A picture of what modules and classes hold. ``changes`` names what was replaced or removed since."""
+
+    def __init__(self) -> None:
+        self._before = dict(_owners())
+        self._held = {name: dict(vars(owner)) for name, owner in self._before.items()}
+
+    def changes(self) -> list[str]:
+        found: list[str] = []
+        for name, owner in self._before.items():
+            now = vars(owner)
+            for key, value in self._held[name].items():
+                if key in now and now[key] is value:
+                    continue
+                if key in _STATE or not _shared(value) or _of_the_same_library(name, key, now.get(key)):
+                    continue
+                found.append(f"{name}.{key}")
+            if isinstance(owner, type):
+                found += [
+                    f"{name}.{key}" for key in now.keys() - self._held[name].keys() if _shared(now[key])
+                ]
+        found += [
+            n
+            for n, owner in self._before.items()
+            if isinstance(owner, ModuleType) and sys.modules.get(n) is not owner
+        ]
+        return sorted(set(found))
+
+
+def _of_the_same_library(owner: str, key: str, value: Any) -> bool:
+    """Whether a library replaced a function of its own by another of that name, as some do when they load a part."""
+    library = owner.split(".")[0]
+    module = getattr(value, "__module__", None)
+    return (
+        isinstance(module, str)
+        and module.split(".")[0] == library
+        and getattr(value, "__name__", None) == key
+        and sys.modules.get(module) is not None
+        and library != _OURS.rstrip(".")
+    )
+
+
+def _shared(value: Any) -> bool:
+    """Functions, classes, modules and descriptors; data of a module may change."""
+    return callable(value) or isinstance(value, (ModuleType, property, staticmethod, classmethod))
+
+
+def _owners() -> list[tuple[str, Any]]:
+    owners: list[tuple[str, Any]] = []
+    for name, module in list(sys.modules.items()):
+        if isinstance(module, ModuleType) and (name in _MODULES or name.startswith(_OURS)):
+            owners.append((name, module))
+            if name.startswith(_OURS):
+                owners += [
+                    (f"{name}.{key}", value)
+                    for key, value in list(vars(module).items())
+                    if isinstance(value, type) and value.__module__ == name
+                ]
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        owners += [("torch.Tensor", torch.Tensor), ("torch._C.TensorBase", torch._C.TensorBase),
+                   ("torch.nn.Module", torch.nn.Module)]  # fmt: skip
+    jit = sys.modules.get("triton.runtime.jit")
+    if jit is not None:
+        owners += [(f"triton.{c.__name__}", c) for c in (jit.JITFunction, jit.KernelInterface)]
+    return owners

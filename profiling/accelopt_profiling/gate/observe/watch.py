@@ -1,0 +1,200 @@
+"""Watch a candidate's process through Python's audit events, and end it at the first operation that is not allowed.
+
+An audit hook cannot be removed again, so nothing that the candidate runs can switch it off. A hook sees what is about
+to happen and who asked for it: the nearest frame that belongs to the candidate's files or to this project.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import accelopt_profiling
+
+#: Tells the client of a violation before anything else can happen: (code, message).
+Report = Callable[[str, str], None]
+
+_PROCESSES = (
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.exec",
+    "os.spawn",
+    "os.system",
+    "subprocess.Popen",
+    "pty.spawn",
+)
+_EVENTS: dict[str, str] = {
+    **dict.fromkeys(_PROCESSES, "background-work"),
+    **dict.fromkeys(("_thread.start_new_thread", "_thread.start_joinable_thread"), "background-work"),
+    **dict.fromkeys(("gc.get_objects", "gc.get_referrers", "gc.get_referents"), "reads-the-gate"),
+    **dict.fromkeys(("sys._getframe", "sys._current_frames", "sys._current_exceptions"), "reads-the-gate"),
+    "object.__getattr__": "reads-the-gate",
+    **dict.fromkeys(("sys.settrace", "sys.setprofile", "sys.addaudithook"), "patches"),
+    **dict.fromkeys(("exec", "compile", "code.__new__", "function.__new__", "marshal.loads"), "obfuscated"),
+    **dict.fromkeys(("os.kill", "os.killpg", "signal.pthread_kill"), "ends-the-process"),
+    **dict.fromkeys(("mmap.__new__", "fcntl.fcntl", "fcntl.ioctl", "fcntl.flock"), "reaches-out"),
+    **dict.fromkeys(("resource.setrlimit", "resource.prlimit"), "reaches-out"),
+}  # fmt: skip
+#: Attributes that lead to frames; reading them is an audit event.
+_FRAMES = frozenset(["tb_frame", "gi_frame", "cr_frame", "ag_frame"])
+#: Events whose first arguments are paths.
+_PATHS = frozenset(
+    [
+        "open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink",
+        "os.chmod", "os.chown", "os.truncate", "os.utime", "os.chdir", "os.mkfifo", "os.mknod", "os.setxattr",
+    ]
+)  # fmt: skip
+_READS = frozenset(["os.listdir", "os.scandir"])
+#: Files about the machine that libraries and honest code read.
+_SYSTEM = ("/dev/null", "/dev/urandom", "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/proc/self/status", "/etc/",
+           "/sys/devices/", "/usr/", "/lib/", "/lib64/", "/opt/")  # fmt: skip
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class Watch:
+    """Watches this process from ``start`` to its end.
+
+    ``root`` is the job's folder: the candidate may read its own files in ``src`` and use ``home``, ``tmp`` and
+    ``work``. ``report`` is called for each violation; the process then ends at once, so that nothing more happens.
+    """
+
+    def __init__(self, root: Path, report: Report) -> None:
+        self._source = str((root / "src").resolve()) + os.sep
+        own = [str((root / part).resolve()) for part in ("home", "tmp", "work")]
+        self._writable = tuple(own)
+        libraries = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
+        libraries |= {p for p in sys.path if "site-packages" in p or "dist-packages" in p}
+        real = {str(Path(p).resolve()) for p in libraries if p} | {p for p in libraries if p}
+        places = {str(Path(p)) for p in accelopt_profiling.__path__}
+        self._ours = tuple({*places, *(str(Path(p).resolve()) for p in places)})
+        archives = [str(p) for place in self._ours for p in Path(place).parents if p.is_file()]
+        self._readable = (*own, str((root / "src").resolve()), *sorted(real), *self._ours, *archives)
+        self._report = report
+        self._busy = False
+        self._write, self._exit, self._getframe = os.write, os._exit, sys._getframe
+
+    def start(self) -> None:
+        sys.addaudithook(self._hear)
+        if sys.version_info < (3, 12):  # which tells of new threads by itself
+            start = _thread.start_new_thread
+
+            def watched(*arguments: Any) -> int:
+                self._hear("_thread.start_new_thread", arguments)
+                return start(*arguments)
+
+            for module in (_thread, threading):
+                for name in ("start_new_thread", "start_new", "_start_new_thread"):
+                    if hasattr(module, name):
+                        setattr(module, name, watched)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._busy or (
+            event not in _EVENTS and event not in _PATHS and not event.startswith(("socket.", "ctypes."))
+        ):
+            return
+        self._busy = True
+        try:
+            found = self._judge(event, arguments)
+            if found is not None:
+                os.write = self._write  # whatever the candidate made of it
+                self._report(*found)
+                self._exit(0)
+        finally:
+            self._busy = False
+
+    def _judge(self, event: str, arguments: tuple[Any, ...]) -> tuple[str, str] | None:
+        asking = self._getframe(2)
+        while asking.f_back is not None and asking.f_code.co_filename == __file__:
+            asking = asking.f_back
+        if event in ("exec", "compile", "code.__new__", "function.__new__", "marshal.loads"):
+            # libraries do this for their own good (named tuples, data classes, imports); only direct use counts
+            if not self._is_candidate(asking):
+                return None
+        elif event == "object.__getattr__":
+            # printing a traceback reads frames as well: only direct use counts, and walking along one
+            if arguments[1:2] and arguments[1] not in _FRAMES:
+                return None
+            while asking.f_back is not None and (
+                asking.f_code.co_name.startswith("walk_") or asking.f_code.co_filename.endswith("/inspect.py")
+            ):
+                asking = asking.f_back
+            if not self._is_candidate(asking):
+                return None
+            return "reads-the-gate", f"It reaches for a frame (.{arguments[1]})."
+        elif event == "sys._getframe":
+            while asking.f_back is not None and asking.f_code.co_filename.endswith(
+                ("/inspect.py", "/traceback.py")
+            ):
+                asking = asking.f_back
+            if not self._is_candidate(asking):
+                return None
+        elif not self._asked_by_candidate(asking):
+            return None
+        if event in _PATHS:
+            return self._judge_path(event, arguments)
+        if event.startswith("socket."):
+            return (
+                None if event == "socket.gethostname" else ("reaches-out", f"It used the network ({event}).")
+            )
+        if event.startswith("ctypes."):
+            return self._judge_native(event, arguments, asking)
+        return _EVENTS[event], f"It did what a kernel has no reason to do ({event})."
+
+    def _judge_native(
+        self, event: str, arguments: tuple[Any, ...], asking: FrameType
+    ) -> tuple[str, str] | None:
+        """Importing ``ctypes`` opens the program itself and makes prototypes; NumPy does so for ``array.ctypes``."""
+        frame: FrameType | None = asking
+        while frame is not None and not self._is_candidate(frame):
+            if frame.f_code.co_name == "<module>" and "ctypes" in frame.f_code.co_filename:
+                return None
+            frame = frame.f_back
+        return "native-code", f"It calls native code ({event})."
+
+    def _judge_path(self, event: str, arguments: tuple[Any, ...]) -> tuple[str, str] | None:
+        path, writing = arguments[0] if arguments else None, event not in ("open", *_READS)
+        if event == "open":
+            mode, flags = (*arguments[1:], None, None)[:2]
+            writing = (
+                any(c in mode for c in "wax+") if isinstance(mode, str) else bool(int(flags or 0) & _WRITING)
+            )
+        if isinstance(path, int) or path is None:
+            return None
+        text = os.path.realpath(os.fsdecode(path))
+        if writing:
+            if not _below(text, self._writable) and text != os.devnull:
+                return "writes-outside", f"It writes to {_short(text)} ({event})."
+        elif not _below(text, self._readable) and not text.startswith(_SYSTEM):
+            return "reads-files", f"It reads {_short(text)} ({event})."
+        return None
+
+    def _is_candidate(self, frame: FrameType) -> bool:
+        name = frame.f_code.co_filename
+        return name.startswith(self._source) or name in ("<string>", "<stdin>", "<unknown>")
+
+    def _asked_by_candidate(self, frame: FrameType | None) -> bool:
+        """Whether the candidate's code is nearer than this project's."""
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if name.startswith(self._source):
+                return True
+            if name.startswith(self._ours):
+                return False
+            frame = frame.f_back
+        return False
+
+
+def _below(path: str, places: tuple[str, ...]) -> bool:
+    return any(path == place or path.startswith(place + os.sep) for place in places)
+
+
+def _short(path: str) -> str:
+    return path if len(path) < 80 else "..." + path[-76:]

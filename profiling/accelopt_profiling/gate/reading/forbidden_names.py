@@ -1,0 +1,124 @@
+"""What a file reaches for: modules and functions with no honest use in a kernel file, and dunder attributes."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+
+from accelopt_profiling.gate.reading.finding import StaticFinding
+from accelopt_profiling.gate.reading.names import ResolvedNames
+
+#: Attributes through which code gets at frames, other functions' insides or the emulation.
+_INSIDES = frozenset(
+    [
+        "f_back", "f_locals", "f_globals", "f_builtins", "tb_frame", "gi_frame", "cr_frame", "ag_frame",
+        "__globals__", "__builtins__", "__closure__", "cell_contents", "__code__", "co_code", "__subclasses__",
+        "__mro__", "__bases__", "__getattribute__", "__reduce__", "__reduce_ex__", "__loader__", "__spec__",
+        "_getframe", "__torch_function__", "__torch_dispatch__", "__array_ufunc__", "__array_function__",
+    ]
+)  # fmt: skip
+#: Attributes of the emulation's own objects.
+_EMULATION = frozenset(["storage", "coverage", "releases"])
+
+
+@cache
+def _rules() -> list[tuple[str, str, bool]]:
+    """(dotted name, code, certain), longest names first."""
+    data = json.loads(resources.files(__package__).joinpath("rules.json").read_text(encoding="utf-8"))
+    rules = [
+        (name, code, kind == "certain")
+        for kind in ("certain", "told")
+        for code, names in data[kind].items()
+        for name in names
+    ]
+    return sorted(rules, key=lambda rule: -len(rule[0]))
+
+
+def rule_for(dotted: str) -> tuple[str, bool] | None:
+    """The code for a dotted name, and whether it is certain; None where it is harmless."""
+    for name, code, certain in _rules():
+        if dotted == name or dotted.startswith(f"{name}."):
+            return code, certain
+    return None
+
+
+def reaching(names: ResolvedNames) -> Iterator[StaticFinding]:
+    """Imports and uses of what ``rules.json`` lists, and accesses to the insides of Python or of the emulation."""
+    for node in ast.walk(names.tree):
+        yield from _imports(node)
+        if isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
+            parent = names.parents.get(node)
+            if isinstance(parent, ast.Attribute):
+                continue  # the whole chain is looked at once, from its end
+            dotted = names.dotted(node)
+            if dotted and (rule := rule_for(dotted)):
+                yield StaticFinding(rule[0], node.lineno, f"It uses {dotted}.", rule[1])
+        if isinstance(node, ast.Attribute):
+            yield from _insides(names, node)
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and "accelopt" in node.value.lower()
+        ):
+            yield from _looks_for_the_gate(names, node)
+        if isinstance(node, ast.Name) and node.id in ("__builtins__", "__loader__", "__spec__"):
+            yield StaticFinding("reads-the-gate", node.lineno, f"It uses {node.id}.", True)
+
+
+def _looks_for_the_gate(names: ResolvedNames, node: ast.Constant) -> Iterator[StaticFinding]:
+    """A text with the name of this project, where it is more than a text: beside a look at modules or variables."""
+    statement: ast.AST = node
+    while not isinstance(statement, ast.stmt) and statement in names.parents:
+        statement = names.parents[statement]
+    if str(node.value).startswith("_accelopt"):
+        yield StaticFinding("reads-the-gate", node.lineno, "It looks for the tool that checks it.", True)
+    looked = {names.dotted(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Name))}
+    if any(d and d.startswith(("sys.", "os.", "importlib", "inspect", "__file__")) for d in looked):
+        yield StaticFinding("reads-the-gate", node.lineno, "It looks for the tool that checks it.", True)
+
+
+def _imports(node: ast.AST) -> Iterator[StaticFinding]:
+    found: list[str] = []
+    if isinstance(node, ast.Import):
+        found = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        found = [f"{node.module}.{alias.name}" for alias in node.names]
+    for name in found:
+        if rule := rule_for(name):
+            yield StaticFinding(rule[0], getattr(node, "lineno", 1), f"It imports {name}.", rule[1])
+
+
+def _insides(names: ResolvedNames, node: ast.Attribute) -> Iterator[StaticFinding]:
+    if "accelopt" in node.attr.lower():
+        yield StaticFinding(
+            "reads-the-gate", node.lineno, f"It looks for the tool that checks it (`.{node.attr}`).", True
+        )
+    elif node.attr in _INSIDES:
+        yield StaticFinding("reads-the-gate", node.lineno, f"It reaches into `.{node.attr}`.", True)
+    elif node.attr in _EMULATION and isinstance(node.value, ast.Attribute) and node.value.attr == "block":
+        yield StaticFinding("reads-the-gate", node.lineno, f"It reaches into `.block.{node.attr}`.", True)
+    elif node.attr in ("data_ptr", "__array_interface__", "__cuda_array_interface__"):
+        yield StaticFinding("reads-address", node.lineno, f"It looks at an address (`.{node.attr}`).")
+
+
+LOW = ("float16", "bfloat16", "half", "tfloat32", "float8e4", "float8e5", "float8_e4m3", "float8_e5m2",
+       "float8_e4m3fn", "float8e4nv", "float8e4b15", "float8_e5m2fnuz", "fp16", "bf16")  # fmt: skip
+
+
+def low_precision(names: ResolvedNames) -> Iterator[StaticFinding]:
+    for node in ast.walk(names.tree):
+        if isinstance(node, ast.Attribute) and node.attr in LOW:
+            yield StaticFinding("low-precision", node.lineno, f"It uses {node.attr}.")
+        elif isinstance(node, ast.keyword) and node.arg in ("input_precision", "allow_tf32"):
+            value = node.value
+            if isinstance(value, ast.Constant) and value.value in ("tf32", True):
+                yield StaticFinding("low-precision", value.lineno, f"It asks for TF32 ({node.arg}).")
+        elif isinstance(node, ast.Call) and names.dotted(node.func) == "triton.language.dot":
+            if not {"input_precision", "allow_tf32"} & {k.arg for k in node.keywords}:
+                said = "tl.dot multiplies float32 in TF32 unless it is told otherwise."
+                yield StaticFinding("low-precision", node.lineno, said)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in LOW:
+            yield StaticFinding("low-precision", node.lineno, f"It names {node.value}.")

@@ -1,0 +1,116 @@
+"""Shapes that are singled out: host code that treats some sizes otherwise, without saying that it cannot."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from accelopt_profiling.gate.reading.finding import StaticFinding
+from accelopt_profiling.gate.reading.names import ResolvedNames
+
+_SIZES = frozenset(["shape", "size", "numel", "nelement", "ndim", "stride"])
+
+
+def special_shapes(names: ResolvedNames) -> Iterator[StaticFinding]:
+    """Branches on sizes against numbers of which one returns, sizes capped by a number, and kernels that compare their
+    place or a size with a number.
+
+    None of it is certain: it matters where the candidate turns out wrong at another shape.
+    """
+    sizes = _names_of_sizes(names)
+    for node in ast.walk(names.tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in names.kernels:
+            yield from _in_kernel(names, node)
+        if names.in_kernel(node):
+            continue
+        if isinstance(node, ast.If) and _compares(node.test, sizes) and not _refuses(node):
+            returns = any(isinstance(s, ast.Return) for s in [*node.body, *node.orelse])
+            if returns:
+                yield StaticFinding(
+                    "special-shape", node.lineno, "It treats some sizes in a way of their own."
+                )
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "min":
+            capped = any(_is_size(a, sizes) for a in node.args)
+            if capped and any(isinstance(a, ast.Constant) for a in node.args):
+                yield StaticFinding("special-shape", node.lineno, "It caps a size with a number.")
+
+
+def _in_kernel(
+    names: ResolvedNames, kernel: ast.FunctionDef | ast.AsyncFunctionDef
+) -> Iterator[StaticFinding]:
+    places = _places(names, kernel)
+    for node in ast.walk(kernel):
+        operands: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            operands = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and (names.dotted(node.func) or ast.unparse(node.func)) in _CAPS:
+            operands = list(node.args)
+        numbers = [n.value for n in operands if isinstance(n, ast.Constant) and type(n.value) is int]
+        if any(n > 1 for n in numbers) and any(_is_place(o, places) for o in operands):
+            said = "A kernel compares its place or a size with a number."
+            yield StaticFinding("special-shape", getattr(node, "lineno", 1), said)
+
+
+_CAPS = ("min", "triton.language.minimum")
+
+
+def _places(names: ResolvedNames, kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Names that hold where a program is, and parameters that are no addresses."""
+    pointers: set[str] = set()
+    for call, called in names.calls(kernel):
+        if called.split(".")[-1] in ("load", "store", "dma_copy") or called.startswith(
+            "triton.language.atomic"
+        ):
+            pointers |= {base for a in call.args[:1] if (base := _base(a)) is not None}
+    arguments = {a.arg for a in [*kernel.args.posonlyargs, *kernel.args.args, *kernel.args.kwonlyargs]}
+    found = arguments - pointers
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            called_here = {called.split(".")[-1] for _, called in names.calls(node.value)}
+            if called_here & {"program_id", "arange"} and "load" not in called_here:
+                found.add(node.targets[0].id)
+    return found
+
+
+def _base(address: ast.expr) -> str | None:
+    """The name that an address starts with: ``x_ptr`` of ``x_ptr + row * n + columns``."""
+    while isinstance(address, (ast.BinOp, ast.Subscript)):
+        address = address.left if isinstance(address, ast.BinOp) else address.value
+    return address.id if isinstance(address, ast.Name) else None
+
+
+def _is_place(node: ast.expr, places: set[str]) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in _SIZES
+    if isinstance(node, ast.Subscript):
+        return _is_place(node.value, places)
+    return isinstance(node, ast.Name) and node.id in places
+
+
+def _names_of_sizes(names: ResolvedNames) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(names.tree):
+        if isinstance(node, ast.Assign) and _is_size(node.value, found):
+            for target in node.targets:
+                found |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return found
+
+
+def _is_size(node: ast.AST, sizes: set[str]) -> bool:
+    return any(
+        (isinstance(n, ast.Attribute) and n.attr in _SIZES) or (isinstance(n, ast.Name) and n.id in sizes)
+        for n in ast.walk(node)
+    )
+
+
+def _compares(test: ast.expr, sizes: set[str]) -> bool:
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and _is_size(node, sizes):
+            numbers = [n for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, int)]
+            if any(n.value > 1 for n in numbers if isinstance(n.value, int)):
+                return True
+    return False
+
+
+def _refuses(node: ast.If) -> bool:
+    return any(isinstance(s, ast.Raise) for s in node.body)

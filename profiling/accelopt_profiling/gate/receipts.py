@@ -1,0 +1,116 @@
+"""Receipts of checks: written from the evidence, read back as a request, and compared with one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accelopt_profiling.comparison.tolerance import rule
+from accelopt_profiling.gate.evidence import Evidence
+from accelopt_profiling.gate.request import Case, CaseOptions, GateRequest
+from accelopt_profiling.gate.verdict import Reason
+from accelopt_profiling.hosts.host import HostFacts
+from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.receipt import Receipt
+
+#: Raised whenever the gate decides differently about the same candidate.
+GATE_VERSION = 2
+
+
+def receipt_of(
+    request: GateRequest, hashes: tuple[str, str], host: HostFacts, cases: list[Case], evidence: Evidence,
+    accepted: bool, reasons: list[Reason], checks: list[dict[str, Any]],
+) -> Receipt:  # fmt: skip
+    """The receipt. The seeds are in it: the candidate has ended by now, and they make the draws repeatable. So are both
+    sources with the problem's files; ``hashes`` are those of the candidate's and the original's kernel file.
+    """
+    tolerance = evidence.answered.tolerance if evidence.answered else None
+    run = evidence.ran
+    return Receipt(
+        "gate",
+        {
+            "gate_version": GATE_VERSION,
+            "source_hash": hashes[0],
+            "original_hash": hashes[1],
+            "candidate": _files(request.candidate),
+            "original": _files(request.original) if hashes[0] != hashes[1] else None,
+            "problem": to_plain(request.problem),
+            "problem_hash": request.problem.content_hash,
+            "kernel": request.kernel,
+            "dialect": request.dialect,
+            "target": request.target,
+            "limits": to_plain(request.limits),
+            "options": to_plain(request.options),
+            "host": {"name": host.name, "python": host.python, "versions": host.versions, "devices": host.devices},
+            "cases": [to_plain(case) for case in cases],
+            "inputs": [{"case": d.name, "shapes": d.shapes, "dtypes": d.dtypes, "digests": d.digests, "shape": d.shape}
+                       for d in evidence.drawn],
+            "tolerance_stated": to_plain(tolerance),
+            "tolerance_rule": rule(),
+            "findings": [to_plain(finding) for finding in evidence.findings],
+            "precision": sorted({f.message for f in evidence.findings if f.code == "low-precision"}),
+            "steps": {name: round(seconds, 3) for name, seconds in evidence.steps.items()},
+            "timer": "wall clock of the host; the gate checks, it does not time kernels",
+            "conduct": None if run is None else {
+                "calls": run.calls, "patched": run.patched, "threads": run.threads, "processes": run.processes,
+                "host_work": run.host_work, "moved_only": run.moved_only, "late": run.late,
+                "attributes": run.attributes,
+                "reference_work": evidence.answered.work if evidence.answered else {},
+                "original_host_work": evidence.original.host_work if evidence.original else {},
+            },
+            "checks": checks,
+            "accepted": accepted,
+            "reasons": to_plain(reasons),
+        },
+    )  # fmt: skip
+
+
+def _files(source: Source) -> Any:
+    """A source without the folders of the machine that it was checked on."""
+    return to_plain(Source(source.kernel, source.files))
+
+
+def request_of(receipt: Receipt) -> GateRequest:
+    """The check that ``receipt`` is the evidence of, with the same seeds.
+
+    Raises:
+        ValueError, KeyError: the receipt does not hold what is needed (an older one holds no sources).
+    """
+    body = receipt.body
+    candidate = from_plain(Source, body["candidate"])
+    original = candidate if body["original"] is None else from_plain(Source, body["original"])
+    for source in (candidate, original):
+        if source.kernel not in source.files:
+            raise ValueError(f"the file {source.kernel} is missing")
+    return GateRequest(
+        candidate, original, from_plain(ProblemRef, body["problem"]), str(body["kernel"]), body["dialect"],
+        str(body["target"]), from_plain(Limits, body["limits"]), from_plain(CaseOptions, body["options"]),
+        [from_plain(Case, case) for case in body["cases"]],
+    )  # fmt: skip
+
+
+def differences(then: Receipt, now: Receipt) -> list[tuple[str, Any, Any]]:
+    """What came out differently: a name, and what each receipt says. Times are no difference."""
+    found: list[tuple[str, Any, Any]] = []
+    for name, read in (("accepted", _accepted), ("reasons", _codes), ("inputs", _inputs)):
+        before, after = read(then), read(now)
+        if before != after:
+            found.append((name, before, after))
+    outcomes = [{check["case"]: check.get("outcome") for check in r.body["checks"]} for r in (then, now)]
+    for case in outcomes[0].keys() | outcomes[1].keys():
+        if outcomes[0].get(case) != outcomes[1].get(case):
+            found.append((f"the case {case!r}", outcomes[0].get(case), outcomes[1].get(case)))
+    return found
+
+
+def _accepted(receipt: Receipt) -> bool:
+    return bool(receipt.body["accepted"])
+
+
+def _codes(receipt: Receipt) -> list[str]:
+    return sorted({str(reason["code"]) for reason in receipt.body["reasons"]})
+
+
+def _inputs(receipt: Receipt) -> list[Any]:
+    return [[drawn["case"], drawn["digests"]] for drawn in receipt.body["inputs"]]

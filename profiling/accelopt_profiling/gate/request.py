@@ -1,0 +1,94 @@
+"""A request for a check: the candidate, the original, the problem, and the cases to check on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.problems.ref import ProblemRef
+
+#: "numpy" is plain Python on NumPy arrays, as references are; nothing is emulated for it.
+GateDialect = Literal["triton", "nki", "numpy"]
+
+
+#: "spikes" only for problems that take off a maximum (below): others may well overflow there.
+LOPSIDED = ("skewed", "spikes")
+
+
+#: Along the last axis, and along the one before it.
+LONG_SUMS = ("long rows", "long columns")
+
+
+ALTERED = ("same sums", "same rest")
+
+
+#: In the order of what they find per second spent; "original" is always run. The last two are the exact integers
+#: before them, altered: "same sums" keeps the first input and moves elements about in the others, "same rest" moves
+#: them about in the first. Sums, extremes, first and last elements stay, so that a result that was remembered by a
+#: fingerprint of its inputs shows.
+DISTRIBUTIONS = (
+    "original", "large", "small", *LOPSIDED, "rows", *LONG_SUMS, "integers", "same sums", "same rest",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs. ``seed`` is known to the process that draws and to nobody else until the verdict.
+
+    ``shape_index`` picks one of the problem's further ``shapes``; None is the main shape. ``derived`` picks one of
+    the shapes that the gate derives from the axes of a problem: there a candidate has to do what the
+    original does. A ``movable`` case may be drawn at a further shape instead when the main one is large.
+    """
+
+    name: str
+    seed: int
+    distribution: str = "original"
+    shape_index: int | None = None
+    movable: bool = False
+    derived: int | None = None
+
+
+@dataclass(frozen=True)
+class CaseOptions:
+    """What to check. ``seeds`` counts fresh draws of the original distribution; ``shapes`` bounds how many of the
+    problem's further shapes are tried.
+
+    Values are more than shapes can bring out at any size, so when the main inputs are larger than ``large_bytes`` the
+    other distributions and draws use the largest further shape that is not. ``input_bytes`` bounds the inputs of all
+    cases together: later cases that would go beyond it are left out, and the verdict says so.
+    ``interpret_seconds`` is how long a Triton case may interpret programs before it goes on with a sample of them.
+    ``repeats`` and ``repeat_seconds`` bound the further calls on data that was seen before. ``reading`` lets what the
+    candidate's text says refuse it; the gate's own tests do without, to see what the run finds by itself.
+    """
+
+    distributions: Sequence[str] = DISTRIBUTIONS
+    seeds: int = 2
+    shapes: int = 4
+    large_bytes: int = 8 << 20
+    input_bytes: int = 512 << 20
+    interpret_seconds: float = 3.0
+    repeats: int = 24
+    repeat_seconds: float = 0.3
+    reading: bool = True
+
+
+@dataclass(frozen=True)
+class GateRequest:
+    """``candidate`` and ``original`` are whole sources (see ``KernelFile.source``) with the same kernel path;
+    the problem's functions come from ``original`` alone. ``kernel`` is the kernel that was rewritten. ``limits`` hold
+    for the candidate, their ``seconds`` for each of its cases; all cases together get ``ALL_CASES`` times as long,
+    the problem's own steps as long as that, and ``PROBLEM_SECONDS`` at least. ``kernel`` may be "":
+    then any kernel of the candidate will do. ``cases`` are those of an earlier check that is to be repeated.
+    """
+
+    candidate: Source
+    original: Source
+    problem: ProblemRef
+    kernel: str
+    dialect: GateDialect
+    target: str
+    limits: Limits = Limits()
+    options: CaseOptions = field(default_factory=CaseOptions)
+    cases: list[Case] = field(default_factory=list)

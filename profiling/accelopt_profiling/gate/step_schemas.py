@@ -1,0 +1,223 @@
+"""Parameters and results of the steps that a check runs in sandbox processes, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from accelopt_profiling.comparison.elements import OutputComparison
+from accelopt_profiling.gate.request import Case, GateDialect
+from accelopt_profiling.gate.verdict import Reason
+from accelopt_profiling.jobs import Source
+from accelopt_profiling.problems.problem import Call, Tolerance
+from accelopt_profiling.problems.ref import ProblemRef
+
+
+@dataclass(frozen=True)
+class DrawParams:
+    """``source`` holds the original kernel file and the problem's files: never anything of a candidate."""
+
+    problem: ProblemRef
+    source: Source
+    dialect: GateDialect
+    target: str
+    cases: list[Case]
+    large_bytes: int
+    input_bytes: int
+
+
+@dataclass(frozen=True)
+class DrawnCase:
+    """A case as drawn. ``digests`` are of its saved files; ``left_out`` says why a case was not drawn. ``shapes`` and
+    ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs,
+    further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself, ``open`` that the
+    problem leaves such sizes open.
+    """
+
+    index: int
+    name: str
+    distribution: str
+    left_out: str = ""
+    digests: list[str] = field(default_factory=list)
+    call: dict[str, Any] = field(default_factory=dict)
+    shapes: list[list[int]] = field(default_factory=list)
+    dtypes: list[str] = field(default_factory=list)
+    shape: dict[str, Any] | None = None
+    twice: bool = False
+    derived: bool = False
+    open: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CaseCall:
+    """How a case is to be run: saved beside its arguments. ``written`` are the arguments that are outputs as well,
+    counted from the end. ``altered`` tells that the gate changed the values that the problem drew.
+    """
+
+    call: Call
+    twice: bool = False
+    derived: bool = False
+    altered: bool = False
+    written: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunParams:
+    """``cases`` is the number of cases that may have been drawn. ``hidden`` are module names that the candidate may
+    not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
+    ``repeats`` and ``repeat_seconds`` bound the further calls on data seen before, ``case_seconds`` each case.
+    """
+
+    dialect: GateDialect
+    target: str
+    cases: int
+    interpret_seconds: float
+    hidden: list[str] = field(default_factory=list)
+    neutralised: list[str] = field(default_factory=list)
+    repeats: int = 24
+    repeat_seconds: float = 0.3
+    case_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class RunCase:
+    """``inputs_changed`` and ``aliases`` tell what the candidate did to its inputs, ``reused`` that it gave the same
+    memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
+    on the same data, ``later`` those of a call after a week and a million calls (see ``later``); None where nothing
+    tells. ``complete`` is False when only a sample of some launch's programs was
+    run. ``raised`` is how a call failed at a shape, or on values, that the gate chose itself.
+    """
+
+    index: int
+    seconds: float
+    inputs_changed: list[int] = field(default_factory=list)
+    aliases: list[str] = field(default_factory=list)
+    reused: bool = False
+    launched: list[str] | None = None
+    again: list[str] | None = None
+    later: list[str] | None = None
+    complete: bool = True
+    raised: str = ""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """``patched`` names shared functions that were replaced, ``threads`` and ``processes`` count what still ran at the
+    end, ``calls`` all calls. ``host_work`` is what host code computed around kernels that did nothing, in elements by
+    kind; ``moved_only`` tells that no kernel left a value that it had not been given; ``late`` that outputs changed
+    after they had been returned; ``attributes`` that outputs carried methods of their own; ``races`` names tensors of
+    which programs of one launch read what others wrote. ``untried`` tells of autotuned kernels how many configurations
+    did not run, of how many.
+    """
+
+    cases: list[RunCase] = field(default_factory=list)
+    patched: list[str] = field(default_factory=list)
+    threads: int = 0
+    processes: int = 0
+    calls: int = 0
+    host_work: dict[str, int] = field(default_factory=dict)
+    moved_only: bool = False
+    late: bool = False
+    attributes: list[str] = field(default_factory=list)
+    races: list[str] = field(default_factory=list)
+    untried: dict[str, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OriginalParams:
+    """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original."""
+
+    source: Source
+    dialect: GateDialect
+    target: str
+    cases: int
+    interpret_seconds: float
+    same: bool = False
+
+
+@dataclass(frozen=True)
+class OriginalResult:
+    """``host_work`` is what the original's host code computes around its kernels, in elements by kind."""
+
+    host_work: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReferenceParams:
+    """``source`` holds the original kernel file and the problem's files, as for ``draw``."""
+
+    problem: ProblemRef
+    source: Source
+    dialect: GateDialect
+    target: str
+    cases: int
+
+
+@dataclass(frozen=True)
+class ReferenceCase:
+    """``digests`` are of the inputs and arguments as this process found them: the client compares them with
+    those of the drawing. ``precision`` says in which precision the expected values were computed, and
+    ``note`` why not float64. ``layout_fault`` is why the candidate's outputs could not be brought into the
+    reference's layout. ``unusable`` is why the reference has no answer at a shape, or on values, that the gate chose
+    itself.
+    """
+
+    index: int
+    precision: str
+    digests: list[str] = field(default_factory=list)
+    note: str = ""
+    layout_fault: str = ""
+    unusable: str = ""
+
+
+@dataclass(frozen=True)
+class ReferenceResult:
+    """``work`` is what the reference computes, in elements by kind."""
+
+    tolerance: Tolerance
+    cases: list[ReferenceCase] = field(default_factory=list)
+    work: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JudgeParams:
+    """``distributions`` has one entry per planned case; ``dialect`` decides how strict types are."""
+
+    dialect: GateDialect
+    distributions: list[str]
+
+
+@dataclass(frozen=True)
+class JudgedOutput:
+    """``own_ratio`` is the worst error over what the gate's own rule allows, whatever the problem says."""
+
+    where: str
+    dtype: str
+    shape: list[int]
+    relative: float
+    absolute: float
+    comparison: OutputComparison
+    own_ratio: float = 0.0
+
+
+@dataclass(frozen=True)
+class JudgedCase:
+    """``reasons`` are why the case fails; ``notes`` do not. ``skipped`` says why it decides nothing. ``digests`` are of
+    the candidate's outputs by folder, as they were found here. ``idle`` is the share of the elements that matter which
+    were right without any kernel; None where that was not tried. ``original_right`` tells whether the original kernel
+    is right at a shape that the gate chose; None where there is no other original. ``given`` tells that all expected
+    values occur among the inputs, so that moving data about is enough; None where nobody looked.
+    """
+
+    index: int
+    reasons: list[Reason] = field(default_factory=list)
+    notes: list[Reason] = field(default_factory=list)
+    outputs: list[JudgedOutput] = field(default_factory=list)
+    skipped: str = ""
+    bitwise_repeatable: bool | None = None
+    checked: float = 1.0
+    digests: dict[str, str] = field(default_factory=dict)
+    idle: float | None = None
+    original_right: bool | None = None
+    given: bool | None = None

@@ -1,0 +1,177 @@
+"""Call a loaded candidate: on fresh or reused memory, with its outputs saved and its behaviour recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
+from accelopt_profiling.comparison.memory import (
+    arrays_of,
+    fill_in_place,
+    fingerprint,
+    is_plain,
+    overlapping,
+    poisoned_memory,
+    same_layout,
+)
+from accelopt_profiling.comparison.saved_values import NotCarried, digest, load_values, save_values
+from accelopt_profiling.gate.observe.emulation import Seen, emulation
+from accelopt_profiling.gate.observe.patch_detection import SharedObjects
+from accelopt_profiling.gate.step_schemas import CaseCall, RunCase, RunParams
+from accelopt_profiling.gate.steps.case_files import case_folder
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.worker.usercode import user_errors
+
+
+class LoadedCandidate:
+    """The loaded candidate. ``patched`` and ``attributes`` grow with what its calls do, ``calls`` counts them."""
+
+    def __init__(self, context: StepContext, params: RunParams, module: ModuleType) -> None:
+        self.context, self.params, self.module = context, params, module
+        self.patched: list[str] = []
+        self.attributes: list[str] = []
+        self.calls = 0
+        self.moved_only = False
+        self.races: list[str] = []
+        self.configurations = AutotuneTurns()
+        self._earlier: list[Any] | None = None
+
+    def asked(self, index: int) -> CaseCall:
+        return from_plain(CaseCall, load_values(case_folder(self.context, index) / "call")[0])
+
+    def arguments(self, index: int) -> list[Any]:
+        """The arguments of a case, in new memory."""
+        folder = case_folder(self.context, index)
+        with emulation(self.params.dialect, self.params.target):
+            return load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+
+    def reused_memory(self, arguments: list[Any]) -> list[Any]:
+        """New data at addresses that the candidate has seen before, where the layout allows."""
+        if self._earlier is not None and same_layout(self._earlier, arguments):
+            fill_in_place(self._earlier, arguments)
+            return self._earlier
+        self._earlier = arguments
+        return arguments
+
+    def emulated(self, movement: bool = False) -> Any:
+        params = self.params
+        turn = self.configurations.turn
+        return emulation(params.dialect, params.target, params.interpret_seconds, movement, turn)
+
+    def call(
+        self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
+    ) -> tuple[list[Any], RunCase]:
+        """One call with everything compared before and after; its outputs are saved under ``name``.
+
+        ``built`` keeps a KernelBench model between calls (see ``problems.call.perform``).
+        """
+        before = [fingerprint(a) for a in arguments]
+        movement = name == "again"
+        with self.emulated(movement) as seen, poisoned_memory():
+            shared = SharedObjects()
+            started = time.perf_counter()
+            outputs = self.perform(index, arguments, seen, built)
+            seconds = time.perf_counter() - started
+            self.patched += shared.changes()
+            self.configurations.chosen(seen.tuners())
+            self.save(index, name, outputs, seen)
+            if movement and seen.movement is not None:
+                self.moved_only = seen.movement.only
+                self.races = seen.races()
+        written = self.asked(index).written
+        changed = [
+            n
+            for n, (a, old) in enumerate(zip(arguments, before, strict=True))
+            if n - len(arguments) not in written and fingerprint(a) != old
+        ]
+        aliases = overlapping(arguments, outputs)
+        return outputs, RunCase(
+            index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete()
+        )
+
+    def perform(
+        self,
+        index: int,
+        arguments: list[Any],
+        seen: Seen,
+        built: dict[str, Any] | None = None,
+        turned: bool = False,
+    ) -> list[Any]:
+        """One call: what it returns, and what it leaves in the arguments that the reference writes to as well. With
+        ``turned`` gradients are on where they are off otherwise (models), and off where they are on.
+        """
+        self.calls += 1
+        torch = sys.modules.get("torch")
+        quiet = torch.no_grad() if turned and torch is not None else contextlib.nullcontext()
+        with user_errors(self.context), quiet:
+            asked = self.asked(index)
+            outputs = with_inplace_outputs(
+                lambda: perform(
+                    self.module, asked.call, arguments, self.context.source.kernel, built, turned
+                ),
+                arguments,
+                asked.written,
+            )
+            seen.raise_faults()
+        return outputs
+
+    def save(self, index: int, name: str, outputs: list[Any], seen: Seen) -> None:
+        """Write outputs down and tell their digest before the candidate gets another turn."""
+        self.attributes += [
+            f"{type(o).__name__}.{key}" for o in outputs for key in getattr(o, "__dict__", {})
+        ]
+        folder: Path = case_folder(self.context, index) / name
+        for place, output in arrays_of(outputs):
+            if not is_plain(output):
+                said = f"Output {place} is a {type(output).__qualname__}, a kind of array of its own."
+                raise StepFailedError(StepError("wrong-type", said))
+        try:
+            save_values(folder, outputs)
+        except NotCarried as error:
+            raise StepFailedError(
+                StepError("wrong-output", f"An output cannot be compared: {error}.")
+            ) from error
+        for output, mask in seen.known(outputs).items():
+            np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
+        self.context.emit({"saved": [index, name, digest(folder)]})
+
+
+class AutotuneTurns:
+    """The autotuners of a candidate and which of their configurations have run. ``turn`` numbers the cases."""
+
+    def __init__(self) -> None:
+        self.turn = -1
+        self._ran: dict[int, tuple[Any, set[int]]] = {}  # by the tuner's identity
+
+    def next_case(self) -> None:
+        """From here on another configuration is chosen: what tuners remember of earlier choices goes."""
+        self.turn += 1
+        for tuner, _ in self._ran.values():
+            tuner.cache.clear()
+            tuner.cache_results = False
+
+    def chosen(self, tuners: Sequence[Any]) -> None:
+        """Tuners have chosen, and the kernel has run so."""
+        for tuner in tuners:
+            _, ran = self._ran.setdefault(id(tuner), (tuner, set()))
+            best = getattr(tuner, "best_config", None)
+            ran.update(n for n, configuration in enumerate(tuner.configs) if configuration is best)
+
+    def left(self) -> dict[str, list[int]]:
+        """By kernel: how many configurations have not run, of how many; kernels of which all have run are left out."""
+        return {
+            tuner.base_fn.__name__: [len(tuner.configs) - len(ran), len(tuner.configs)]
+            for tuner, ran in self._ran.values()
+            if len(ran) < len(tuner.configs)
+        }

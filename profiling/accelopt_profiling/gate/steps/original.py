@@ -1,0 +1,73 @@
+"""The step ``gate.original``: run the original kernel at shapes that the gate chose, after the candidate's process has
+ended. A candidate has to do there what the original does, and no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+
+from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
+from accelopt_profiling.comparison.memory import poisoned_memory
+from accelopt_profiling.comparison.saved_values import NotCarried, load_values, save_values
+from accelopt_profiling.gate.observe.emulation import emulation, neutralised
+from accelopt_profiling.gate.observe.hostwork import HostWork
+from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
+from accelopt_profiling.gate.steps.case_files import case_folder, problem_errors, problem_files
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.worker.usercode import load_module, user_errors
+
+
+def original(context: StepContext, params: OriginalParams) -> OriginalResult:
+    """Run the original at derived shapes, and once without its kernels to see what its host code computes.
+
+    Raises:
+        StepFailedError: the original cannot even be loaded.
+    """
+    if params.same:
+        return OriginalResult()
+    work = HostWork()
+    with problem_files(context, params.source) as own:
+        with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
+            module = load_module(own)
+        for index in range(params.cases):
+            folder = case_folder(context, index)
+            if not (folder / "call").is_dir():
+                continue
+            asked = from_plain(CaseCall, load_values(folder / "call")[0])
+            if asked.derived or asked.twice:
+                with emulation(params.dialect, params.target):
+                    arguments = load_values(
+                        folder / ("arguments" if (folder / "arguments").is_dir() else "inputs")
+                    )
+            if asked.derived:
+                if (folder / "original").exists():
+                    raise StepFailedError(
+                        StepError("tampered", "The candidate wrote into the folder of the answers.")
+                    )
+                with (
+                    contextlib.suppress(StepFailedError, NotCarried),
+                    emulation(params.dialect, params.target, params.interpret_seconds) as seen,
+                    poisoned_memory(),
+                    user_errors(own),
+                ):
+                    outputs = with_inplace_outputs(
+                        partial(perform, module, asked.call, arguments, own.source.kernel),
+                        arguments,
+                        asked.written,
+                    )
+                    seen.raise_faults()
+                    save_values(folder / "original", outputs)
+            elif asked.twice and params.dialect != "numpy":
+                with (
+                    contextlib.suppress(StepFailedError),
+                    neutralised(params.dialect, params.target, params.interpret_seconds, work.pausing),
+                    poisoned_memory(),
+                    work.counting(),
+                    user_errors(own),
+                ):
+                    perform(module, asked.call, work.marked(arguments), own.source.kernel)
+    return OriginalResult(work.total)

@@ -1,0 +1,237 @@
+"""The step ``gate.run``: run the candidate on the drawn inputs. Its process has no seed, no reference and no expected
+value.
+
+Nothing that this process says is trusted: outputs are judged from files whose digests were sent when they were
+written, and an operation that a candidate may not do ends the process at once (see ``observe.watch``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.comparison.memory import byte_count, fingerprint, overlapping, poisoned_memory
+from accelopt_profiling.gate.observe.clock_shift import Clock, Counts
+from accelopt_profiling.gate.observe.emulation import Seen, emulation, neutralised
+from accelopt_profiling.gate.observe.hostwork import HostWork
+from accelopt_profiling.gate.observe.patch_detection import SharedObjects
+from accelopt_profiling.gate.observe.watch import Watch
+from accelopt_profiling.gate.step_schemas import RunCase, RunParams, RunResult
+from accelopt_profiling.gate.steps.case_files import case_folder, forget_requests
+from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.worker.usercode import load_module
+
+#: Outputs of further calls are kept to see whether any two share memory, up to this size together.
+_KEPT_BYTES = 64 << 20
+#: So many further calls are made in any case: fewer do not show what counts calls.
+_LOOKS = 3
+
+
+def run(context: StepContext, params: RunParams) -> RunResult:
+    """Load the candidate, call it once per case with poisoned fresh outputs, and save what it returns."""
+    forget_requests(context)
+    for name in set(params.hidden) - set(sys.modules) - set(sys.stdlib_module_names):
+        sys.modules[name] = None  # type: ignore[assignment]  # importing it now raises ModuleNotFoundError
+    with emulation(params.dialect, params.target), poisoned_memory():
+        pass  # imports what it needs: the candidate shall be the only one to import from here on
+    clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
+    Watch(
+        context.folder, lambda code, said: context.emit({"violation": {"code": code, "message": said}})
+    ).start()
+    with _time_limit(context, params.case_seconds) as allow:
+        allow()
+        with emulation(params.dialect, params.target):
+            before = SharedObjects()
+            candidate = LoadedCandidate(context, params, load_module(context))
+            candidate.patched += before.changes()
+        for name in params.neutralised:
+            if hasattr(candidate.module, name):
+                setattr(candidate.module, name, _refuse(name))
+        return _Run(candidate, clock, work, allow).all()
+
+
+class _Run:
+    def __init__(
+        self, candidate: LoadedCandidate, clock: Clock, work: HostWork, allow: Callable[[], None]
+    ) -> None:
+        self.candidate, self.clock, self.work, self.allow = candidate, clock, work, allow
+        self.params = candidate.params
+        self.built: dict[str, Any] = {}
+        self.kept: list[tuple[list[Any], list[bytes]]] = []
+
+    def all(self) -> RunResult:
+        candidate = self.candidate
+        indices = [
+            n for n in range(self.params.cases) if (case_folder(candidate.context, n) / "call").is_dir()
+        ]
+        cases = {n: self._case(n) for n in indices}
+        asked = {n: candidate.asked(n) for n in indices}
+        repeated = next((n for n in indices if asked[n].twice), None)
+        others = [n for n in indices if n != repeated and not asked[n].derived]
+        if repeated is not None:
+            cases[repeated] = self._repeat(cases[repeated])
+            after = [n for n in others if n > repeated] or others
+            if asked[repeated].call.style == "model":  # another case has other weights
+                after = [repeated]
+            for n in after[:1]:
+                cases[n] = self._later(cases[n])
+        late = any([fingerprint(o) for o in outputs] != prints for outputs, prints in self.kept)
+        self.kept.clear()
+        small = [n for n in others if n][:1]
+        for n in [*([] if repeated is None else [repeated]), *small]:
+            self._without_kernels(n)
+        return RunResult(
+            list(cases.values()), sorted(set(candidate.patched)), len(sys._current_frames()) - 1, _processes(),
+            candidate.calls, self.work.total, candidate.moved_only, late, sorted(set(candidate.attributes)),
+            candidate.races, candidate.configurations.left(),
+        )  # fmt: skip
+
+    def _case(self, index: int) -> RunCase:
+        candidate = self.candidate
+        candidate.context.emit({"running": index})
+        self.allow()
+        candidate.configurations.next_case()
+        asked = candidate.asked(index)
+        arguments = candidate.reused_memory(candidate.arguments(index))
+        built: dict[str, Any] = {}
+        try:
+            outputs, result = candidate.call(index, arguments, "outputs", built)
+        except StepFailedError as failed:
+            own = asked.derived or asked.altered
+            if not own or failed.error.code not in ("user-error", "wrong-output"):
+                raise
+            return RunCase(index, 0.0, raised=failed.error.message[:300])
+        if asked.twice:
+            self.built = built
+            again, second = candidate.call(index, candidate.arguments(index), "again", built)
+            result = replace(
+                result,
+                inputs_changed=sorted({*result.inputs_changed, *second.inputs_changed}),
+                aliases=result.aliases or second.aliases,
+                reused=bool(overlapping(outputs, again)),
+                again=second.launched,
+            )
+            self.kept += [(held, [fingerprint(o) for o in held]) for held in (outputs, again)]
+        return result
+
+    def _repeat(self, result: RunCase) -> RunCase:
+        """Further calls on data seen before; the last one's outputs are judged as well."""
+        candidate, params, index = self.candidate, self.params, result.index
+        self.allow()
+        ends = time.perf_counter() + params.repeat_seconds
+        reused = result.reused
+        self.counts = Counts(str((candidate.context.folder / "src").resolve()), list(self.built.values()))
+        for number in range(params.repeats):
+            over = number + 1 >= _LOOKS and time.perf_counter() > ends
+            last = over or number + 1 == params.repeats
+            arguments = candidate.arguments(index)
+            with candidate.emulated() as seen, poisoned_memory():
+                outputs = candidate.perform(index, arguments, seen, self.built)
+                if number < _LOOKS:
+                    self.counts.look()
+                reused = reused or any(overlapping(held, outputs) for held, _ in self.kept)
+                if sum(byte_count(held) for held, _ in self.kept) < _KEPT_BYTES:
+                    self.kept.append((outputs, [fingerprint(o) for o in outputs]))
+                if last:
+                    candidate.save(index, "late", outputs, seen)
+                    break
+        return replace(result, reused=reused)
+
+    def _later(self, result: RunCase) -> RunCase:
+        """Another case's data again, a week and a million calls later and with gradients turned round. What it raises
+        tells nothing: numbers that were moved on may have meant something else than a count.
+        """
+        candidate, index = self.candidate, result.index
+        self.allow()
+        self.clock.advance()
+        self.counts.advance()
+        arguments = candidate.arguments(index)
+        with contextlib.suppress(StepFailedError), candidate.emulated() as seen, poisoned_memory():
+            outputs = candidate.perform(index, arguments, seen, self.built, turned=True)
+            candidate.save(index, "later", outputs, seen)
+            return replace(result, later=seen.launched())
+        return result
+
+    def _without_kernels(self, index: int) -> None:
+        """Call once while nothing is left of what kernels write. What it raises does not matter: it then needs them."""
+        candidate, params = self.candidate, self.params
+        if params.dialect == "numpy":
+            return
+        self.allow()
+        arguments = candidate.arguments(index)
+        outputs: list[Any] | None = None
+        for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
+            pausing, seconds = self.work.pausing, params.interpret_seconds
+            self.work.marking = mark is not None
+            with (
+                neutralised(params.dialect, params.target, seconds, pausing, mark) as seen,
+                poisoned_memory(),
+                self.work.counting(),
+            ):
+                try:
+                    outputs = candidate.perform(index, given, seen)
+                    break
+                except StepFailedError:
+                    continue
+        if outputs is not None:
+            with contextlib.suppress(StepFailedError), emulation(params.dialect, params.target):
+                candidate.save(index, "idle", _unmarked(outputs), Seen())
+
+
+@contextlib.contextmanager
+def _time_limit(context: StepContext, seconds: float) -> Iterator[Callable[[], None]]:
+    """Gives a function that allows ``seconds`` from each of its calls on. When they are over the process tells the
+    client and ends. (The whole step has a limit too, which a candidate that undoes this one still meets.)
+    """
+    leave = os._exit
+
+    def over(*_: Any) -> None:
+        said = f"One case took longer than {seconds:g} s."
+        context.emit({"violation": {"code": "timeout", "message": said}})
+        leave(0)
+
+    def allow() -> None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    before = signal.signal(signal.SIGALRM, over)
+    try:
+        yield allow
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _unmarked(values: Any) -> Any:
+    if type(values) in (list, tuple):
+        return type(values)(_unmarked(v) for v in values)
+    return values.view(np.ndarray) if isinstance(values, np.ndarray) else values
+
+
+def _processes() -> int:
+    """Child processes of this one that are alive (Linux; 0 where nothing tells)."""
+    try:
+        return sum(
+            len((task / "children").read_text().split())
+            for task in Path(f"/proc/{os.getpid()}/task").iterdir()
+        )
+    except OSError:
+        return 0
+
+
+def _refuse(name: str) -> Callable[..., Any]:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(
+            f"the kernel called the problem's own `{name}`; a candidate has to compute the result itself"
+        )
+
+    return refused

@@ -1,0 +1,27 @@
+"""The gate's steps by name, each with the type of its parameters, for ``worker.steps``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from accelopt_profiling.gate.inputs.draw import draw
+from accelopt_profiling.gate.judge.judge import judge
+from accelopt_profiling.gate.step_schemas import (
+    DrawParams,
+    JudgeParams,
+    OriginalParams,
+    ReferenceParams,
+    RunParams,
+)
+from accelopt_profiling.gate.steps.original import original
+from accelopt_profiling.gate.steps.reference import reference
+from accelopt_profiling.gate.steps.run import run
+
+STEPS: dict[str, tuple[Callable[..., Any], type[Any]]] = {
+    "gate.draw": (draw, DrawParams),
+    "gate.run": (run, RunParams),
+    "gate.original": (original, OriginalParams),
+    "gate.reference": (reference, ReferenceParams),
+    "gate.judge": (judge, JudgeParams),
+}
