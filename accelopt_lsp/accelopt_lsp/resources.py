@@ -38,7 +38,7 @@ def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Setting
 
 def memory_path(settings: Settings | None = None) -> Path:
     """Where the memory is, for the working folder's settings unless others are given."""
-    from accelopt_memory.connection import default_path
+    from accelopt_memory.location import default_path
 
     return (settings or settings_for(Path.cwd())).memory_path or default_path()
 

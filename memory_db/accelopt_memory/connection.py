@@ -1,4 +1,4 @@
-"""One open database: where its file is, its pragmas, its transactions and its lock.
+"""One open database: its pragmas, its transactions and its lock.
 
 Thread rule: any thread may use a ``Connection``; calls are taken one at a time, and a call may wait up to
 the busy timeout for another process. So an event loop must call through an executor. A connection does not
@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from sqlite_utils import Database
@@ -21,17 +21,6 @@ from accelopt_memory.migrations import migrations
 
 #: Seconds to wait for another process that is writing; its transactions take milliseconds.
 BUSY_SECONDS = 2.0
-
-
-def default_path(environ: Mapping[str, str] | None = None) -> Path:
-    """The path of the user's database: the file that ``ACCELOPT_DB`` names, else one in the user's data folder.
-    Nothing is created or opened."""
-    named = (os.environ if environ is None else environ).get("ACCELOPT_DB", "").strip()
-    if named:
-        return Path(named).expanduser().absolute()
-    import platformdirs
-
-    return platformdirs.user_data_path("accelopt", appauthor=False) / "memory.db"
 
 
 class Connection:

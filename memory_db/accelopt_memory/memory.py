@@ -16,8 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from accelopt_memory.connection import BUSY_SECONDS, Connection, default_path
+from accelopt_memory.connection import BUSY_SECONDS, Connection
 from accelopt_memory.features import KernelFeatures
+from accelopt_memory.location import default_path
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_memory.records import (
     Match,
@@ -74,7 +75,7 @@ class Memory:
     def open(
         cls, path: Path | None = None, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS
     ) -> Memory:
-        """Open the database at ``path``, by default ``connection.default_path()``; created when missing.
+        """Open the database at ``path``, by default ``location.default_path()``; created when missing.
 
         Read-only, nothing is created: a missing file reads as an empty memory.
         """

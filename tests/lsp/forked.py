@@ -3,7 +3,7 @@
 ``python forked.py serve SOCKET`` imports what they need and waits. ``python forked.py run SOCKET MODULE`` is what a
 test starts in place of the program: it hands over its streams, environment and folder, and ends as the forked ``main``
 of the module does. The streams are the pipes that the test made, so a test sees a process like any other. That a whole
-process starts and ends well is tested in ``test_lsp_process.py`` and ``tests/cli/test_cli_lsp.py``.
+process starts and ends well is tested in ``test_lsp_process.py`` and ``tests/cli/test_lsp.py``.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_memory.connection import Connection, default_path
+from accelopt_memory.connection import Connection
 from accelopt_memory.errors import MemoryUnavailableError, explain
+from accelopt_memory.location import default_path
 from accelopt_memory.memory import Memory, set_aside
 from accelopt_memory.records import Pair, Trap
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.settings.load import Settings
-from accelopt_memory.connection import default_path
 from accelopt_memory.errors import MemoryUnavailableError
+from accelopt_memory.location import default_path
 from accelopt_memory.memory import Memory
 
 T = TypeVar("T")

@@ -117,7 +117,8 @@ def neuron_sdk() -> Check:
         "NKI SDK",
         "absent",
         "not installed: NKI kernels run in AccelOpt's own emulator",
-        "On a Trainium machine install AWS's packages from the Neuron repository.",
+        "On a Trainium machine install neuronx-cc or nki from AWS's Neuron package index (see the Neuron "
+        "documentation); the packages of these names elsewhere are placeholders.",
     )
 
 

@@ -6,22 +6,31 @@ from pathlib import Path
 
 import click
 
+import accelopt_lsp
 from accelopt_lsp.cli.failures import wrong_input
-from accelopt_lsp.cli.options import EXAMPLES
+
+
+def examples_folder() -> Path:
+    """The example kernels: inside the installed package, or at the root of the checkout that it is in."""
+    package = Path(accelopt_lsp.__file__).parent
+    packed = package / "examples"
+    return packed if packed.is_dir() else package.parents[1] / "examples"
 
 
 @click.command()
 @click.option(
-    "--examples", type=click.Path(path_type=Path), default=EXAMPLES, help="The folder of the example kernels."
+    "--examples", type=click.Path(path_type=Path), help="The folder of the example kernels, if not ours."
 )
-def demo(examples: Path) -> None:
+def demo(examples: Path | None) -> None:
     """Show the whole story in the terminal, through the real language server."""
     import asyncio
 
     from rich.console import Console
 
-    from accelopt_lsp.demo.story import FIRST, tell
+    from accelopt_lsp.demo.story import FILES, tell
 
-    if not (examples / FIRST).exists():
-        raise wrong_input(f"{examples} has no {FIRST}; give the project's examples with --examples.")
-    asyncio.run(tell(Console(highlight=True), examples))
+    folder = examples if examples is not None else examples_folder()
+    missing = [name for name in FILES if not (folder / name).exists()]
+    if missing:
+        raise wrong_input(f"{folder} has no {missing[0]}; give the project's examples with --examples.")
+    asyncio.run(tell(Console(highlight=True), folder))

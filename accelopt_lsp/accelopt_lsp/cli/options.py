@@ -10,9 +10,6 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The project's example kernels, which stand in a checkout.
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
-
 json_option: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
 )

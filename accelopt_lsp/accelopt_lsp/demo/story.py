@@ -1,4 +1,4 @@
-"""Open a kernel, save it, see what it costs, accept a proved faster version, and see what that is worth to the next."""
+"""Tells the tour: what a kernel costs, a proved faster version accepted and reused on another, a Triton kernel."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
 
 FIRST, SECOND = "nki_silu.py", "nki_gelu_gate.py"
+TRITON, TRITON_PROBLEM = "triton_softmax.py", "triton_softmax_problem.py"
+FILES = (FIRST, SECOND, TRITON, TRITON_PROBLEM)
+#: What a Triton kernel needs besides what the tour itself needs, by import name.
+_TRITON_PACKAGES = ("torch", "triton")
 _SUGGESTION = "refactor.rewrite.accelopt.suggestion"
 _OPTIMIZE = "refactor.rewrite.accelopt.optimize"
 
@@ -49,7 +54,7 @@ async def tell(console: Console, examples: Path) -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="accelopt-demo-") as name:
         folder = Path(name)
-        for file in (FIRST, SECOND):
+        for file in FILES:
             shutil.copy(examples / file, folder)
         database = folder / "memory.db"
         async with _editor(folder, database) as editor:
@@ -58,6 +63,7 @@ async def tell(console: Console, examples: Path) -> None:
             without = await _search(editor, folder / SECOND, folder / "empty.db")
         async with _editor(folder, database) as editor:
             await _second_kernel(console, editor, folder, database, without)
+            await _triton_kernel(console, editor, folder)
     console.print(
         f"\nThe tour took {time.monotonic() - started:.0f} s. Nothing was written outside {name}, which is gone."
     )
@@ -142,6 +148,26 @@ async def _second_kernel(
         )
     console.print(table)
     _numbers(console, with_memory.best)
+
+
+async def _triton_kernel(console: Console, editor: Editor, folder: Path) -> None:
+    console.rule(f"[bold]6. A Triton kernel: {TRITON}")
+    missing = [name for name in _TRITON_PACKAGES if find_spec(name) is None]
+    if missing:
+        _line(
+            console,
+            f"Left out: no {' and no '.join(missing)} here. pip install 'accelopt-lsp[triton]' adds what it needs.",
+        )
+        return
+    path = folder / TRITON
+    uri = editor.open(path)
+    editor.save(uri)
+    clock = time.monotonic()
+    titles = await editor.until("The check against PyTorch", _is_settled, uri, 180)
+    console.print(
+        f"Emulated and checked against {TRITON_PROBLEM}, {time.monotonic() - clock:.1f} s after the save:\n"
+    )
+    await _show(console, editor, uri, titles)
 
 
 async def _search(editor: Editor, path: Path, database: Path) -> Search:

@@ -41,6 +41,11 @@ class CorpusCase:
         return f"{self.folder.parent.name}/{self.folder.name}"
 
     @property
+    def dialect(self) -> str:
+        """The folder that it is in: "triton", "nki" (Beta 1) or that of the current NKI dialect."""
+        return self.folder.parent.name
+
+    @property
     def problem(self) -> Path:
         return self.folder.parent.parent / "problems" / self.manifest.problem
 

@@ -17,6 +17,9 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.hosts.host import Host
 
+#: The files of a case: the attack, and its honest negative control.
+FILES = ("attack.py", "honest.py")
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -45,11 +48,12 @@ async def judge_corpus(
 ) -> AsyncGenerator[Judged, None]:
     """Check every attack and every twin, one after another. Without ``reading`` the run has to find them alone."""
     for case in cases:
-        for file in ("attack.py", "honest.py"):
-            yield await _judge(host, case, file, reading)
+        for file in FILES:
+            yield await judge(host, case, file, reading=reading)
 
 
-async def _judge(host: Host, case: CorpusCase, file: str, reading: bool) -> Judged:
+async def judge(host: Host, case: CorpusCase, file: str, *, reading: bool = True) -> Judged:
+    """Check one file of a case, timing the check."""
     started, before = time.perf_counter(), processor_seconds()
     steps: dict[str, float] = {}
     verdict = without_kernel((case.folder / file).read_text(encoding="utf-8"))

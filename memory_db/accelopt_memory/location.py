@@ -1,0 +1,18 @@
+"""Names the file of the memory, without importing what opens it: ``accelopt memory path`` answers at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def default_path(environ: Mapping[str, str] | None = None) -> Path:
+    """The path of the user's database: the file that ``ACCELOPT_DB`` names, else one in the user's data folder.
+    Nothing is created or opened."""
+    named = (os.environ if environ is None else environ).get("ACCELOPT_DB", "").strip()
+    if named:
+        return Path(named).expanduser().absolute()
+    import platformdirs
+
+    return platformdirs.user_data_path("accelopt", appauthor=False) / "memory.db"

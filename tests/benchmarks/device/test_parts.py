@@ -1,0 +1,94 @@
+"""The parts of ``accelopt bench device`` on an emulated device, and where there is none."""
+
+import contextlib
+from dataclasses import replace
+
+import pytest
+from support.emulated_device import InProcess, WallDevice, emulated_place
+
+from accelopt_benchmarks.device import estimates
+from accelopt_benchmarks.device import timing as timing_part
+from accelopt_benchmarks.device import tricks as tricks_part
+from accelopt_benchmarks.device.measuring import PARTS, measure, read_found
+from accelopt_benchmarks.device.subjects import Subject, kernels, tricks
+from accelopt_profiling.timing import checking, step
+from accelopt_profiling.timing.names import DeviceKernel
+from accelopt_profiling.timing.running import Plan
+from accelopt_profiling.timing.session import time_calls
+
+
+@pytest.fixture
+def small_place(tmp_path, monkeypatch):
+    """A place whose device is the emulation, and a corpus of one short kernel."""
+    import torch
+
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    found = next(s for s in kernels() if s.name == "tiny")
+    path, problem = corpus / "scale.py", corpus / "scale_problem.py"
+    path.write_text(found.text())
+    problem.write_text(found.problem.read_text().replace("1 << 12", "2048"))
+    small = Subject("scale", path, problem)
+    for module in (timing_part, estimates, tricks_part):
+        monkeypatch.setattr(module, "kernels", lambda: [small])
+    monkeypatch.setattr(timing_part, "TIMED", ("scale",))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(step, "TorchDevice", lambda torch: WallDevice())
+    monkeypatch.setattr(
+        step, "traced", lambda torch, call: [DeviceKernel("scale_kernel", 30.0, 7)] if call() else None
+    )
+    monkeypatch.setattr(step, "_hooked", contextlib.nullcontext)
+    short = Plan(2, 0.0, 4, 6, 6, 0.0)
+    monkeypatch.setattr(step, "time_calls", lambda a, b, c, plan, *rest: time_calls(a, b, c, short, *rest))
+    for module in (step, checking):
+        monkeypatch.setattr(module, "on_device", lambda value: value)
+    return emulated_place(InProcess(tmp_path))
+
+
+@pytest.mark.slow
+async def test_the_part_timing_on_an_emulated_device(small_place):
+    found = await timing_part.timing(small_place)
+    named = {row.what: row for row in found.rows}
+    assert named["scale: outputs of timed runs right"].met
+    assert named["A against A"].value is not None
+    assert "within noise" in named["A against A"].goal
+    assert len(found.tables[0].rows) == 1
+    assert len(found.tables[0].rows[0]) == len(found.tables[0].header)
+    assert [said for said in found.lacks if "do_bench" not in said] == []
+
+
+@pytest.mark.slow
+async def test_the_part_estimates_on_an_emulated_device(small_place):
+    found = await estimates.estimates(small_place)
+    assert found.lacks == []
+    assert found.rows[0].met
+    assert found.rows[1].value is not None, "the estimate was compared with a time"
+    assert len(found.tables[0].rows[0]) == len(found.tables[0].header)
+
+
+@pytest.mark.slow
+async def test_the_part_tricks_on_an_emulated_device(small_place, tmp_path, monkeypatch):
+    """Those that need neither streams nor graphs nor the driver, which an emulation lacks."""
+    problem = small_place.host.folder / "corpus" / "scale_problem.py"
+    plain = [t for t in tricks() if t.name in ("by_address", "one_in_fifteen", "lazy_output")]
+    small = [
+        replace(t, attack=replace(t.attack, problem=problem), honest=replace(t.honest, problem=problem))
+        for t in plain
+    ]
+    monkeypatch.setattr(tricks_part, "tricks", lambda: small)
+    found = await tricks_part.tricks_on_device(small_place)
+    table = {row[0]: row for row in found.tables[0].rows}
+    assert table["by_address"][4] == "yes", table["by_address"]
+    assert table["by_address"][7] == "yes", table["by_address"]
+    assert table["lazy_output"][4] == "yes", table["lazy_output"]
+
+
+@pytest.mark.slow
+async def test_without_a_device_every_part_says_what_it_lacks(tmp_path):
+    said = []
+    found = await measure(["worker", "timing", "tricks", "evaluators"], tmp_path, 100, None, said.append)
+    assert [one.part for one in found] == ["worker", "timing", "tricks", "evaluators"]
+    for one in found:
+        assert any(row.value is None for row in one.rows)
+        assert any("cannot be opened" in text for text in one.lacks)
+    assert read_found(tmp_path) == sorted(found, key=lambda one: PARTS.index(one.part))

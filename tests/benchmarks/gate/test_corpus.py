@@ -1,0 +1,41 @@
+"""The whole corpus through the gate: every attack is refused for its reason, every honest control accepted.
+
+A test per case, so that the processes of pytest-xdist divide them; each process keeps one worker for all its cases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from accelopt_benchmarks.checkout import GATE_CORPUS
+from accelopt_benchmarks.gate.corpus import CorpusCase, read_corpus
+from accelopt_benchmarks.gate.detection import FILES, Judged, judge
+from accelopt_profiling.hosts.local import LocalHost
+
+CASES = read_corpus(GATE_CORPUS)
+
+Judge = Callable[[CorpusCase, str], Judged]
+
+
+@pytest.fixture(scope="module")
+def judged() -> Iterator[Judge]:
+    """Checks a file of a case on a worker that is started once."""
+    loop, host = asyncio.new_event_loop(), LocalHost()
+    try:
+        yield lambda case, file: loop.run_until_complete(judge(host, case, file))
+    finally:
+        loop.run_until_complete(host.close())
+        loop.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
+def test_the_gate_judges_a_case_rightly(judged: Judge, case: CorpusCase, file: str) -> None:
+    if case.dialect == "triton":
+        pytest.importorskip("triton")
+    verdict = judged(case, file)
+    assert verdict.right, f"accepted: {verdict.accepted}, {verdict.codes}: {verdict.said}"

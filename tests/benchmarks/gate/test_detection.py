@@ -1,0 +1,64 @@
+"""``accelopt bench gate``: its table, its corpus, and the command on one case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command import Command
+
+from accelopt_benchmarks.checkout import GATE_CORPUS
+from accelopt_benchmarks.gate.corpus import read_corpus
+from accelopt_benchmarks.gate.detection import Judged, rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["nki/decoy"])
+def test_the_command_checks_the_cases_that_are_named(accelopt: Command, home: Path, case: str) -> None:
+    ended = accelopt("bench", "gate", "--only", case, "--json")
+    found = ended.object
+    assert [c["accepted"] for c in found["cases"]] == [False, True], found["cases"]
+    assert all(c["right"] for c in found["cases"])
+    assert ended.code == 0
+
+
+def test_the_table_names_what_is_wrong() -> None:
+    judged = [
+        Judged("a", "attack.py", False, True, ["patches"]),
+        Judged("b", "attack.py", True, False),
+        Judged("c", "attack.py", False, False, ["timeout"]),
+        Judged("a", "honest.py", True, True, seconds=1.0, busy_seconds=0.5),
+        Judged("b", "honest.py", False, False, ["patches"]),
+    ]
+    detection, reason, alarms, seconds, busy = rows(judged)
+    assert not detection.met
+    assert "accepted: b" in detection.detail
+    assert not reason.met
+    assert "c (timeout)" in reason.detail
+    assert alarms.value == 1
+    assert "b (patches)" in alarms.detail
+    assert seconds.met
+    assert seconds.value == 1.0
+    assert busy.met
+    assert busy.value == 0.5
+
+
+def test_a_corpus_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no case"):
+        read_corpus(tmp_path)
+    (tmp_path / "nki" / "a").mkdir(parents=True)
+    (tmp_path / "nki" / "a" / "case.json").write_text(json.dumps({"about": "x"}))
+    with pytest.raises(ValueError, match=r"case\.json"):
+        read_corpus(tmp_path)
+
+
+def test_every_case_is_whole() -> None:
+    cases = read_corpus(GATE_CORPUS)
+    assert len(cases) > 100
+    for case in cases:
+        assert case.problem.is_file(), case.name
+        assert (case.folder / "attack.py").read_text() != (case.folder / "honest.py").read_text(), case.name
+    covered = {trick for case in cases for trick in case.manifest.tricks}
+    # on a device only: native timers, persisting cache lines
+    assert set(range(1, 41)) - covered == {5, 9}

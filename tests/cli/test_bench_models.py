@@ -1,0 +1,205 @@
+"""Benchmarks with a team: who speaks, what is left out, the papers' metrics, and recorded conversations.
+
+The conversations in ``support/conversations/`` are the simulated team's words through the real client, not a model's.
+After a change of what is asked, record them again with ``RECORD_CONVERSATIONS=1 pytest -m slow`` on this file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.bench_checkouts import flashinfer_checkout, kernelbench_checkout, nkibench_checkout
+from support.command import Command
+
+from accelopt_agent.events import Event, Finished, SuggestionFound, Usage
+from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_memory.memory import Memory
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.quantity import Known, Quantity
+from nkibench.ablations import ABLATIONS, learning, searches
+from nkibench.metrics import SetResult, metrics, of_nkibench
+from nkibench.result import Best, TaskResult
+
+CONVERSATIONS = Path(__file__).parents[1] / "support" / "conversations"
+
+
+def latency(us: float) -> Latency:
+    return Latency(us, us, us, Known.ESTIMATED)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (("--model", "m", "--no-model"), "Give one of --model"),
+        (("--simulate", "1", "--conversation", "kept.json"), "Give one of --model"),
+        (("--record", "said.json"), "--record keeps what --simulate says"),
+        (("--conversation", "kept.json"), "kept.json is no recorded conversation"),
+        (("--model", "m"), "no model.base_url"),
+    ],
+)
+def test_who_speaks_is_said_once(accelopt: Command, home: Path, asked: tuple[str, ...], says: str) -> None:
+    (home / "kept.json").write_text("{}")
+    data, kernels = kernelbench_checkout(home)
+    ended = accelopt("bench", "kernelbench", "--data", data, "--kernels", kernels, "--optimize", *asked)
+    assert (ended.code, says in ended.err) == (2, True), ended.err
+    assert accelopt("bench", "nkibench", "--tasks", "silu", "--optimize", *asked).code == 2
+
+
+def test_an_ablation_leaves_out_what_it_says() -> None:
+    request = OptimizeRequest(Path("k.py"), "", "trn1", strategy="hybrid", strategy_options={"patience": 3})
+    left = {a.name: a.of(request) for a in ABLATIONS}
+    assert {name: sorted(r.sources) for name, r in left.items()} == {
+        "everything": ["memory", "model", "rules"],
+        "search only": ["memory", "rules"],
+        "team only": ["model"],
+        "no memory": ["model", "rules"],
+    }
+    assert [r.strategy for r in left.values()] == ["hybrid", "hybrid", "reflexion", "hybrid"]
+    assert left["team only"].strategy_options == {}  # which are another strategy's
+    assert left["no memory"].strategy_options == {"patience": 3}
+    assert len({str(a) for a in ABLATIONS}) == len(ABLATIONS)
+    assert searches((), True) == ABLATIONS
+    assert searches((), False) == (None,)
+    assert searches(("no memory",), False) == (ABLATIONS[3],)
+
+
+async def test_the_fastest_version_of_a_search_is_remembered_by_the_next(tmp_path: Path) -> None:
+    text = "import neuronxcc.nki as nki\n\n\n@nki.jit\ndef k(x):\n    return x\n"
+
+    def found(us: float) -> SuggestionFound:
+        verdict = Verdict(True)
+        return SuggestionFound(
+            Suggestion(
+                f"s{us}",
+                "r",
+                "k.py",
+                "k",
+                "nki",
+                "h",
+                text,
+                text.replace("return x", f"return x  # {us}"),
+                "",
+                "rule:a",
+                "faster",
+                Quantity(2.0, Known.ESTIMATED, "", 1.5, 2.5),
+                latency(100),
+                latency(us),
+                verdict,
+                "trn1",
+                "local",
+            )
+        )
+
+    async def search() -> AsyncGenerator[Event, None]:
+        for event in (found(50), found(20), found(30), Finished("r", "", Usage())):
+            yield event
+
+    with Memory.open(tmp_path / "m.db") as memory:
+        assert len([event async for event in learning(search(), memory)]) == 4
+        assert [pair.fast.us for pair in memory.pairs()] == [20]
+
+
+def test_the_metrics_are_per_search_and_tell_peaks_and_costs() -> None:
+    def result(us: float, best: float, money: float | None, search: str) -> SetResult:
+        return SetResult(
+            "t", "level1", "passed", latency=latency(us), best=latency(best), tried=4, money=money, tokens=100,
+            percent=20.0, best_percent=20.0 * us / best, search=search,
+        )  # fmt: skip
+
+    rows = metrics([result(8, 2, 0.5, "a"), result(9, 9, None, "a"), result(4, 2, None, "b")])
+    assert [(r.search, r.tasks) for r in rows] == [("a", 2), ("b", 1)]
+    assert (rows[0].percent_of_peak_before, rows[0].percent_of_peak_after) == (
+        pytest.approx(20),
+        pytest.approx(40),
+    )
+    assert (rows[0].candidates_per_task, rows[0].tokens_per_task, rows[0].money_per_task) == (4, 100, 0.25)
+    assert (rows[1].money_per_task, rows[1].mean_speedup) == (None, 2.0)
+    task = TaskResult("silu", "c", "trn1", "beta1", "k", "passed", latency=latency(100), peak_us=40.0,
+                      best=Best(latency(50), ("rule:a",), 7, tokens=30, money=0.1))  # fmt: skip
+    (row,) = metrics([of_nkibench(task, "everything")])
+    assert (row.percent_of_peak_before, row.percent_of_peak_after) == (pytest.approx(40), pytest.approx(80))
+    assert (row.group, row.candidates_per_task, row.tokens_per_task, row.money_per_task) == (
+        "nkibench",
+        7,
+        30,
+        0.1,
+    )
+    assert metrics([of_nkibench(TaskResult("x", "c", "trn1", "beta1", "k", "wrong"))])[0].success == 0.0
+
+
+def played(accelopt: Command, name: str, *asked: object) -> Any:
+    """The answer of a benchmark in which a recorded conversation is played, or is recorded anew."""
+    kept = CONVERSATIONS / f"{name}.json"
+    (Path.cwd() / "user.toml").write_text("[model]\nprice_in = 1.0\nprice_out = 4.0\n")
+    speaks = (
+        ("--simulate", "7", "--record", kept)
+        if "RECORD_CONVERSATIONS" in os.environ
+        else ("--conversation", kept)
+    )
+    ended = accelopt("bench", *asked, *speaks, "--json")
+    assert ended.code == 0, ended.err
+    if "--conversation" in speaks:
+        assert "not by a model" in ended.err
+    assert "record it again" not in ended.err
+    said = json.loads(kept.read_text())
+    assert "not by a model" in said["source"]
+    assert {turn["role"] for turn in said["turns"]} >= {"planner", "coder"}
+    return ended.object
+
+
+@pytest.mark.slow
+def test_nkibench_with_a_recorded_conversation_and_with_parts_left_out(accelopt: Command, home: Path) -> None:
+    data = nkibench_checkout(home)
+    found = played(
+        accelopt,
+        "nkibench",
+        "nkibench",
+        "--data",
+        data,
+        "--optimize",
+        "--ablations",
+        "--budget",
+        "candidates=5",
+    )
+    rows = {row["search"]: row for row in found["metrics"]}
+    assert list(rows) == [a.name for a in ABLATIONS]
+    for row in rows.values():
+        assert (row["tasks"], row["success"], row["fast_1"], row["timed"]) == (1, 100.0, 100.0, 1)
+        assert row["percent_of_peak_after"] >= row["percent_of_peak_before"] > 0
+        assert row["mean_speedup"] == pytest.approx(row["geometric_mean_speedup"])
+        assert 0 < row["candidates_per_task"] <= 5
+    assert rows["team only"]["tokens_per_task"] > 0 < rows["team only"]["money_per_task"]
+    assert rows["search only"]["tokens_per_task"] == 0
+    assert rows["search only"]["money_per_task"] is None
+    assert rows["search only"]["mean_speedup"] > 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+def test_kernelbench_with_a_recorded_conversation(accelopt: Command, home: Path) -> None:
+    data, kernels = kernelbench_checkout(home)
+    found = played(accelopt, "kernelbench", "kernelbench", "--data", data, "--kernels", kernels, "--tasks", "1_Add",
+                   "--ablation", "team only", "--budget", "candidates=3")  # fmt: skip
+    (row,) = found["metrics"]
+    assert (row["tasks"], row["success"], row["fast_1"], row["known"]) == (1, 100.0, 100.0, "estimated")
+    assert row["tokens_per_task"] > 0 < row["money_per_task"]
+    assert row["percent_of_peak_before"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+def test_flashinfer_with_a_recorded_conversation(accelopt: Command, home: Path) -> None:
+    data = flashinfer_checkout(home / "set")
+    found = played(accelopt, "flashinfer", "flashinfer", "--data", data, "--workloads", "1", "--tasks", "triton",
+                   "--ablation", "team only", "--budget", "candidates=3")  # fmt: skip
+    (row,) = found["metrics"]
+    assert row["search"] == "team only"
+    assert (row["tasks"], row["success"], row["fast_1"]) == (1, 100.0, 100.0)
+    assert row["tokens_per_task"] > 0 < row["money_per_task"]

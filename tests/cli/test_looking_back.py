@@ -1,0 +1,67 @@
+"""``explain`` and ``runs``: what a search did, and why what it found is faster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.command import Command
+from support.toy_search import RAISES, TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
+
+from accelopt_agent.events import SuggestionFound
+from accelopt_agent.optimize import drive
+from accelopt_lsp.cli.terminal import print_markdown
+from accelopt_memory.memory import Memory
+
+
+@pytest.fixture
+async def searched(home: Path) -> str:
+    """A finished search of a toy kernel in the memory; the id of its suggestion."""
+    (home / "k.py").write_text(TEXT)
+    asked = replace(request(), path=home / "k.py")
+    with Memory.open(Path(str(home / "memory.db"))) as memory:
+        rules = [ToyProposer({**WIDE, **RAISES})]
+        events = [e async for e in drive(asked, ToyCost(), ToyGate(), memory, "toy", lambda meter: rules)]
+    return next(e.suggestion.id for e in events if isinstance(e, SuggestionFound))
+
+
+def test_explain(accelopt: Command, home: Path, searched: str) -> None:
+    told = accelopt("explain", searched, "--json").object
+    assert list(told) == ["id", "explanation", "model", "usage"]
+    assert (told["model"], told["usage"]) == (None, {"ledger": []})
+    assert "No model is configured" in told["explanation"]
+    assert "| time | 75-133 us | 52.5-93.1 us | -30 % | estimated |" in told["explanation"]
+    shown = accelopt("explain", searched, "--no-model").out
+    assert "No model was asked" in shown
+    assert "|---" not in shown  # it is rendered
+    assert accelopt("explain", "nothing").code == 1
+
+
+def test_an_explanation_is_wrapped_and_its_diff_is_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words, line = "word " * 60, "+" + "x" * 300
+    print_markdown(f"# Title\n\n- {words}\n\n````diff\n{line}\n```\n````\n\nlast\n")
+    shown = capsys.readouterr().out
+    assert shown.split().count("word") == 60
+    assert f"\n{line}\n```\n" in shown
+    assert all(len(text) <= 100 for text in shown.splitlines() if "x" not in text)
+    assert shown.rstrip().endswith("last")
+
+
+def test_runs(accelopt: Command, home: Path, searched: str) -> None:
+    listed = accelopt("runs", "--json").object["runs"]
+    assert [run["kernel"] for run in listed] == ["kernel"]
+    run = listed[0]
+    assert (run["status"], run["reason"], run["suggestions"]) == ("finished", "1 suggestion", [searched])
+    failed = [step for step in run["steps"] if step["outcome"].startswith("failed")]
+    assert failed[0]["outcome"] == "failed: The kernel raised ValueError."
+    assert failed[0]["latency"]["us"] is None
+    assert accelopt("runs", "k.py", "--json").object["runs"] == listed
+    assert "finished, " in accelopt("runs").out
+    page = accelopt("runs", run["id"]).out
+    assert "proved right" in page
+    assert searched in page
+    assert accelopt("runs", "other.py").code == 1
+    assert "neither a file nor the id" in accelopt("runs", "nothing").err

@@ -1,0 +1,128 @@
+"""``optimize``, then ``accept`` and ``reject``, from a real search to the changed file and the pair in the memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import Command
+from support.nki_kernels import SILU
+
+from accelopt_lsp.cli.optimize import budget_of
+from accelopt_lsp.models import configured_model
+from accelopt_lsp.settings.load import load_settings
+from accelopt_memory.memory import Memory
+
+
+@pytest.fixture
+def searched(accelopt: Command, home: Path) -> dict[str, object]:
+    """The object that a short search prints."""
+    (home / "silu.py").write_text(SILU)
+    ended = accelopt("optimize", "silu.py", "--no-model", "--budget", "3", "--json")
+    assert ended.code == 0, ended.err
+    found: dict[str, object] = ended.object
+    return found
+
+
+def test_from_the_search_to_the_memory(accelopt: Command, home: Path, searched: dict[str, object]) -> None:
+    assert list(searched) == ["file", "run", "baseline", "suggestions", "tried", "usage"]
+    assert searched["file"] == "silu.py"
+    assert searched["tried"] in (1, 2, 3)
+    suggestions = searched["suggestions"]
+    assert isinstance(suggestions, list)
+    first = suggestions[0]
+    assert list(first) == ["id", "kernel", "speedup", "latency", "origin", "summary", "diff", "gate"]
+    assert list(first["speedup"]) == ["value", "low", "high", "known"]
+    assert first["speedup"]["value"] > 1
+    assert first["speedup"]["known"] == "estimated"
+    assert first["gate"]["accepted"] is True
+    assert first["origin"].startswith("rule:")
+    values = [suggestion["speedup"]["value"] for suggestion in suggestions]
+    assert values == sorted(values, reverse=True), "best first"
+
+    edited = "# a line added meanwhile\n" + SILU
+    (home / "silu.py").write_text(edited)
+    taken = accelopt("accept", first["id"], "--json")
+    assert taken.code == 0, taken.err
+    assert taken.object["applied"] is True
+    changed = (home / "silu.py").read_text()
+    assert changed != edited
+    assert changed.startswith("# a line added meanwhile\n")
+    again = accelopt("accept", first["id"], "--json")
+    assert (again.code, again.object["applied"], again.object["pair"]) == (0, False, taken.object["pair"])
+    stats = accelopt("memory", "stats", "--json").object
+    assert (stats["pairs"], stats["runs"]) == (1, 1)
+    assert stats["receipts"] >= 1
+    assert accelopt("profile", "silu.py", "--json").object["kernels"][0]["correctness"]["status"] == "passed"
+
+
+@pytest.mark.slow
+def test_a_suggestion_that_no_longer_fits_changes_nothing(
+    accelopt: Command, home: Path, searched: dict[str, object]
+) -> None:
+    suggestions = searched["suggestions"]
+    assert isinstance(suggestions, list)
+    changed = SILU.replace("nl.sigmoid(tile)", "nl.tanh(tile)")
+    (home / "silu.py").write_text(changed)
+    refused = accelopt("accept", suggestions[0]["id"], "--json")
+    assert refused.code == 1
+    assert "was not changed" in refused.object["error"]["message"]
+    assert (home / "silu.py").read_text() == changed
+    assert accelopt("memory", "stats", "--json").object["pairs"] == 0
+
+    rejected = accelopt("reject", suggestions[0]["id"], "--reason", "unreadable", "--json")
+    assert rejected.code == 0
+    with Memory.open(home / "memory.db", read_only=True) as memory:
+        assert [r.reason for r in memory.rejected()] == ["unreadable"]
+
+
+def test_an_unknown_suggestion_is_a_no(accelopt: Command) -> None:
+    for command in ("accept", "reject"):
+        ended = accelopt(command, "nothing", "--json")
+        assert (ended.code, ended.object["error"]["exit"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "says"),
+    [
+        ("def (", 2, "does not parse"),
+        ("x = 1\n", 1, "no kernel"),
+        (SILU.split("def get_inputs")[0], 2, "problem"),
+    ],
+    ids=["syntax", "no kernel", "no problem"],
+)
+def test_what_cannot_be_searched_is_said_at_once(
+    accelopt: Command, home: Path, content: str, code: int, says: str
+) -> None:
+    (home / "silu.py").write_text(content)
+    ended = accelopt("optimize", "silu.py", "--json")
+    assert ended.code == code
+    assert says in ended.object["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, (40, 600.0, 200_000)),
+        ("7", (7, 600.0, 200_000)),
+        ("5m", (40, 300.0, 200_000)),
+        ("30s, 9", (9, 30.0, 200_000)),
+        ("candidates=60,minutes=1.5,tokens=1000", (60, 90.0, 1000)),
+    ],
+)
+def test_budgets(text: str | None, expected: tuple[int, float, int]) -> None:
+    budget = budget_of(load_settings(environ={"ACCELOPT_CONFIG": "/nonexistent"}), text)
+    assert (budget.candidates, budget.seconds, budget.tokens) == expected
+
+
+def test_a_model_is_asked_only_when_configured(home: Path) -> None:
+    assert configured_model(load_settings()) is None
+    found = configured_model(
+        load_settings(flags={"model.base_url": "http://localhost/v1", "model.model": "m"})
+    )
+    assert found is not None
+    assert (found.base_url, found.model, found.key_variable) == (
+        "http://localhost/v1",
+        "m",
+        "ACCELOPT_MODEL_KEY",
+    )

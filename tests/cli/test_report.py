@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+from support.command import Command
+from support.nki_kernels import SILU, WRONG
+
+from accelopt_lsp.cli.report_page import page
+from accelopt_profiling.measurement import (
+    Correctness,
+    FileMeasurement,
+    Finding,
+    KernelMeasurement,
+    Latency,
+    LineCost,
+)
+from accelopt_profiling.quantity import Known, compiled
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        if tag != "meta":
+            self.open.append(tag)
+        assert not {"src", "href", "onclick"} & {name for name, _ in attrs}, "a report loads nothing"
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def read(text: str) -> Tags:
+    tags = Tags()
+    tags.feed(text)
+    tags.close()
+    assert tags.open == []
+    return tags
+
+
+def test_a_report_tells_what_profile_tells(accelopt: Command, home: Path) -> None:
+    (home / "silu.py").write_text(SILU)
+    (home / "wrong.py").write_text(WRONG)
+    ended = accelopt("report", "silu.py", "wrong.py", "-o", "out.html", "--json")
+    assert ended.code == 1, "one of the results is wrong"
+    assert ended.object == {"path": "out.html", "files": 2, "kernels": 2}
+    shown = read((home / "out.html").read_text()).text
+    assert "est. " in shown
+    assert "Result: passed" in shown
+    assert "Result: failed" in shown
+    assert "nl.load(x[i * 128 + rows" in shown
+    unwritable = accelopt("report", "silu.py", "-o", "absent/out.html")
+    assert unwritable.code == 2
+
+
+def test_nothing_of_a_kernel_becomes_markup() -> None:
+    finding = Finding(HOSTILE, 1, "error", HOSTILE)
+    kernel = KernelMeasurement(
+        HOSTILE, 1, "nki", HOSTILE, HOSTILE, Correctness("failed", HOSTILE),
+        Latency(2.0, 1.0, 3.0, Known.ESTIMATED), 12.0, HOSTILE, {HOSTILE: compiled(3.0, HOSTILE)},
+        [LineCost(1, HOSTILE, 0.5), LineCost(99, "beyond the end", None)], [finding],
+    )  # fmt: skip
+    tags = read(page([FileMeasurement(HOSTILE, [kernel], [finding])], [HOSTILE]))
+    assert "script" not in tags.seen
+    assert tags.text.count("alert(1)") >= 10
+
+
+def test_a_file_without_kernels_says_so() -> None:
+    assert "no Triton or NKI kernel" in read(page([FileMeasurement("k.py")], [""])).text

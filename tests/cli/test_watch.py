@@ -1,0 +1,135 @@
+"""A watch that follows a folder, and commands that are interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from support.nki_kernels import FASTER, SILU, WRONG
+
+from accelopt_lsp.cli.watch import Watcher
+from accelopt_lsp.settings.load import load_settings
+
+
+def endless(mark: Path) -> str:
+    """A kernel file that writes its process id to ``mark`` and never ends."""
+    never = f"import os\nopen({str(mark)!r}, 'w').write(f'{{os.getpid()}}.')\nwhile True:\n    pass\n"
+    return SILU.replace("COLUMNS = 128\n", "COLUMNS = 128\n" + never)
+
+
+async def running(mark: Path) -> int:
+    """The process id in ``mark``, once it is written."""
+
+    async def wait() -> int:
+        while True:
+            if mark.exists() and mark.read_text().endswith("."):
+                return int(mark.read_text()[:-1])
+            await asyncio.sleep(0.02)
+
+    return await asyncio.wait_for(wait(), timeout=60)
+
+
+async def gone(pid: int) -> None:
+    """Wait until no process has this id, or only a dead one that nobody has collected."""
+
+    async def wait() -> None:
+        while Path(f"/proc/{pid}/stat").exists():
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z"):
+                return
+            await asyncio.sleep(0.02)
+
+    await asyncio.wait_for(wait(), timeout=60)
+
+
+class Followed:
+    """A watcher at work, and a way to wait for what it shows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.watcher = Watcher(folder, load_settings(folder), None)
+        self._changed = asyncio.Event()
+        self.watcher.changed = self._changed.set
+
+    async def until(self, wanted: dict[str, str]) -> None:
+        """Wait until the correctness shown per file name is ``wanted``."""
+
+        async def wait() -> None:
+            while True:
+                shown = {Path(m.file).name: m for m in self.watcher.shown()}
+                found = {
+                    n: m.kernels[0].correctness.status for n, m in shown.items() if m.complete and m.kernels
+                }
+                if found == wanted and set(shown) == set(wanted):
+                    return
+                self._changed.clear()
+                await self._changed.wait()
+
+        await asyncio.wait_for(wait(), timeout=60)
+
+
+async def test_a_watch_follows_what_is_saved(home: Path) -> None:
+    folder = home / "kernels"
+    folder.mkdir()
+    (folder / "a.py").write_text(SILU)
+    followed = Followed(folder)
+    watching = asyncio.create_task(followed.watcher.run(forever=True))
+    try:
+        await followed.until({"a.py": "passed"})
+        (folder / "a.py").write_text(WRONG)
+        await followed.until({"a.py": "failed"})
+        (folder / ".b.py.tmp").write_text(FASTER)
+        os.replace(folder / ".b.py.tmp", folder / "b.py")  # as editors and formatters save
+        await followed.until({"a.py": "failed", "b.py": "passed"})
+        (folder / "a.py").unlink()
+        await followed.until({"b.py": "passed"})
+        (folder / "b.py").write_bytes(b"\xff\xfe")
+        await followed.until({})
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+@pytest.fixture
+def seen_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps that may write to the test's folder, under the process ids that the test sees."""
+    monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
+
+
+@pytest.mark.usefixtures("seen_from_outside")
+async def test_a_save_during_a_profile_starts_over(home: Path) -> None:
+    folder = home / "kernels"
+    folder.mkdir()
+    mark = home / "started"
+    (folder / "a.py").write_text(endless(mark))
+    followed = Followed(folder)
+    watching = asyncio.create_task(followed.watcher.run(forever=True))
+    try:
+        pid = await running(mark)
+        (folder / "a.py").write_text(SILU)
+        await gone(pid)
+        await followed.until({"a.py": "passed"})
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+@pytest.mark.usefixtures("seen_from_outside")
+async def test_an_interrupted_command_leaves_no_process(home: Path) -> None:
+    mark = home / "started"
+    (home / "silu.py").write_text(endless(mark))
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "accelopt_lsp.cli.main", "profile", "silu.py", "--json",
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
+    )  # fmt: skip
+    pid = await running(mark)
+    child.send_signal(signal.SIGINT)
+    out, err = await asyncio.wait_for(child.communicate(), timeout=60)
+    assert child.returncode == 130, err
+    assert json.loads(out)["error"]["exit"] == 130
+    assert b"Traceback" not in err
+    await gone(pid)

@@ -1,0 +1,81 @@
+"""The wheel as a user gets it: built, installed into an empty virtual environment, and used outside the checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.slow
+
+
+def run(folder: Path, *command: object, expected: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a command in ``folder`` with an environment that names no checkout, and an empty home."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "ACCELOPT", "XDG"))}
+    environment |= {"HOME": str(home), "COLUMNS": "160"}
+    done = subprocess.run(
+        [str(part) for part in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=540
+    )  # fmt: skip
+    assert done.returncode == expected, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the scripts of an environment that has the wheel and what it depends on, nothing else."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder / "venv", with_pip=True)
+    scripts = folder / "venv" / "bin"
+    pip = [scripts / "python", "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--quiet", wheel], check=True, timeout=540)
+    return scripts
+
+
+def test_the_wheel_holds_the_examples_and_no_benchmarks_of_the_project(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    examples = {path.relative_to(ROOT / "examples").as_posix() for path in (ROOT / "examples").rglob("*.py")}
+    prefix = "accelopt_lsp/examples/"
+    assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == examples
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {
+        "accelopt_agent", "accelopt_lsp", "accelopt_memory", "accelopt_profiling", "nkibench",
+    }  # fmt: skip
+
+
+def test_the_tour_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    told = run(tmp_path, installed / "accelopt", "demo").stdout
+    for heading in (
+        "1. Open and save nki_silu.py",
+        "4. Accept",
+        "5. A different kernel",
+        "6. A Triton kernel",
+    ):
+        assert heading in told
+    assert "pip install 'accelopt-lsp[triton]'" in told
+    assert "with the accepted pair" in told
+
+
+def test_benchmarks_of_the_project_say_that_they_need_a_checkout(installed: Path, tmp_path: Path) -> None:
+    done = run(tmp_path, installed / "accelopt", "bench", "self", "--data", "x", expected=2)
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "needs a checkout" in done.stderr
+    listed = run(tmp_path, installed / "accelopt", "bench", "--help").stdout
+    assert "nkibench" in listed
+    assert " self " not in listed
