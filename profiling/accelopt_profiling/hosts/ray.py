@@ -47,4 +47,4 @@ class RayHost(WorkerHost):
         return WorkerConnection(self.name, self._command, patience=self._patience)
 
     async def warm(self, runtime: Runtime) -> None:
-        """Nothing to do ahead: which node a job will run on is the scheduler's to say."""
+        """Do nothing: the scheduler chooses the node of a job only when it is submitted."""

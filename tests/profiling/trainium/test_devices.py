@@ -7,7 +7,7 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
-from trainium_stand_ins import BETA1_KERNEL, CURRENT_KERNEL, X, beta1, current, neuron_host, request
+from support.trainium_stand_ins import BETA1_KERNEL, CURRENT_KERNEL, X, beta1, current, neuron_host, request
 
 from accelopt_profiling.hosts.archive import worker_archive
 from accelopt_profiling.kernels import find_kernels
@@ -15,9 +15,9 @@ from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.trainium.beta1 import view
-from accelopt_profiling.trainium.failure import DeviceFailure, explained
-from accelopt_profiling.trainium.measurement import device_measurement
-from accelopt_profiling.trainium.samples import Samples, steadiest
+from accelopt_profiling.trainium.device_run import Samples, steadiest
+from accelopt_profiling.trainium.step import device_measurement
+from accelopt_profiling.trainium.tools import DeviceError, explain_failure
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def host(tmp_path):
 
 
 def failure(device, asked):
-    with pytest.raises(DeviceFailure) as caught:
+    with pytest.raises(DeviceError) as caught:
         device.run(asked)
     return caught.value
 
@@ -123,7 +123,7 @@ def test_the_profiler_may_fail_in_any_way(host, name):
     for path in files:
         path.write_text("recorded")
     seconds = 0.5 if code == "timeout" else 30
-    with pytest.raises(DeviceFailure) as caught:
+    with pytest.raises(DeviceError) as caught:
         view(str(host.profiler(ending)), *files, seconds, host.environment)
     assert caught.value.code == code
     assert words in str(caught.value) + caught.value.detail
@@ -191,7 +191,7 @@ def test_a_kernel_that_hangs_is_ended(host):
     ],
 )
 def test_what_neurons_tools_say_of_a_device_is_explained(said, code):
-    found = explained(f"2026-Nov-21 ERROR {said}\nmore", DeviceFailure("tool-failed", "it failed"))
+    found = explain_failure(f"2026-Nov-21 ERROR {said}\nmore", DeviceError("tool-failed", "it failed"))
     assert found.code == code
     assert (said in found.detail) == (code != "tool-failed")
 
@@ -236,7 +236,7 @@ def test_out_of_the_workers_archive_too(host):
     code = (
         "import os, pathlib, sys\nsys.path.insert(0, 'worker.zip')\n"
         "from accelopt_profiling.trainium.execution import execute\n"
-        "from accelopt_profiling.trainium.request import DeviceRequest\n"
+        "from accelopt_profiling.trainium.device_run import DeviceRequest\n"
         "asked = DeviceRequest(pathlib.Path('kernel.py').resolve(), 'kernel', [3, 2.0], pathlib.Path('run'), runs=1)\n"
         "assert 'worker.zip' in execute.__code__.co_filename\n"
         "print(execute(asked, 'beta1', pathlib.Path('run').resolve(), dict(os.environ)).outputs)"

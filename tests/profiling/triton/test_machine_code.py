@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from compile_launches import FILE, line_of, matmul, softmax
 from hypothesis import given
 from hypothesis import strategies as st
+from support.compile_launches import FILE, line_of, matmul, softmax
 
 from accelopt_profiling.targets import load_gpu
 from accelopt_profiling.triton.compilation.assembly import parse_amdgcn, parse_ptx

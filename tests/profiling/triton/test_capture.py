@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 import triton
-import triton_kernels as kernels
+from support import triton_kernels as kernels
 
 from accelopt_profiling.targets import UnknownTarget
 from accelopt_profiling.triton import emulated

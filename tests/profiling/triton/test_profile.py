@@ -6,11 +6,11 @@ import functools
 from pathlib import Path
 
 import pytest
-from warm_steps import WarmSteps
+from support.preloaded_steps import PreloadedSteps
 
 pytestmark = pytest.mark.triton
-ROOT = Path(__file__).resolve().parents[2]
-TUTORIALS = Path(__file__).parents[2] / "examples" / "tutorials"
+ROOT = Path(__file__).resolve().parents[3]
+TUTORIALS = Path(__file__).parents[3] / "examples" / "tutorials"
 
 HEAD = """
 import torch
@@ -44,7 +44,7 @@ entry = "run"
 
 @pytest.fixture(scope="module")
 def warm():
-    with WarmSteps() as steps:
+    with PreloadedSteps() as steps:
         yield steps
 
 

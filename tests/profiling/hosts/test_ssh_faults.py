@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from loopback_sshd import Sshd, answer, descendants, job, until
+from support.loopback_sshd import Sshd, answer, descendants, job, until
 
 from accelopt_profiling.hosts.archive import worker_archive
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError, JobInterruptedError
@@ -169,7 +169,7 @@ async def test_no_room_for_a_job(sshd, tmp_path):
 
 
 async def test_a_slow_link(sshd, tmp_path):
-    relay = Path(__file__).with_name("slow_relay.py")
+    relay = Path(__file__).parents[2] / "support" / "slow_relay.py"
     command = f"ProxyCommand={sys.executable} {relay} 127.0.0.1 {sshd.port} 400000 0.05"
     box = sshd.host(options=["-o", command], patience=30.0)
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-import triton_kernels as kernels
 from hypothesis import given
 from hypothesis import strategies as st
+from support import triton_kernels as kernels
 
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.interpreter.counting import distinct_sectors

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problem_files import DEFINITION, KERNEL, context_of, found_in, loaded
+from support.problem_files import DEFINITION, KERNEL, context_of, found_in, loaded
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.discovery.script_detection import own_runs

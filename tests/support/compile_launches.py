@@ -4,9 +4,8 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-import kernels_to_compile as kernels
-
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
+from support import kernels_to_compile as kernels
 
 FILE = str(Path(kernels.__file__))
 ALIGNED = [["tt.divisibility", 16]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from gate_checking import Checker, codes, running_checker
-from problem_files import DEFINITION, FEW, changed, loaded
+from support.problem_files import DEFINITION, FEW, changed, loaded
 
 from accelopt_profiling.problems.problem import ProblemError
 

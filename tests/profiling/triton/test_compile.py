@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from compile_launches import CapturedLaunch, line_of, matmul, softmax, wrong_types
+from support.compile_launches import CapturedLaunch, line_of, matmul, softmax, wrong_types
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets import GpuTarget, load_gpu

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from gate_checking import Checker, codes, running_checker
-from problem_files import FEW, NKI, changed, context_of, loaded
+from support.problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.worker.usercode import load_module

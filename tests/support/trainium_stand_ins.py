@@ -13,9 +13,9 @@ import numpy as np
 
 from accelopt_profiling.trainium.beta1 import Beta1Device
 from accelopt_profiling.trainium.current import CurrentDevice
-from accelopt_profiling.trainium.request import DeviceRequest
+from accelopt_profiling.trainium.device_run import DeviceRequest
 
-RECORDED = Path(__file__).parent / "trainium_recorded"
+RECORDED = Path(__file__).parents[1] / "profiling" / "trainium" / "recorded"
 
 BETA1 = """
 import json, os, pathlib

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from loopback_sshd import answer, job, until
+from support.loopback_sshd import answer, job, until
 
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.ray import RayHost
@@ -128,9 +128,19 @@ def _steps() -> list[int]:
     for place in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
             of = re.search(r"/accelopt-(\d+)-[^/]*/job-", os.readlink(place))
-            if of and b"RAY_RAYLET_PID=" in Path(f"/proc/{of.group(1)}/environ").read_bytes():
+            if of and "raylet" in _ancestors(int(of.group(1))):
                 found.append(int(place.parent.name))
     return found
+
+
+def _ancestors(pid: int) -> list[str]:
+    """The names of the processes above ``pid``."""
+    names = []
+    while pid > 1:
+        name, fields = Path(f"/proc/{pid}/stat").read_text().split("(", 1)[1].rsplit(")", 1)
+        names.append(name)
+        pid = int(fields.split()[1])
+    return names
 
 
 async def _all(host, work):

@@ -1,7 +1,7 @@
 """The step that runs a kernel on the host's Trainium, and what a profile makes of its answer."""
 
 import pytest
-from trainium_stand_ins import BETA1_KERNEL, neuron_host
+from support.trainium_stand_ins import BETA1_KERNEL, neuron_host
 
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
 from accelopt_profiling.jobs import Source

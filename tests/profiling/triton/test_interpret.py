@@ -6,7 +6,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-import triton_kernels as kernels
+from support import triton_kernels as kernels
 
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.capture.session import OutOfBoundsError

@@ -7,15 +7,15 @@ import zipfile
 from dataclasses import replace
 
 import pytest
-from trainium_stand_ins import RECORDED, neuron_host
+from support.trainium_stand_ins import RECORDED, neuron_host
 
 from accelopt_profiling.trainium.beta1 import Beta1Device
 from accelopt_profiling.trainium.bundle import environment as told_environment
 from accelopt_profiling.trainium.bundle import write_bundle
 from accelopt_profiling.trainium.current import CurrentDevice
-from accelopt_profiling.trainium.failure import DeviceFailure
 from accelopt_profiling.trainium.summary import bound, quantities, read_summary
 from accelopt_profiling.trainium.toolchain import find_toolchain, open_device
+from accelopt_profiling.trainium.tools import DeviceError
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_the_device_follows_from_what_is_installed(host, tmp_path):
     ],
 )
 def test_what_is_missing_is_said_before_anything_is_run(host, tmp_path, modules, devices, code):
-    with pytest.raises(DeviceFailure) as caught:
+    with pytest.raises(DeviceError) as caught:
         open_device(found_on(host, modules, tmp_path, devices))
     assert caught.value.code == code
     assert caught.value.fix

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 
-class WarmSteps:
+class PreloadedSteps:
     """The client's side; a context manager."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class WarmSteps:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def __enter__(self) -> WarmSteps:
+    def __enter__(self) -> PreloadedSteps:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from problem_files import KERNEL, found_in
+from support.problem_files import KERNEL, found_in
 
 import accelopt_profiling
 from accelopt_profiling.kernel_file import examine

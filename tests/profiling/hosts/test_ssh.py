@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from loopback_sshd import Sshd, answer, descendants, job, until
+from support.loopback_sshd import Sshd, answer, descendants, job, until
 
 from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
@@ -54,7 +54,7 @@ async def test_a_job_runs_over_ssh_and_leaves_nothing_behind(host, sshd):
 
 @pytest.mark.parametrize("name", ["nki_silu.py", "triton_softmax.py"])
 async def test_a_kernel_is_profiled_there(host, name, tmp_path):
-    examples, example = Path(__file__).parents[2] / "examples", tmp_path / name
+    examples, example = Path(__file__).parents[3] / "examples", tmp_path / name
     for file in examples.glob(f"{example.stem}*.py"):
         (tmp_path / file.name).write_text(file.read_text().replace("m=4096, n=7168", "m=256, n=1024"))
     targets = {"nki": "trn2", "triton": "h100"}
