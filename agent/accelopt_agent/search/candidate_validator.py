@@ -24,7 +24,7 @@ class ValidationResult:
 
     @property
     def not_offered(self) -> str:
-        """Why an accepted version is not offered, as a sentence; empty where it is."""
+        """Return why an accepted version is not offered, as a sentence; empty where it is."""
         if self.untimed is not None:
             return f"A candidate could not be timed beside the original, so it is not offered: {self.untimed}"
         side = self.comparison

@@ -20,7 +20,7 @@ _NEAR = frozenset({"wrong-result", "uninitialised-read"})
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a version cannot be used: the code of a finding or of the gate, and one line."""
+    """The reason why a version cannot be used: the code of a finding or of the gate, and one line."""
 
     code: str
     message: str
