@@ -9,8 +9,9 @@ from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.measurement_builder import with_checked_outputs, with_device_time
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.profiler import ProfileRequest, _checked, _timed, profile
+from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.quantity import Known, estimated
 from accelopt_profiling.targets import load_target
 from accelopt_profiling.timing.checking import CheckedRuns
@@ -43,16 +44,16 @@ def test_only_a_whole_interval_below_the_floor_is_impossible(us, floor):
 
 
 def test_an_impossible_time_is_refused_with_a_finding():
-    refused = _timed(measurement(), latency([20.0, 21.0, 22.0]), FakeDevice.name)
+    refused = with_device_time(measurement(), latency([20.0, 21.0, 22.0]), FakeDevice.name)
     assert refused.latency.known is Known.ESTIMATED
     assert [f.code for f in refused.findings] == ["impossible-time"]
-    timed = _timed(measurement(), latency([400.0, 410.0, 420.0]), FakeDevice.name)
+    timed = with_device_time(measurement(), latency([400.0, 410.0, 420.0]), FakeDevice.name)
     assert (timed.latency.us, timed.stage) == (410.0, "timed")
     assert timed.percent_of_peak == pytest.approx(75 * 400 / 410)
 
 
 def test_another_device_than_the_target_has_no_floor_and_no_peak():
-    timed = _timed(measurement(), latency([20.0, 21.0, 22.0]), "NVIDIA B200")
+    timed = with_device_time(measurement(), latency([20.0, 21.0, 22.0]), "NVIDIA B200")
     assert (timed.latency.us, timed.percent_of_peak) == (21.0, None)
 
 
@@ -76,8 +77,8 @@ def test_devices_find_their_targets(device, target):
 
 
 def test_wrong_outputs_of_timed_runs_fail_the_kernel():
-    assert _checked(measurement(), CheckedRuns(4)) == measurement()
-    found = _checked(measurement(), CheckedRuns(2, "Run 3 of the timing: The output differs."))
+    assert with_checked_outputs(measurement(), CheckedRuns(4)) == measurement()
+    found = with_checked_outputs(measurement(), CheckedRuns(2, "Run 3 of the timing: The output differs."))
     assert found.correctness.status == "failed"
     assert [(f.code, f.severity) for f in found.findings] == [("wrong-result", "error")]
 

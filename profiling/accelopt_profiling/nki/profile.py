@@ -27,7 +27,7 @@ from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.targets.load import UnknownTarget
+from accelopt_profiling.targets.load import UnknownTargetError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
@@ -43,7 +43,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     try:
         emulated_version()
         machine = hardware(params.target)
-    except (UnknownTarget, UnknownVersionError) as error:
+    except (UnknownTargetError, UnknownVersionError) as error:
         raise StepFailedError(StepError("unsupported", str(error))) from None
     sdk = real_packages()
     with emulated(limits=machine.limits, sdk=False):

@@ -9,7 +9,7 @@ import torch
 import triton
 from support import triton_kernels as kernels
 
-from accelopt_profiling.targets import UnknownTarget
+from accelopt_profiling.targets import UnknownTargetError
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
 
@@ -168,5 +168,5 @@ def test_errors_are_kept_and_the_code_goes_on():
 
 
 def test_unknown_targets_are_named():
-    with pytest.raises(UnknownTarget, match="h100"), emulated("gtx9000"):
+    with pytest.raises(UnknownTargetError, match="h100"), emulated("gtx9000"):
         pass
