@@ -147,13 +147,13 @@ class _Placing:
             return False
         profiles = {k: self._profile(t) for k, t in self.allocations.items() if k[0] is MemorySpace.SBUF}
         total = np.sum(list(profiles.values()), axis=0)
-        left = set(profiles)
+        left = dict.fromkeys(profiles)  # in program order: of several that are largest the first leaves
         while total.max() > self.room - self.compiler.reserve_bytes and left:
             at = int(total.argmax())
             largest = max(left, key=lambda k: int(profiles[k][at]))
             if not profiles[largest][at]:
                 break
-            left.discard(largest)
+            del left[largest]
             tiles = self.allocations[largest]
             streamed = self.compiler.streams_loads and all(t.loaded and t.writes == 1 for t in tiles)
             for tile in tiles:
