@@ -1,4 +1,4 @@
-"""Ask a host to time a kernel file, alone or against another in one session, in a process that has run nothing else."""
+"""Time a kernel file on a host, alone or against another in one session: the job and its answer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.timing.checking import CheckedRuns, CheckTimedParams
-from accelopt_profiling.timing.running import Plan
-from accelopt_profiling.timing.session import Session
-from accelopt_profiling.timing.step import TimeParams
+from accelopt_profiling.timing.check_step import CheckedRuns, CheckTimedParams
+from accelopt_profiling.timing.measure import TimingPlan
+from accelopt_profiling.timing.session import TimingSession
+from accelopt_profiling.timing.time_step import TimeParams
 
 
 async def time_on(
@@ -25,9 +25,9 @@ async def time_on(
     kernels: Sequence[Kernel],
     problem: ProblemRef,
     baseline: str | None = None,
-    plan: Plan | None = None,
+    plan: TimingPlan | None = None,
     limits: Limits | None = None,
-) -> Session:
+) -> TimingSession:
     """Time the kernel file of ``source``; with the text of a ``baseline`` the session has their ``comparison``.
 
     Raises:
@@ -44,7 +44,7 @@ async def time_on(
                 timed = message.value
             elif message.final:
                 checked = message.value
-    session = from_plain(Session, timed)
+    session = from_plain(TimingSession, timed)
     return dataclasses.replace(session, checked=from_plain(CheckedRuns, checked))
 
 
@@ -53,7 +53,7 @@ def timing_job(
     kernels: Sequence[Kernel],
     problem: ProblemRef,
     baseline: str | None = None,
-    plan: Plan | None = None,
+    plan: TimingPlan | None = None,
     limits: Limits | None = None,
 ) -> Job:
     """The job that ``time_on`` runs. The baseline lies beside the kernel file, so that it finds the same imports."""
@@ -61,7 +61,7 @@ def timing_job(
     if baseline is not None:
         path = str(PurePosixPath(source.kernel).with_name("accelopt_baseline.py"))
         source = dataclasses.replace(source, files={**source.files, path: baseline})
-    params = TimeParams(list(kernels), problem, baseline=path, plan=plan or Plan())
+    params = TimeParams(list(kernels), problem, baseline=path, plan=plan or TimingPlan())
     return Job(source, timing_steps(params, limits or Limits()))
 
 

@@ -1,4 +1,4 @@
-"""A against B: the order in which they run, and what their times say about each other."""
+"""Summarise timed runs: medians with intervals that assume nothing about their distribution, and comparisons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from accelopt_profiling.timing.samples import median_interval
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.quantity import Known
 
 #: The least change that counts, as a share, and for times so short that the timer's steps show, in microseconds.
 LEAST_CHANGE = 0.01
@@ -17,7 +18,7 @@ Answer = Literal["faster", "slower", "within noise"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TimeComparison:
     """``ratio`` is B's time over A's: 2 means that A takes half the time. ``low`` and ``high`` bound its median (95 %).
 
     ``answer`` says of A: "faster", "slower", or "within noise".
@@ -43,7 +44,7 @@ def compare(
     b_us: Sequence[float],
     least_change: float = LEAST_CHANGE,
     least_change_us: float = LEAST_CHANGE_US,
-) -> Comparison:
+) -> TimeComparison:
     """Compare the times of the same rounds: ``a_us[i]`` and ``b_us[i]`` were taken one right after the other.
 
     The ratios of the pairs are one sample; the interval of their median makes no assumption about distributions.
@@ -65,4 +66,35 @@ def compare(
         answer = "faster"
     elif counts and high < 1:
         answer = "slower"
-    return Comparison(ratio, low, high, answer, len(a_us))
+    return TimeComparison(ratio, low, high, answer, len(a_us))
+
+
+def median_interval(samples: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float]:
+    """The median and its distribution-free interval from order statistics (binomial with p = 1/2).
+
+    Few samples give the whole range: five are the least for which it means 93 %.
+
+    Raises:
+        ValueError: there are no samples.
+    """
+    if not samples:
+        raise ValueError("no samples")
+    ordered = sorted(samples)
+    n = len(ordered)
+    middle = ordered[n // 2] if n % 2 else (ordered[n // 2 - 1] + ordered[n // 2]) / 2
+    # of the 2**n ways in which samples fall on either side of the median; integers, as no float holds 2**1024
+    ways, below, rank = 1, 0, 0
+    while rank < n // 2:
+        below += ways
+        if 2 * below / 2**n > 1 - confidence:
+            break
+        ways = ways * (n - rank) // (rank + 1)
+        rank += 1
+    low = max(0, rank - 1)
+    return middle, ordered[low], ordered[n - 1 - low]
+
+
+def latency(samples_us: Sequence[float]) -> Latency:
+    """Samples in microseconds as a measured latency."""
+    middle, low, high = median_interval(samples_us)
+    return Latency(middle, low, high, Known.MEASURED)

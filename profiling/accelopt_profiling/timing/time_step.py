@@ -1,4 +1,4 @@
-"""The step that times a file's Triton kernels on the host's GPU. Not yet run on a device: tested with stand-ins.
+"""The step ``time``: time a file's Triton kernels on the host's GPU.
 
 The timers live in the process that runs the candidate, bound before its code is loaded. That stops accidents, not a
 candidate that is out to patch them: the gate reads for that, and the roofline's floor bounds what could be claimed.
@@ -18,17 +18,16 @@ from typing import Any
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import to_plain
+from accelopt_profiling.problems.loading.call import perform, poisoned, to_device
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.timing.calls import TimedCall, timed_call
 from accelopt_profiling.timing.conditions import read_conditions
 from accelopt_profiling.timing.device import TorchDevice
-from accelopt_profiling.timing.inputs import Given, RotatingInputs, on_device
-from accelopt_profiling.timing.launches import LaunchTimer
-from accelopt_profiling.timing.names import traced
-from accelopt_profiling.timing.outputs import KeptOutputs, own_kinds
-from accelopt_profiling.timing.running import Plan
+from accelopt_profiling.timing.inputs import Given, RotatingInputs, on_device, tensors_in
+from accelopt_profiling.timing.kept_outputs import KeptOutputs, own_kinds
+from accelopt_profiling.timing.launches import LaunchTimer, traced
+from accelopt_profiling.timing.measure import TimingPlan
 from accelopt_profiling.timing.session import BASELINE, CANDIDATE, Surroundings, time_calls
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
@@ -46,7 +45,7 @@ class TimeParams:
     seed: int = 0
     inputs: int = 4
     baseline: str | None = None
-    plan: Plan = field(default_factory=Plan)
+    plan: TimingPlan = field(default_factory=TimingPlan)
 
 
 def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
@@ -77,8 +76,10 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
 
         def after(name: str, run: int, given: Given, returned: Any) -> None:
             if kinds := own_kinds(returned, torch.Tensor):
-                said = f"The call returned a kind of tensor of its own ({', '.join(kinds)}); return torch's."
-                raise StepFailedError(StepError("unsupported", said))
+                message = (
+                    f"The call returned a kind of tensor of its own ({', '.join(kinds)}); return torch's."
+                )
+                raise StepFailedError(StepError("unsupported", message))
             if name == CANDIDATE:
                 kept.see(run, given, returned)
 
@@ -103,7 +104,7 @@ def _variant(calls: list[TimedCall]) -> Callable[[Given], Any]:
 
 
 def _read_by(calls: dict[str, list[TimedCall]]) -> list[list[Any]]:
-    """What the calls of all files read, set by set, each tensor once."""
+    """Return what the calls of all files read, set by set, each tensor once."""
     numbers = range(len(calls[CANDIDATE]))
     return [list({id(t): t for made in calls.values() for t in made[n].reads}.values()) for n in numbers]
 
@@ -121,3 +122,36 @@ def _hooked(timer: LaunchTimer) -> Iterator[None]:
         for chain, hook in chains:
             with contextlib.suppress(ValueError):  # user code may have cleared the hooks
                 chain.remove(hook)
+
+
+@dataclass(frozen=True)
+class TimedCall:
+    """``run`` makes the call and returns what it returns; ``reads`` are the tensors it is given."""
+
+    run: Callable[[], Any]
+    reads: list[Any] = field(default_factory=list)
+
+
+def timed_call(module: ModuleType, problem: Problem, drawn: list[Any], built: dict[str, Any]) -> TimedCall:
+    """The call of ``module`` that the problem makes with the inputs ``drawn``, without drawing or changing them.
+
+    Outputs that the caller allocates are allocated here. A KernelBench model is built in the first call, and kept in
+    ``built`` for the file's other calls; its inputs are on the device by then.
+    """
+    call, arguments = problem.call(drawn)
+    if call.style == "script":
+        return TimedCall(lambda: problem.run(module, drawn))
+    if call.style == "destination":
+        function, outputs = getattr(module, call.function), [poisoned(spec) for spec in call.outputs]
+
+        def fill() -> list[Any]:
+            function(*arguments, *outputs)
+            return outputs
+
+        return TimedCall(fill, tensors_in(arguments))
+    inputs = arguments
+    if call.style == "model":
+        construct, inputs = arguments
+        inputs = [to_device(value) for value in inputs]
+        arguments = [construct, inputs]
+    return TimedCall(lambda: perform(module, call, arguments, built=built), tensors_in(inputs))

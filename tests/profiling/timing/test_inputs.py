@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from accelopt_profiling.comparison.saved_values import load_values
 from accelopt_profiling.timing.inputs import Given, RotatingInputs, each_tensor, pairing, tensors_in
-from accelopt_profiling.timing.outputs import FOLDER, KEPT, KeptOutputs
+from accelopt_profiling.timing.kept_outputs import FOLDER, KEPT, KeptOutputs
 
 
 @given(st.integers(1, 6), st.integers(0, 200))
@@ -94,7 +94,7 @@ def test_outputs_are_kept_as_they_were(tmp_path):
 
 
 def test_outputs_that_are_too_large_are_not_copied(monkeypatch):
-    monkeypatch.setattr("accelopt_profiling.timing.outputs.KEPT_BYTES", 16)
+    monkeypatch.setattr("accelopt_profiling.timing.kept_outputs.KEPT_BYTES", 16)
     kept = KeptOutputs(random.Random(0))
     kept.see(0, Given(0, 0), torch.zeros(9))
     assert kept.runs == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gate_checking import ORIGINAL, PROBLEM, Checker, codes, running_checker
+from support.gate_checker import ORIGINAL, PROBLEM, Checker, codes, running_checker
 
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.jobs import Limits

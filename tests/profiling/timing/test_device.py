@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from accelopt_profiling.problems.problem import Call, OutputSpec
-from accelopt_profiling.timing import calls
-from accelopt_profiling.timing.calls import timed_call
+from accelopt_profiling.timing import time_step
 from accelopt_profiling.timing.device import TorchDevice
+from accelopt_profiling.timing.time_step import timed_call
 from accelopt_profiling.worker.preloaded_parent import _NEEDED, _WANTED
 
 
@@ -97,7 +97,7 @@ def problem(call: Call, arguments: list):
 
 
 def test_a_model_is_built_once_for_all_inputs(monkeypatch):
-    monkeypatch.setattr(calls, "to_device", lambda value: value + 10)
+    monkeypatch.setattr(time_step, "to_device", lambda value: value + 10)
     module, built, made = ModuleType("k"), {}, []
 
     class ModelNew:

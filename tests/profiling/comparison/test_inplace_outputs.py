@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from gate_checking import Checker, codes, running_checker
+from support.gate_checker import Checker, codes, running_checker
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
 from accelopt_profiling.gate.inputs.draw import written_by_reference

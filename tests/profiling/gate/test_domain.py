@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gate_checking import Checker, codes, running_checker
+from support.gate_checker import Checker, codes, running_checker
 
 PROBLEM = """
 import numpy as np

@@ -1,4 +1,4 @@
-"""The step after timing: what the timed runs returned against the reference, in a process that has run no candidate."""
+"""The step ``time.check``: compare outputs of timed runs with the reference, in a process that has run no candidate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.timing.inputs import on_device
-from accelopt_profiling.timing.outputs import FOLDER
+from accelopt_profiling.timing.kept_outputs import FOLDER
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accelopt_profiling.gate.reading.forbidden_names import rule_for
 from accelopt_profiling.gate.reading.read import read
 
-CORPUS = Path(__file__).resolve().parents[2] / "benchmarks" / "gate_corpus"
+CORPUS = Path(__file__).resolve().parents[3] / "benchmarks" / "gate_corpus"
 CASES = sorted(CORPUS.glob("*/*/case.json"))
 
 KERNEL = """

@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
-from clockwork_device import SHORT, FakeDevice
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clockwork_device import SHORT, FakeDevice
 
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.timing.comparing import compare, interleaved
 from accelopt_profiling.timing.conditions import Conditions, notes, parse_nvidia, parse_rocm, read_conditions
-from accelopt_profiling.timing.names import DeviceKernel, kernels_of, same_set
-from accelopt_profiling.timing.running import Plan
+from accelopt_profiling.timing.launches import DeviceKernel, kernels_of, same_set
+from accelopt_profiling.timing.measure import TimingPlan, settled
 from accelopt_profiling.timing.session import BASELINE, CANDIDATE, Surroundings, time_calls
-from accelopt_profiling.timing.stability import settled
+from accelopt_profiling.timing.statistics import compare, interleaved
 
 TIMES = st.floats(0.1, 1e6)
 
@@ -102,7 +101,7 @@ def test_warm_up_lasts_until_the_time_has_settled():
 
 
 def test_warm_up_lasts_at_least_as_long_as_clocks_take_to_rise():
-    plan = Plan(least_warm=4, warm_seconds=0.02, most_warm=1000, most_rounds=20, seconds=0.0)
+    plan = TimingPlan(least_warm=4, warm_seconds=0.02, most_warm=1000, most_rounds=20, seconds=0.0)
     found, _, _ = session(lambda call: 500 if call < 18 else 50.0 + call % 2, plan=plan)
     assert 100 < found.warm_runs < 400
     assert found.call.us == pytest.approx(50.5, abs=1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.timing.launches import LaunchTimer
-from accelopt_profiling.timing.samples import latency, median_interval
+from accelopt_profiling.timing.statistics import latency, median_interval
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import random
 from dataclasses import asdict, replace
 
 import pytest
-from clockwork_device import SHORT, FakeDevice
+from support.clockwork_device import SHORT, FakeDevice
 
 from accelopt_profiling.hosts.host import JobFailedError
 from accelopt_profiling.hosts.local import LocalHost
@@ -12,10 +12,10 @@ from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.timing import checking, outputs, step
-from accelopt_profiling.timing.asking import time_on, timing_job
-from accelopt_profiling.timing.session import Session
-from accelopt_profiling.timing.step import TimeParams, time_launches
+from accelopt_profiling.timing import check_step, kept_outputs, time_step
+from accelopt_profiling.timing.session import TimingSession
+from accelopt_profiling.timing.time_step import TimeParams, time_launches
+from accelopt_profiling.timing.timing_job import time_on, timing_job
 from accelopt_profiling.worker.job_folders import write_sources
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
@@ -67,7 +67,7 @@ def stand_ins(monkeypatch):
 
     device = FakeDevice()
     noise = random.Random(1)
-    load = step.load_module
+    load = time_step.load_module
 
     def loaded(*arguments):
         module = load(*arguments)
@@ -75,16 +75,16 @@ def stand_ins(monkeypatch):
         return module
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(step, "TorchDevice", lambda torch: device)
-    monkeypatch.setattr(step, "load_module", loaded)
-    monkeypatch.setattr(step, "traced", lambda torch, call: None)
-    monkeypatch.setattr(step, "read_conditions", lambda identifier: None)
-    monkeypatch.setattr(step.time, "perf_counter", lambda: device.now)
-    for module in (step, checking):
+    monkeypatch.setattr(time_step, "TorchDevice", lambda torch: device)
+    monkeypatch.setattr(time_step, "load_module", loaded)
+    monkeypatch.setattr(time_step, "traced", lambda torch, call: None)
+    monkeypatch.setattr(time_step, "read_conditions", lambda identifier: None)
+    monkeypatch.setattr(time_step.time, "perf_counter", lambda: device.now)
+    for module in (time_step, check_step):
         monkeypatch.setattr(module, "on_device", lambda value: value)
 
 
-def run_job(job, folder, monkeypatch) -> Session:
+def run_job(job, folder, monkeypatch) -> TimingSession:
     """Both steps in this process, as the worker would call them with the job's parameters."""
     write_sources(folder / "src", job.source.files)
     monkeypatch.syspath_prepend(str(folder / "src"))
@@ -92,8 +92,8 @@ def run_job(job, folder, monkeypatch) -> Session:
     assert [(one.name, one.device) for one in job.steps] == [("time", True), ("time.check", True)]
     params = from_plain(TimeParams, job.steps[0].params)
     assert asdict(params)["plan"] == asdict(SHORT)
-    found = from_plain(Session, time_launches(context, params))
-    checked = checking.check_timed(context, from_plain(checking.CheckTimedParams, job.steps[1].params))
+    found = from_plain(TimingSession, time_launches(context, params))
+    checked = check_step.check_timed(context, from_plain(check_step.CheckTimedParams, job.steps[1].params))
     return replace(found, checked=checked)
 
 
@@ -109,7 +109,7 @@ def test_a_file_against_its_baseline(tmp_path, monkeypatch, ours, theirs, answer
     assert found.timings == {}  # nothing was launched through Triton
     assert found.notes == ["Clocks, temperature and power are not known."]
     assert found.checked.wrong == ""
-    assert 1 <= found.checked.runs <= outputs.KEPT + 1
+    assert 1 <= found.checked.runs <= kept_outputs.KEPT + 1
 
 
 #: What a file may do in timed runs that it would not be caught at by its time alone.

@@ -1,9 +1,9 @@
 """A device that only exists as a clock, for tests of timing."""
 
-from accelopt_profiling.timing.running import Plan
+from accelopt_profiling.timing.measure import TimingPlan
 
 #: Few runs, and none that are bound to the time of day.
-SHORT = Plan(least_warm=4, warm_seconds=0.0, most_warm=60, least_rounds=20, most_rounds=20, seconds=0.0)
+SHORT = TimingPlan(least_warm=4, warm_seconds=0.0, most_warm=60, least_rounds=20, most_rounds=20, seconds=0.0)
 
 
 class FakeDevice:

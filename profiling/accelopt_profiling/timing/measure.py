@@ -1,21 +1,20 @@
-"""The timed runs: warm-up until stable, then rounds of every variant in random order, each run timed twice.
+"""Measure calls on a device: warm-up until the time is stable, then rounds of every variant in random order.
 
-Each run starts from cold caches, on inputs of its own at an address of its own, with the device idle. Device events
-bracket the call on its stream; the wall clock runs until the whole device is idle again, so that work on other streams
-or in graphs cannot hide: what goes on after the last event is told as ``escaped_us``.
+Each run is timed twice and starts from cold caches, on inputs of its own at an address of its own, with the device
+idle. Device events bracket the call on its stream; the wall clock runs until the whole device is idle again, so that
+work on other streams or in graphs cannot hide: what goes on after the last event is reported as ``escaped_us``.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from accelopt_profiling.timing.comparing import interleaved
 from accelopt_profiling.timing.device import Device
-from accelopt_profiling.timing.stability import settled
+from accelopt_profiling.timing.statistics import interleaved
 
 #: Work that goes on after the last event counts as escaped beyond this share of the run and this many microseconds:
 #: a full synchronisation costs some microseconds by itself.
@@ -26,7 +25,7 @@ After = Callable[[str, int, Any, Any], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class TimingPlan:
     """At least ``least_warm`` runs and ``warm_seconds`` seconds, in which clocks rise, are not counted, nor any until
     the time has settled or ``most_warm`` were made; then come at least ``least_rounds`` rounds and for about
     ``seconds`` seconds, but no more than ``most_rounds``.
@@ -55,13 +54,13 @@ class Runs:
 
     @property
     def escapes(self) -> bool:
-        """Whether work goes on after the call's own stream is done."""
+        """Check whether work goes on after the call's own stream is done."""
         beyond = median(self.escaped_us) if self.escaped_us else 0.0
         return beyond > max(ESCAPE_US, ESCAPE_SHARE * median(self.device_us))
 
     @property
     def times_us(self) -> list[float]:
-        """What a run took: by device events, or until the device was idle where work escapes them."""
+        """The time of each run: by device events, or until the device was idle where work escapes them."""
         if not self.escapes:
             return list(self.device_us)
         return [run + beyond for run, beyond in zip(self.device_us, self.escaped_us, strict=True)]
@@ -71,7 +70,7 @@ def measure(
     device: Device,
     variants: Mapping[str, Callable[[Any], Any]],
     inputs: Callable[[], Any],
-    plan: Plan,
+    plan: TimingPlan,
     clock: Callable[[], float],
     after: After = lambda name, run, given, returned: None,
 ) -> dict[str, Runs]:
@@ -122,3 +121,25 @@ def _timed(
     device.synchronize()
     idle = clock()
     return 1000.0 * start.elapsed_time(end), 1e6 * (idle - began), 1e6 * (idle - own), returned
+
+
+WINDOW = 8
+
+
+DRIFT = 0.02
+
+
+LEAST_DRIFT_US = 0.2  # the resolution of device events is about half a microsecond
+
+
+def settled(samples_us: Sequence[float], window: int = WINDOW, drift: float = DRIFT) -> bool:
+    """Check whether the medians of the last two windows of runs agree within ``drift`` (a share), so that warm-up may
+    end.
+
+    Compilation, autotuning, clocks that rise and caches that fill all show as a fall of the time; one slow run between
+    is noise, which medians pass over.
+    """
+    if len(samples_us) < 2 * window:
+        return False
+    before, after = median(samples_us[-2 * window : -window]), median(samples_us[-window:])
+    return abs(after - before) <= max(drift * before, LEAST_DRIFT_US)

@@ -1,4 +1,4 @@
-"""Outputs of timed runs, kept so that another process can compare them with the reference."""
+"""Keep the outputs of a random sample of timed runs, for another process to compare with the reference."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The time below which no run can be, and which device a target describes."""
 
 import pytest
-from clockwork_device import FakeDevice
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clockwork_device import FakeDevice
 
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
@@ -14,9 +14,9 @@ from accelopt_profiling.plain import to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.quantity import Known, estimated
 from accelopt_profiling.targets import load_target
-from accelopt_profiling.timing.checking import CheckedRuns
+from accelopt_profiling.timing.check_step import CheckedRuns
 from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
-from accelopt_profiling.timing.samples import latency
+from accelopt_profiling.timing.statistics import latency
 
 TIMES = st.floats(0.1, 1e6)
 
