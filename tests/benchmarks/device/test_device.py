@@ -17,12 +17,12 @@ from accelopt_benchmarks.device import (
     run_once,
 )
 from accelopt_benchmarks.device import tricks as tricks_part
-from accelopt_benchmarks.device.found import Found, Table, attempt
+from accelopt_benchmarks.device.corpus import kernels, tricks
 from accelopt_benchmarks.device.kernelbench_evaluator import texts
 from accelopt_benchmarks.device.measuring import PARTS, measures, read_found
 from accelopt_benchmarks.device.page import page
-from accelopt_benchmarks.device.subjects import kernels, tricks
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.device.part_result import PartResult, Table, attempt
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import find_kernels
@@ -208,9 +208,9 @@ async def test_every_surprise_becomes_words():
 
 
 def test_the_page_names_the_device_and_what_was_lacking(tmp_path):
-    rows = [Row("a | b", "1", 2.0, "ms", False, "how"), not_measured("c", "d", "no device")]
-    old = Found("timing", lacks=["old"], when="2026-01-01 00:00 UTC")
-    new = Found("timing", rows, [Table("T", ["x"], [["1"]]), Table("empty", ["x"])], ["no ncu"], "NVIDIA X",
+    rows = [GoalResult("a | b", "1", 2.0, "ms", False, "how"), not_measured("c", "d", "no device")]
+    old = PartResult("timing", lacks=["old"], when="2026-01-01 00:00 UTC")
+    new = PartResult("timing", rows, [Table("T", ["x"], [["1"]]), Table("empty", ["x"])], ["no ncu"], "NVIDIA X",
                 {"torch": "2"}, "2026-01-02 00:00 UTC", 3.0)  # fmt: skip
     for name, one in (("a", new), ("b", old)):
         (tmp_path / name).mkdir()
