@@ -1,4 +1,4 @@
-"""The commands of ``accelopt bench`` that measure the project itself; they need a checkout."""
+"""Implements the commands of ``accelopt bench`` that measure the project itself; they need a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line of the table of the project's own measurements."""
+"""Defines the result type of all measurements of the project: a value, its goal, and whether it is met."""
 
 from __future__ import annotations
 

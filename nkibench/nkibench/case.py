@@ -1,4 +1,4 @@
-"""What the benchmark runs: one kernel with its reference, of our tasks or of somebody's data set."""
+"""Defines a benchmark case: one kernel with its reference, from our tasks or from a user's data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: percent of peak per task as a chart, and the table behind it. It loads nothing."""
+"""Writes one self-contained HTML page: percent of peak per task as a chart and a table."""
 
 from __future__ import annotations
 

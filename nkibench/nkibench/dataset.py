@@ -1,4 +1,4 @@
-"""Somebody's checkout of NKIBench: ``summary.json``, references and kernels in AccelOpt's layout.
+"""Reads a checkout of NKIBench: ``summary.json``, references and kernels in AccelOpt's layout.
 
 ``summary.json`` maps operators to cases to implementations::
 

@@ -1,4 +1,4 @@
-"""Two questions about a case: what its kernel costs (the time model), and whether it is right (the gate)."""
+"""Measures a case: the cost of its kernel (the time model) and its correctness (the gate)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results over a set of kernels, and the papers' metrics of them."""
+"""Computes the papers' metrics over the results of a set of kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``profile_results.csv`` as AccelOpt reads and writes it: a row per kernel, values and profile as JSON."""
+"""Reads and writes AccelOpt's ``profile_results.csv``: a row per kernel, values and profile as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write what a run came to: ``results.json``, ``results.md``, ``chart.html``, the best kernels, AccelOpt's CSV."""
+"""Writes the results of a run: ``results.json``, ``results.md``, ``chart.html``, the best kernels, AccelOpt's CSV."""
 
 from __future__ import annotations
 

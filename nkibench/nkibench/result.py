@@ -1,4 +1,4 @@
-"""What the benchmark knows of one task, as plain data that outlives the run."""
+"""Defines the result of one task as plain data that outlives the run."""
 
 from __future__ import annotations
 

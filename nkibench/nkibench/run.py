@@ -1,4 +1,4 @@
-"""Run the benchmark: every case's cost and verdict, a few at a time, then perhaps a search from each."""
+"""Runs the benchmark: the cost and the verdict of every case, a few at a time, then searches if asked to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search faster versions of a case's kernel with the agent; only what the gate accepts counts."""
+"""Searches faster versions of a case's kernel with the agent; only accepted versions count."""
 
 from __future__ import annotations
 

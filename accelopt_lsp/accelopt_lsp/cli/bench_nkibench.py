@@ -1,4 +1,4 @@
-"""``accelopt bench nkibench``: the 14 tasks, or somebody's data set, as table, JSON and chart."""
+"""Implements ``accelopt bench nkibench``: runs the 14 tasks, or a user's data set, and prints a table or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt bench kernelbench`` and ``accelopt bench flashinfer``: kernels for the tasks of others, as a table."""
+"""Implements ``accelopt bench kernelbench`` and ``accelopt bench flashinfer``: runs the tasks of other projects."""
 
 from __future__ import annotations
 

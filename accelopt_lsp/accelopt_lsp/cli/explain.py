@@ -1,4 +1,4 @@
-"""``accelopt explain``: why a suggestion is faster."""
+"""Implements ``accelopt explain``: explains why a suggestion is faster."""
 
 from __future__ import annotations
 

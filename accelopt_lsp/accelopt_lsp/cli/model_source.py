@@ -1,4 +1,4 @@
-"""Who speaks in a benchmark: a model, the simulated team, or a recorded conversation."""
+"""Selects who answers in a benchmark: a model, the simulated team, or a recorded conversation."""
 
 from __future__ import annotations
 

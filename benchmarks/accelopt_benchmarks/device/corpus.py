@@ -1,4 +1,4 @@
-"""The kernels and tricks that are run on a device: ``benchmarks/device_corpus`` and the examples with a problem."""
+"""Reads the kernels and tricks that run on a device: ``benchmarks/device_corpus`` and the examples with a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Part ``estimates``: the Triton corpus and examples profiled here, the model's time beside the device's."""
+"""Measures part ``estimates``: profiles the Triton corpus and examples, and compares estimated with measured times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel file and its problem as other evaluators want them: texts, inputs, and the function that is called."""
+"""Reads a kernel file and its problem for other evaluators: texts, inputs, and the function that is called."""
 
 from __future__ import annotations
 

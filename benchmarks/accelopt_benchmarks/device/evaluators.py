@@ -1,4 +1,4 @@
-"""Part ``evaluators``: KernelBench's and FlashInfer-Bench's own evaluators on the same kernels.
+"""Measures part ``evaluators``: runs KernelBench's and FlashInfer-Bench's own evaluators on the same kernels.
 
 Each evaluation is a process of its own. Neither is needed otherwise: KernelBench is a checkout (``--kernelbench DIR``),
 FlashInfer-Bench an installed package.

@@ -1,4 +1,4 @@
-"""Part ``facts``: registers, spills, shared memory and bytes, told without a device, beside what driver and ncu say."""
+"""Measures part ``facts``: compares static registers, spills, shared memory and bytes with the driver's and ncu's."""
 
 from __future__ import annotations
 

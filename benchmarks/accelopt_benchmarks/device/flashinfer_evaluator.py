@@ -1,4 +1,4 @@
-"""A program: FlashInfer-Bench's evaluator, ``Benchmark``, on a data set of one of our kernel files.
+"""Runs FlashInfer-Bench's evaluator, ``Benchmark``, as a program on a data set of one kernel file.
 
 Arguments: the kernel file and the problem file.
 """

@@ -1,4 +1,4 @@
-"""A program: KernelBench's evaluator, ``eval_kernel_against_ref``, on one of our kernel files.
+"""Runs KernelBench's evaluator, ``eval_kernel_against_ref``, as a program on one kernel file.
 
 Arguments: the kernel file, the problem file, a checkout of KernelBench.
 """

@@ -1,4 +1,4 @@
-"""All parts in turn: each ends with what it found or lacked, and its file is written before the next begins."""
+"""Runs the parts in turn, and writes each part's result before the next begins."""
 
 from __future__ import annotations
 

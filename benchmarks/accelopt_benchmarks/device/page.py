@@ -1,4 +1,4 @@
-"""What was found on a device as one Markdown page: the device, the date, the tables, and what was lacking."""
+"""Formats the results of a device as one Markdown page: device, date, tables, and what was missing."""
 
 from __future__ import annotations
 

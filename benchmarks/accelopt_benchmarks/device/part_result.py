@@ -1,4 +1,4 @@
-"""What one part of the measurements on a device found, as it is kept between runs."""
+"""Defines the result of one part of the device measurements, as it is kept between runs."""
 
 from __future__ import annotations
 

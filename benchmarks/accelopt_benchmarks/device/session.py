@@ -1,4 +1,4 @@
-"""Where the measurements run: this machine's worker, its GPU, and the time that is left."""
+"""Opens the worker and the GPU of this machine for the measurements, and keeps the time that is left."""
 
 from __future__ import annotations
 

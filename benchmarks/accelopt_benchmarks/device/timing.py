@@ -1,4 +1,4 @@
-"""Part ``timing``: does the same kernel take the same time again, and are A and B told apart, but not A and A?"""
+"""Measures part ``timing``: whether a kernel's time repeats, and whether A and B are told apart but not A and A."""
 
 from __future__ import annotations
 

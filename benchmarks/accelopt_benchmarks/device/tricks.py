@@ -1,4 +1,4 @@
-"""Part ``tricks``: ways to look faster than one is that need a device, each beside an honest twin."""
+"""Measures part ``tricks``: timing tricks that need a device, each beside an honest negative control."""
 
 from __future__ import annotations
 

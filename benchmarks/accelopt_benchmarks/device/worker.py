@@ -1,4 +1,4 @@
-"""Part ``worker``: does a step get the device, what does it cost, and is it free again when a worker is killed?"""
+"""Measures part ``worker``: the device inside a step, its cost, and its release when a worker is killed."""
 
 from __future__ import annotations
 

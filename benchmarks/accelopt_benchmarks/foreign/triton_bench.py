@@ -1,4 +1,4 @@
-"""The 184 files of TritonBench-G, kernels from public repositories with calls of their own, profiled as they are."""
+"""Profiles the 184 files of TritonBench-G, kernels from public repositories with calls of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the gate takes over a kernel of about a millisecond, everything on."""
+"""Times whole gate checks of kernels of about a millisecond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tricks the gate sees through, how often it blames an honest kernel, and how long it takes."""
+"""Measures the gate's detection rate, its false alarms and the time of a check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What running on a host costs beside a candidate's own work, and whether candidates survive killed workers."""
+"""Measures the overhead of running a candidate on a host, and whether candidates survive killed workers."""
 
 from __future__ import annotations
 

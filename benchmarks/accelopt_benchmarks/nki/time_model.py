@@ -1,4 +1,4 @@
-"""How good the NKI time model is: its estimates beside times that others measured and published.
+"""Compares the NKI time model's estimates with times that others measured and published.
 
 Two sets. Three matrix products for trn2, written here after their published description; and, given a checkout of
 zhang677/AccelOpt, its fourteen NKIBench baselines on trn1, read from there. Their published times stand in

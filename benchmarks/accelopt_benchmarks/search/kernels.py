@@ -1,4 +1,4 @@
-"""The kernels that the study of the strategies searches: NKIBench's tasks at smaller shapes, the Triton examples."""
+"""Reads the kernels that the study searches: NKIBench's tasks at smaller shapes, and the Triton examples."""
 
 from __future__ import annotations
 

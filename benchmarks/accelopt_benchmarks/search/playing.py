@@ -1,4 +1,4 @@
-"""One run of a contender in a world: the real search, with the simulated proposer in the place of a model."""
+"""Runs one contender in a world: the real search, with the simulated proposer instead of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which search strategy needs how many candidates: the study with a simulated proposer, over tasks and examples."""
+"""Runs the study: the candidates that each search strategy needs, over tasks and examples."""
 
 from __future__ import annotations
 

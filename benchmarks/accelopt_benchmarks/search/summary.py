@@ -1,4 +1,4 @@
-"""What the study's runs come to: means with intervals per contender, and hybrid's share of what others need."""
+"""Summarizes the study: means with confidence intervals per contender, and hybrid's share of the others' candidates."""
 
 from __future__ import annotations
 

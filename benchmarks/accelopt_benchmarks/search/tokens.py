@@ -1,4 +1,4 @@
-"""What one planned and written candidate costs in tokens: our prompts beside AccelOpt's layout, on the same kernels."""
+"""Counts the tokens of one planned and written candidate, in our prompts and in AccelOpt's layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One kernel with its rewrites and their real costs, each found out once and kept by content."""
+"""Keeps one kernel's rewrites and their real costs, each evaluated once and stored by content."""
 
 from __future__ import annotations
 

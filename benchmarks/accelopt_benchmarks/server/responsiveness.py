@@ -1,4 +1,4 @@
-"""How soon an editor sees something: first numbers after a save, and answers while the server works.
+"""Measures response times: first numbers after a save, and answers while the server works.
 
 Measured from outside, through a real server over stdio, as an editor would see it.
 """

@@ -1,4 +1,4 @@
-"""Run the kernels of a set through profile, gate and search."""
+"""Runs the kernels of a set through profile, gate and search."""
 
 from __future__ import annotations
 

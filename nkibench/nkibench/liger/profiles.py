@@ -1,4 +1,4 @@
-"""Profile operators of the package on a host, each file as it is, forward and backward."""
+"""Profiles operators of the package on a host, each file unedited, forward and backward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimate beside measured times: Liger-Kernel's public benchmark data and its kernels from PyPI.
+"""Compares estimates with measured times: Liger-Kernel's public benchmark data and its kernels.
 
 The data is ``benchmark/data/all_benchmark_data.csv`` of linkedin/Liger-Kernel (BSD-2-Clause): medians of
 ``triton.testing.do_bench`` in milliseconds on several GPUs. The kernels come from an unpacked ``liger-kernel`` wheel.
