@@ -53,7 +53,8 @@ def spelled_out(path: str) -> list[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_the_files_that_a_document_names_exist(document: Path) -> None:
-    links = [link for link in re.findall(r"\]\(([^)#:]+)", read(document)) if not link.startswith("http")]
+    prose = re.sub(r"^```.*?^```$", "", read(document), flags=re.MULTILINE | re.DOTALL)
+    links = [link for link in re.findall(r"\]\(([^)#:]+)", prose) if not link.startswith("http")]
     assert [link for link in links if not (document.parent / link).exists()] == []
     named = re.findall(r"`([\w.-]+/[\w./{},*-]+)`", read(document))
     ours = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from accelopt_agent.model.settings import ModelSettings
-    from accelopt_agent.model.team import Role, Team
+    from accelopt_agent.model.team import ModelTeam, Role
     from accelopt_lsp.settings.load import Settings
 
 
@@ -34,14 +34,14 @@ def configured_model(settings: Settings) -> ModelSettings | None:
     )
 
 
-def configured_team(settings: Settings) -> Team | None:
+def configured_team(settings: Settings) -> ModelTeam | None:
     """The configured model in each role, with what the settings say of that role; None where none is configured."""
     model = configured_model(settings)
     if model is None:
         return None
-    from accelopt_agent.model.team import Team
+    from accelopt_agent.model.team import ModelTeam
 
-    return Team(
+    return ModelTeam(
         planner=_in_role(settings, model, "planner"),
         coder=_in_role(settings, model, "coder"),
         debugger=_in_role(settings, model, "debugger"),
@@ -60,7 +60,7 @@ def consent_folder(settings: Settings, file: Path) -> Path:
     return settings.project_root or file.resolve().parent
 
 
-def resolve_team(settings: Settings, file: Path, *, in_editor: bool = False) -> tuple[Team | None, str]:
+def resolve_team(settings: Settings, file: Path, *, in_editor: bool = False) -> tuple[ModelTeam | None, str]:
     """The team that may be asked about ``file``, or None and why not ("" where no model is configured)."""
     team = configured_team(settings)
     if team is None:

@@ -91,13 +91,13 @@ def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:
     Raises:
         UserError: there is no such target.
     """
-    from accelopt_profiling.targets.load import UnknownTarget, load_target
+    from accelopt_profiling.targets.load import UnknownTargetError, load_target
 
     targets: dict[Dialect, str] = {"triton": settings.target.triton, "nki": settings.target.nki}
     if asked is not None:
         try:
             target = load_target(asked)
-        except UnknownTarget as error:
+        except UnknownTargetError as error:
             raise UserError(f"--target: {error}.") from None
         targets["triton" if target.kind == "gpu" else "nki"] = target.name
     return targets

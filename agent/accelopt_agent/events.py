@@ -100,16 +100,4 @@ class Finished:
     calls: tuple[ModelCall, ...] = ()
 
 
-@dataclass(frozen=True)
-class ResumableRun:
-    """An interrupted run that can be resumed without paying for anything twice. ``tried`` counts the candidates of it
-    and of the runs that it resumed; ``instructions`` are what the person asked for."""
-
-    run: str
-    kernel: str
-    kernel_hash: str
-    tried: int
-    instructions: str = ""
-
-
 Event = BaselineMeasured | CandidateTried | CandidateJudged | SuggestionFound | ProgressText | Finished

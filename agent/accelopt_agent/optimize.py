@@ -27,7 +27,7 @@ from accelopt_agent.events import (
 from accelopt_agent.model.client import ModelQuery, query_model
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.model.team import Team
+from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.rules.proposer import RuleProposer
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
@@ -103,14 +103,14 @@ def optimize(
     host: Host,
     memory: Memory | None,
     *,
-    model: ModelSettings | Team | None = None,
+    model: ModelSettings | ModelTeam | None = None,
     asked: ModelQuery = query_model,
     pause: PauseSwitch | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Search on ``host`` and yield events, the last one always being ``Finished``.
 
-    A ``model`` takes all roles of the team; a ``Team`` names one for each. ``asked`` sends the queries to them. While
-    ``pause`` is on, no new step is started.
+    A ``model`` takes all roles of the team; a ``ModelTeam`` names one for each. ``asked`` sends the queries to them.
+    While ``pause`` is on, no new step is started.
 
     Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run is
     then recorded as cancelled. Expected failures are reported as events; none is raised.
@@ -131,7 +131,7 @@ def optimize(
 def _proposers(
     request: OptimizeRequest,
     memory: Memory | None,
-    model: ModelSettings | Team | None,
+    model: ModelSettings | ModelTeam | None,
     meter: Meter,
     asked: ModelQuery,
 ) -> list[Proposer]:

@@ -162,7 +162,7 @@ class StoredSuggestion:
 
 @dataclass(frozen=True)
 class Stats:
-    """How much the memory holds. ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
+    """The number of records of each kind. ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
 
     path: str
     pairs: int

@@ -1,4 +1,4 @@
-"""What is asked of a worker and what it answers, as plain data.
+"""The jobs that a worker runs and its error answers, as plain data.
 
 ``docs/explanation/worker-protocol.md`` describes the frames.
 
@@ -35,10 +35,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one step may use, all its processes together.
+    """The resources that one step may use, all its processes together.
 
     ``output_bytes`` bounds what user code prints, ``file_bytes`` each file it writes, ``written_bytes`` what it
-    writes to disk in all (where the host's kernel tells).
+    writes to disk in all (where the host's kernel reports it).
     """
 
     seconds: float = 60.0
@@ -54,7 +54,7 @@ class Limits:
 class Step:
     """One child process: the step's name, the preloaded parent it is forked from, its parameters and limits.
 
-    A ``device`` step runs on the host's accelerator: one at a time on a host, whoever asks.
+    A ``device`` step runs on the host's accelerator: one at a time on a host, for all clients together.
     """
 
     name: str
@@ -94,7 +94,7 @@ class ProfileParams:
 
 @dataclass(frozen=True)
 class StepError:
-    """Why a step ended without an answer.
+    """The reason why a step ended without an answer.
 
     ``code`` is stable: "user-error" (user code raised), "problem-...", "timeout", "memory", "crashed", "killed",
     "too-much-output", "missing-package", "unsupported", "disk-full". ``file`` and ``line`` point into the job's

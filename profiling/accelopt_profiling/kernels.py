@@ -96,12 +96,12 @@ class _Scope:
 
 
 def content_hash(node: ast.AST) -> str:
-    """A hash of the syntax tree: blind to comments, layout and position."""
+    """Hash a syntax tree; comments, layout and position do not count."""
     return hashlib.sha256(ast.dump(node, annotate_fields=False).encode()).hexdigest()[:16]
 
 
 def may_hold_kernels(text: str) -> bool:
-    """A cheap test that skips parsing files that cannot hold a kernel."""
+    """Test cheaply, without parsing, whether a file can hold a kernel."""
     return ("triton" in text or "nki" in text) and any(name in text for name in _JIT_NAMES)
 
 
@@ -111,19 +111,19 @@ def find_kernels(text: str) -> Discovery:
 
 
 def kernels_in(source: ParsedPython) -> Discovery:
-    """``find_kernels`` for a text that is parsed already."""
+    """Find the kernels of a parsed text, as ``find_kernels`` does."""
     if source.fault:
         message = f"The file does not parse: {source.fault}."
         return Discovery(findings=(Finding("syntax-error", source.line, "error", message),))
     tree = source.tree
     scope = _Scope()
-    found: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]] = []
-    _collect(tree, scope, "", found)
+    definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]] = []
+    _collect(tree, scope, "", definitions)
     seen: dict[str, int] = {}
     kernels: list[Kernel] = []
     findings: list[Finding] = []
-    called = _called_inside([node for node, _, _ in found])
-    for node, qualified, dialect in found:
+    called = _called_inside([node for node, _, _ in definitions])
+    for node, qualified, dialect in definitions:
         seen[qualified] = seen.get(qualified, 0) + 1
         name = qualified if seen[qualified] == 1 else f"{qualified}#{seen[qualified]}"
         if seen[qualified] > 1:
@@ -138,14 +138,14 @@ def kernels_in(source: ParsedPython) -> Discovery:
                 arguments, decorators, node.name in called,
             )
         )  # fmt: skip
-    return Discovery(tuple(kernels), tuple(findings), _rest_hash(tree, {id(n) for n, _, _ in found}))
+    return Discovery(tuple(kernels), tuple(findings), _rest_hash(tree, {id(n) for n, _, _ in definitions}))
 
 
 def _collect(
     node: ast.AST,
     scope: _Scope,
     prefix: str,
-    found: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]],
+    definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]],
 ) -> None:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
@@ -161,17 +161,17 @@ def _collect(
             dialects = [_JIT[d] for d in map(scope.dotted, child.decorator_list) if d in _JIT]
             qualified = f"{prefix}{child.name}"
             if dialects:
-                found.append((child, qualified, dialects[0]))
-            _collect(child, scope, f"{qualified}.", found)
+                definitions.append((child, qualified, dialects[0]))
+            _collect(child, scope, f"{qualified}.", definitions)
             continue
         if isinstance(child, ast.ClassDef):
-            _collect(child, scope, f"{prefix}{child.name}.", found)
+            _collect(child, scope, f"{prefix}{child.name}.", definitions)
         elif isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-            _collect(child, scope, prefix, found)
+            _collect(child, scope, prefix, definitions)
 
 
 def _called_inside(kernels: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[str]:
-    """Names called or handed on inside kernels: those kernels are device functions, launched by no host code."""
+    """Return the names called or passed on inside kernels: those kernels are device functions."""
     calls = (n for kernel in kernels for n in ast.walk(kernel) if isinstance(n, ast.Call))
     named = (part for c in calls for part in (c.func, *c.args, *(k.value for k in c.keywords)))
     return {part.id for part in named if isinstance(part, ast.Name)}

@@ -1,4 +1,4 @@
-"""What is known about a kernel: its cost, its correctness, its lines and its findings. Plain data."""
+"""The measurement of a kernel as plain data: cost, correctness, cost by line, findings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Correctness:
-    """Whether the kernel agrees with its reference.
+    """The agreement of the kernel with its reference.
 
     ``checked`` is the share (0..1) of output elements that were compared.
     """
@@ -41,7 +41,7 @@ class Correctness:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to say about one line. ``code`` is stable and has an entry in ``findings.json``.
+    """A message about one line. ``code`` is stable and has an entry in ``findings.json``.
 
     ``line`` is 1-based; ``quickfix`` names a code action the server knows how to offer.
     """
@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class LineCost:
-    """What one source line (1-based) costs: a short text for the editor, and its quantities by name.
+    """The cost of one source line (1-based): a short text for the editor, and its quantities by name.
 
     ``share`` is the line's part (0..1) of the kernel's critical resource, None when unknown.
     """
@@ -70,11 +70,11 @@ class LineCost:
 class KernelMeasurement:
     """Everything known about one kernel at one content, for one target, on one host.
 
-    ``percent_of_peak`` is 0..100 against the roofline of the target, known as well as the latency is.
+    ``percent_of_peak`` is 0..100 against the roofline of the target, known in the same way as the latency.
     ``bound`` says in a word or two what limits the kernel ("memory", "VectorE", "tensor core", ...).
     ``stage`` grows while results arrive: "traced", "executed", "compiled", "checked", "timed".
-    ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``). ``timeline`` is there if it was asked
-    for (``ProfileRequest.timeline``) and a model schedules the kernel.
+    ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``). ``timeline`` is
+    present if it was requested (``ProfileRequest.timeline``) and a model schedules the kernel.
     """
 
     name: str

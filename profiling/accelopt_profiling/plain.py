@@ -1,4 +1,4 @@
-"""Dataclasses to and from plain JSON values, with the standard library only: the worker uses it too."""
+"""Convert dataclasses to and from plain JSON values, with the standard library only: the worker uses it too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def to_plain(value: Any) -> Any:
-    """A JSON-ready copy of ``value``: dataclasses become objects, enums their values, NaN and Inf null."""
+    """Return a JSON-ready copy of ``value``: dataclasses become objects, enums their values, NaN and Inf null."""
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""A number together with how it is known. Nothing in this project reports a number any other way."""
+"""Numbers with their provenance; nothing in this project reports a number in any other way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Known(str, Enum):
-    """How a quantity is known. The five are never mixed or printed as one another."""
+    """The ways in which a quantity is known. They are never mixed or printed as one another."""
 
     MEASURED = "measured"  # a device timed or counted it
     EXECUTED = "executed"  # counted while interpreting the kernel

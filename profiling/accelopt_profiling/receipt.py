@@ -1,4 +1,4 @@
-"""Receipts: the evidence behind one number or verdict, enough to replay it. Addressed by their content."""
+"""Receipts: the evidence behind one number or verdict, enough to replay it, with an id made from the content."""
 
 from __future__ import annotations
 

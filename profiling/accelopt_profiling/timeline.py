@@ -1,4 +1,4 @@
-"""When each engine of a device is busy with what: plain data, as a model estimates it."""
+"""The schedule of a device's engines as a model estimates it, as plain data."""
 
 from __future__ import annotations
 

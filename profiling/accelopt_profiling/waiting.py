@@ -1,4 +1,4 @@
-"""Waiting for something, but not for ever."""
+"""Wait for a task with a time limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def within(seconds: float, work: Awaitable[T]) -> T:
-    """What ``work`` gives, within so many seconds; then it is cancelled.
+    """Return the result of ``work``; cancel it after so many seconds.
 
     ``asyncio.wait_for`` before Python 3.12 loses a cancellation that comes in the same moment as the result: a job
     would go on although its profile was cancelled. This does not.

@@ -21,8 +21,8 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
-from accelopt_agent.events import ResumableRun
 from accelopt_agent.model.editor_models import Complete, EditorModelRequest, no_models
+from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.backend.protocol import (
     FileText,

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from problem_files import KERNEL
+from support.problem_files import KERNEL
 
 from accelopt_profiling import source_text
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError

@@ -14,7 +14,7 @@ from accelopt_profiling.nki.data.instruction import Instruction, Memory, Trace
 from accelopt_profiling.nki.time_model.costs import engine_ns
 from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware
-from accelopt_profiling.targets.load import UnknownTarget
+from accelopt_profiling.targets.load import UnknownTargetError
 
 TARGETS = ("trn1", "trn2", "trn3")
 TRN1 = hardware("trn1")
@@ -40,7 +40,7 @@ def test_every_constant_names_its_source(name: str) -> None:
 
 
 def test_a_gpu_is_no_target_for_nki() -> None:
-    with pytest.raises(UnknownTarget, match=r"H100.*trn1, trn2, trn3"):
+    with pytest.raises(UnknownTargetError, match=r"H100.*trn1, trn2, trn3"):
         hardware("h100")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import accelopt_profiling
-from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu, load_target, target_names
+from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu, load_target, target_names
 
 NEEDED = {
     "multiprocessors", "clock", "dram_bandwidth", "dram_bytes", "l2_bytes", "l2_bandwidth",
@@ -56,7 +56,7 @@ def test_no_two_targets_share_a_spelling() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownTarget, match=r"'v100'.*a100.*mi300x"):
+    with pytest.raises(UnknownTargetError, match=r"'v100'.*a100.*mi300x"):
         load_target("v100")
 
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accelopt_agent.events import ResumableRun
 from accelopt_agent.model.editor_models import Complete, EditorModels, no_models
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.history import interrupted, past_runs
 from accelopt_agent.search.pause import PauseSwitch
+from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.backend.cache_key import content_key, depends_on_any, profile_request

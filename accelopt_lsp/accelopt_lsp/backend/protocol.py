@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from accelopt_agent.events import ResumableRun
 from accelopt_agent.model.editor_models import Complete
+from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernel_file import KernelFile

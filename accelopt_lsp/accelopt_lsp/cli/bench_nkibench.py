@@ -22,7 +22,7 @@ from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_agent.events import Event
-    from accelopt_agent.model.team import Team
+    from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.request import Budget, OptimizeRequest
     from accelopt_lsp.settings.load import Settings
     from accelopt_memory.memory import Memory
@@ -172,7 +172,7 @@ class _Run:
         finally:
             memory.close()
 
-    def searching(self, limits: Budget, team: Team | None, memory: Memory) -> Searching:
+    def searching(self, limits: Budget, team: ModelTeam | None, memory: Memory) -> Searching:
         """How to search."""
         from accelopt_agent.optimize import optimize
         from nkibench.ablations import learning

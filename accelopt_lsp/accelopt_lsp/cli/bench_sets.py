@@ -21,7 +21,7 @@ from accelopt_lsp.resources import open_host, settings_for, targets_for
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
-    from accelopt_agent.model.team import Team
+    from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.request import Budget
     from accelopt_lsp.settings.load import Settings
     from nkibench.ablations import Ablation
@@ -148,7 +148,9 @@ class _Run:
     budget: Budget | None
     target: str
 
-    async def results(self, team: Team | None = None, ablation: Ablation | None = None) -> list[SetResult]:
+    async def results(
+        self, team: ModelTeam | None = None, ablation: Ablation | None = None
+    ) -> list[SetResult]:
         """One run over the tasks, with a memory of its own."""
         from accelopt_agent.evaluation.evaluators import EvaluatorLostError
         from accelopt_memory.memory import Memory

@@ -123,14 +123,14 @@ def neuron_sdk() -> Check:
 
 def neuron_tools() -> Check:
     """Whether kernels can be timed on this machine's Trainium; nothing is started."""
-    from accelopt_profiling.trainium.failure import DeviceFailure
     from accelopt_profiling.trainium.toolchain import NOT_YET_RUN, find_toolchain, open_device
+    from accelopt_profiling.trainium.tools import DeviceError
 
     found = find_toolchain(os.environ)
     tools = ", ".join(found.tools) or "no tools"
     try:
         device = open_device(found)
-    except DeviceFailure as failure:
+    except DeviceError as failure:
         said = f"{tools}: {failure.message}; times are estimated (adapters for devices: {NOT_YET_RUN})"
         return Check("Trainium", "absent", said, failure.fix if found.tools or found.devices else "")
     said = f"{len(found.devices)} devices, {tools}; adapter for the {device.generation} tools, {NOT_YET_RUN}"

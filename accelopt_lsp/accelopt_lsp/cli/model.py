@@ -15,7 +15,7 @@ from accelopt_lsp.resources import settings_for
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
-    from accelopt_agent.model.team import Team
+    from accelopt_agent.model.team import ModelTeam
 
 
 @click.group(invoke_without_command=True)
@@ -101,7 +101,7 @@ def key() -> None:
     click.echo("Kept in the system keyring.")
 
 
-def print_disclosure(team: Team, workspace: Path) -> None:
+def print_disclosure(team: ModelTeam, workspace: Path) -> None:
     """Say what is sent where, on standard error."""
     from accelopt_agent.model.consent import what_is_sent
 
@@ -114,7 +114,7 @@ def print_disclosure(team: Team, workspace: Path) -> None:
         say('`model.share = "kernel"` in your settings limits this to the kernel and the digest.')
 
 
-def _configured() -> tuple[Team, Path]:
+def _configured() -> tuple[ModelTeam, Path]:
     here = Path.cwd()
     settings = settings_for(here)
     found = configured_team(settings)

@@ -15,7 +15,7 @@ from accelopt_lsp.cli.failures import wrong_input
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
-    from accelopt_agent.model.team import Team
+    from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.simulated.conversation import Answering, Conversation
     from accelopt_lsp.settings.load import Settings
 
@@ -82,7 +82,7 @@ class ModelSource:
         self._answering, self._name = self._whose()
 
     @contextmanager
-    def team(self) -> Iterator[Team | None]:
+    def team(self) -> Iterator[ModelTeam | None]:
         """Whom to ask for as long as the context is open: from the beginning of the conversation. None for nobody."""
         if self._answering is None:
             yield self._team_to_ask()
@@ -130,7 +130,7 @@ class ModelSource:
         self._kept = Conversation(source, datetime.date.today().isoformat(), SIMULATED)
         return self._kept.recording(team.answer), SIMULATED
 
-    def _team_to_ask(self) -> Team | None:
+    def _team_to_ask(self) -> ModelTeam | None:
         from accelopt_lsp.models import resolve_team
 
         if self.no_model:

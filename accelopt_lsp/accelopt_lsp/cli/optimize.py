@@ -20,7 +20,7 @@ from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.events import Event, ModelCall
-    from accelopt_agent.model.team import Team
+    from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.request import Budget, OptimizeRequest
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_lsp.settings.load import Settings
@@ -166,7 +166,7 @@ class _Search:
             self.calls = event.calls
 
 
-async def _search(settings: Settings, request: OptimizeRequest, team: Team | None) -> _Search:
+async def _search(settings: Settings, request: OptimizeRequest, team: ModelTeam | None) -> _Search:
     from accelopt_agent.optimize import optimize as run_search
 
     host = open_host(settings)
@@ -197,7 +197,7 @@ def _memory(settings: Settings) -> Memory | None:
         return None
 
 
-def _team(settings: Settings, file: Path, *, may_ask: bool) -> Team | None:
+def _team(settings: Settings, file: Path, *, may_ask: bool) -> ModelTeam | None:
     """The team to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a person is there."""
     from accelopt_lsp.models import configured_team, consent_folder, resolve_team
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from accelopt_agent.events import ResumableRun
+from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.state.line_map import LineMap, move_findings, move_kernel, move_measurement
 from accelopt_profiling.kernels import Discovery, Kernel

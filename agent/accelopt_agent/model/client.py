@@ -45,8 +45,9 @@ Schema = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class ServerCapabilities:
-    """What a server supports. ``structured``: ``response_format`` with a JSON schema. ``usage``: ``stream_options``.
-    ``completion_limit``: it wants ``max_completion_tokens`` in place of ``max_tokens``. ``streams``: streaming."""
+    """The parts of a request that a server accepts. ``structured``: ``response_format`` with a JSON schema. ``usage``:
+    ``stream_options``. ``completion_limit``: it wants ``max_completion_tokens`` in place of ``max_tokens``.
+    ``streams``: streaming."""
 
     structured: bool = True
     usage: bool = True
@@ -86,7 +87,7 @@ _known: dict[tuple[str, str], ServerCapabilities] = {}
 
 
 def known_capabilities(settings: ModelSettings) -> ServerCapabilities:
-    """Return what this process has learned about the settings' server and model."""
+    """Return the capabilities of the settings' server and model, as far as this process has learned them."""
     return _known.get((settings.base_url, settings.model), ServerCapabilities())
 
 
@@ -284,7 +285,7 @@ class _Call:
             yield piece
 
     async def _models(self, client: Any) -> str:
-        """Which models the address has instead, as a remark; it is not asked for any of them."""
+        """Return which models the address has instead, as a remark; it is not asked for any of them."""
         try:
             listed = await within(min(5.0, self.settings.seconds), client.models.list())
             names = [str(m.id) for m in listed.data][:200]

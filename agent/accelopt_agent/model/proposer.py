@@ -19,7 +19,7 @@ from accelopt_agent.model.role_prompts import (
     visible_lines,
 )
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.model.team import Role, Team, same_for_all
+from accelopt_agent.model.team import ModelTeam, Role, same_for_all
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
@@ -38,7 +38,7 @@ class ModelProposer:
 
     def __init__(
         self,
-        settings: ModelSettings | Team,
+        settings: ModelSettings | ModelTeam,
         meter: Meter,
         target: str,
         *,
@@ -46,7 +46,7 @@ class ModelProposer:
         wishes: str = "",
         asked: ModelQuery = query_model,
     ) -> None:
-        self._team = settings if isinstance(settings, Team) else same_for_all(settings)
+        self._team = settings if isinstance(settings, ModelTeam) else same_for_all(settings)
         self._meter, self._target, self._backoff, self._wishes = meter, target, backoff_seconds, wishes
         self._asked = asked
 

@@ -42,7 +42,7 @@ class ModelSettings:
 
     @property
     def of_editor(self) -> bool:
-        """Whether it is one of the editor's own models."""
+        """Return whether it is one of the editor's own models."""
         return self.base_url == EDITOR
 
     def money(self, tokens_in: int, tokens_out: int, tokens_cached: int = 0) -> float | None:

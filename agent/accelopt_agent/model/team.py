@@ -12,7 +12,7 @@ ROLES: tuple[Role, ...] = ("planner", "coder", "debugger", "summarizer")
 
 
 @dataclass(frozen=True)
-class Team:
+class ModelTeam:
     """The settings of each role. ``samples`` is how often the coder carries out one plan; ``repairs`` how often the
     debugger may correct an answer that fails a check before anything runs."""
 
@@ -33,17 +33,17 @@ class Team:
         return ", ".join(dict.fromkeys(self.of(role).model for role in ROLES))
 
 
-def same_for_all(settings: ModelSettings) -> Team:
+def same_for_all(settings: ModelSettings) -> ModelTeam:
     """One model for every role."""
-    return Team(settings, settings, settings, settings)
+    return ModelTeam(settings, settings, settings, settings)
 
 
-def accelopt_team(planner: ModelSettings, executor: ModelSettings) -> Team:
+def accelopt_team(planner: ModelSettings, executor: ModelSettings) -> ModelTeam:
     """AccelOpt's: two tries per plan at the server's temperature, and nobody who repairs. Goes with ``beam``."""
-    return Team(planner, executor, executor, planner, samples=2, repairs=0)
+    return ModelTeam(planner, executor, executor, planner, samples=2, repairs=0)
 
 
-def stark_team(settings: ModelSettings) -> Team:
+def stark_team(settings: ModelSettings) -> ModelTeam:
     """STARK's: a planner at temperature 0.8, coder and debugger at 0.1. Goes with ``tree``."""
     calm = replace(settings, temperature=0.1)
-    return Team(replace(settings, temperature=0.8), calm, calm, calm)
+    return ModelTeam(replace(settings, temperature=0.8), calm, calm, calm)

@@ -10,7 +10,7 @@ from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.recorder import Recorder
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.timing.comparing import Comparison
+from accelopt_profiling.timing.statistics import TimeComparison
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class ValidationResult:
     that failed. Both are None where there is no device."""
 
     verdict: Verdict
-    comparison: Comparison | None = None
+    comparison: TimeComparison | None = None
     untimed: CostUnavailableError | None = None
 
     @property
     def not_offered(self) -> str:
-        """Why an accepted version is not offered, as a sentence; empty where it is."""
+        """Return why an accepted version is not offered, as a sentence; empty where it is."""
         if self.untimed is not None:
             return f"A candidate could not be timed beside the original, so it is not offered: {self.untimed}"
         side = self.comparison

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_agent.events import ModelCall, ResumableRun
+from accelopt_agent.events import ModelCall
 from accelopt_agent.search.recorder import (
     BASELINE,
     CANDIDATE_JUDGED,
@@ -13,6 +13,7 @@ from accelopt_agent.search.recorder import (
     PROPOSER_ANSWERED,
     TRANSCRIPT_ENTRY,
 )
+from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.search.resume import chain, interrupted_run
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Run, RunEvent

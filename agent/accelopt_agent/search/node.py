@@ -9,7 +9,7 @@ from typing import Literal
 from accelopt_agent.candidate import Candidate
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.timing.comparing import Comparison
+from accelopt_profiling.timing.statistics import TimeComparison
 
 #: Relative difference between two latencies that may come from adding the same numbers in another order.
 ROUNDING = 1e-6
@@ -20,7 +20,7 @@ _NEAR = frozenset({"wrong-result", "uninitialised-read"})
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a version cannot be used: the code of a finding or of the gate, and one line."""
+    """The reason why a version cannot be used: the code of a finding or of the gate, and one line."""
 
     code: str
     message: str
@@ -51,7 +51,7 @@ class Node:
     clearly_faster: bool = False
     proof: Literal["accepted", "refused"] | None = None
     failure: Failure | None = None
-    comparison: Comparison | None = None
+    comparison: TimeComparison | None = None
     repair: bool = False
     asked: dict[str, int] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)

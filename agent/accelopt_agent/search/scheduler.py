@@ -18,7 +18,7 @@ from accelopt_agent.search.strategies.strategy import (
 
 @dataclass(frozen=True)
 class Concurrency:
-    """How many steps of each kind may run at a time."""
+    """Limits how many steps of each kind run at a time."""
 
     proposals: int = 2
     measurements: int = 2
@@ -36,12 +36,12 @@ class StepScheduler:
         return len(self._running)
 
     def count(self, kind: type[SearchStep]) -> int:
-        """How many steps of ``kind`` run now."""
+        """Return how many steps of ``kind`` run now."""
         return sum(isinstance(step, kind) for step in self._running.values())
 
     @property
     def free(self) -> Capacity:
-        """Which kinds of steps can be started now."""
+        """Return which kinds of steps can be started now."""
         return Capacity(
             self.count(AskProposer) < self._limits.proposals,
             self.count(TryCandidate) < self._limits.measurements,

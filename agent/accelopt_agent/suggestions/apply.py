@@ -32,7 +32,7 @@ class TextEdit:
 
 @dataclass(frozen=True)
 class ApplyRefusal:
-    """Why a suggestion cannot be applied to the current text, and what the person can do."""
+    """The reason why a suggestion cannot be applied to the current text, and the person's remedy."""
 
     reason: str
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finished, SuggestionFound
-from accelopt_agent.model.team import Team
+from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestions.suggestion import Suggestion
@@ -37,7 +37,7 @@ class SetPlan:
     limits: Limits
     budget: Budget | None = None
     memory: Memory | None = None
-    team: Team | None = None
+    team: ModelTeam | None = None
     ablation: Ablation | None = None
 
     @property

@@ -52,7 +52,7 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseOptions:
-    """What to check. ``seeds`` counts fresh draws of the original distribution; ``shapes`` bounds how many of the
+    """Options of a check. ``seeds`` counts fresh draws of the original distribution; ``shapes`` bounds how many of the
     problem's further shapes are tried.
 
     Values are more than shapes can bring out at any size, so when the main inputs are larger than ``large_bytes`` the

@@ -1,4 +1,4 @@
-"""The worker program as one zip archive, and the few lines of Python that start it on the other side."""
+"""Pack the worker program as one zip archive, with the lines of Python that start it on a host."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ finally:
 
 
 def bootstrap_line() -> str:
-    """The bootstrap as one line without quotes that any shell takes in single quotes, also one of the C shell's kin."""
+    """Return the bootstrap as one line without quotes, which any shell, C shells too, takes in single quotes."""
     text = base64.b64encode(BOOTSTRAP.encode()).decode()
     return f'{NO_PLACE_TO_START_IN}; import base64; exec(base64.b64decode("{text}"))'
 
 
 @cache
 def worker_archive() -> bytes:
-    """``accelopt_profiling`` without what only this side needs, as zip bytes; the same for the same sources."""
+    """Return ``accelopt_profiling`` without ``hosts`` as zip bytes; the same bytes for the same sources."""
     root = Path(accelopt_profiling.__file__).parent
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -77,6 +77,6 @@ def worker_archive() -> bytes:
 
 
 def preamble() -> bytes:
-    """What the bootstrap reads before it serves."""
+    """Return what the bootstrap reads before it serves: the length and the archive."""
     archive = worker_archive()
     return f"{len(archive)}\n".encode() + archive

@@ -1,4 +1,4 @@
-"""What every host offers: a machine, near or far, on which jobs run."""
+"""The interface of all hosts (this machine, SSH, Ray): run jobs, report facts, and the errors of both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HostUnreachableError(Exception):
 
 
 class JobInterruptedError(HostUnreachableError):
-    """The connection or the worker was lost while a job ran; it gave no answer and will give none."""
+    """The connection or the worker was lost while a job ran; the job will never be answered."""
 
 
 class JobFailedError(Exception):
@@ -36,9 +36,10 @@ class JobFailedError(Exception):
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What a host said of itself in the handshake. Versions by package name; absent packages are absent.
+    """The facts in a host's first message. Versions by package name; packages that it lacks are left out.
 
-    ``devices`` are GPUs; ``resources`` what else there is to ask for, by name ("neuron_cores", a cluster's own).
+    ``devices`` are GPUs; ``resources`` are other amounts that a job can ask for, by name ("neuron_cores", a cluster's
+    own).
     """
 
     name: str
@@ -53,7 +54,7 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class HostActivity:
-    """What the workers of this user do on a host. ``device`` tells who has its devices to itself, of whichever user."""
+    """The jobs of this user's workers on a host. ``device`` names the step that has its devices, of whichever user."""
 
     workers: list[WorkerActivity] = field(default_factory=list)
     device: str = ""
@@ -64,7 +65,7 @@ class HostActivity:
 class JobMessage:
     """One message of a running job: a partial result of a step, or with ``final`` its result.
 
-    ``attempt`` counts from 1; what a later attempt says takes the place of what an earlier one said.
+    ``attempt`` counts from 1; messages of a later attempt replace those of an earlier one.
     """
 
     step: str
@@ -74,13 +75,13 @@ class JobMessage:
 
 
 class Host(Protocol):
-    """``remote`` tells that a job must bring every file it needs: the host does not see this machine's folders."""
+    """A place where jobs run. A ``remote`` one sees no folder of this machine, so a job brings every file."""
 
     name: str
     remote: bool
 
     async def facts(self) -> HostFacts:
-        """Connect if necessary and tell what the host has. Raises HostUnreachableError."""
+        """Connect if necessary and return the host's facts. Raises HostUnreachableError."""
 
     def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         """Run a job and yield its messages. Closing the iterator early kills the job on the host.
@@ -91,11 +92,11 @@ class Host(Protocol):
             JobFailedError: a step failed; the steps after it were not run.
         """
 
-    async def warm(self, runtime: Runtime) -> None:
+    async def preload(self, runtime: Runtime) -> None:
         """Import a runtime's packages ahead of the first job that needs them."""
 
     async def activity(self) -> HostActivity:
-        """Connect if necessary and tell what runs there now. Raises HostUnreachableError."""
+        """Connect if necessary and return what runs there now. Raises HostUnreachableError."""
 
     async def close(self) -> None:
         """End the worker and everything it runs."""

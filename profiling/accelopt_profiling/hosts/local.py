@@ -14,7 +14,7 @@ from accelopt_profiling.worker.environment import worker_environment
 
 
 def program(module: str) -> str:
-    """Python text that runs ``main`` of a module of this package, whatever folder it is started in."""
+    """Return Python text that runs ``main`` of a module of this package, whatever folder it is started in."""
     package = Path(accelopt_profiling.__file__).parent.parent
     too_old = "sys.exit('it is Python %d.%d; the worker needs 3.10 or newer' % sys.version_info[:2])"
     path = f"{NO_PLACE_TO_START_IN}; sys.path.insert(0, {str(package)!r})"
@@ -39,7 +39,7 @@ class LocalHost(WorkerHost):
         environment = worker_environment(os.environ if self._environment is None else self._environment)
         return WorkerConnection(self.name, self._command, environment=environment, beside=True)
 
-    def _advised(self, message: str) -> str:
+    def _with_advice(self, message: str) -> str:
         if any(sign in message for sign in ("could not be started", "No module named", "worker needs")):
             return f"{message} Name a Python 3.10 or newer with the setting `python`."
         return message

@@ -51,7 +51,7 @@ class Bridge:
                 elif message.get("type") == "cancel":
                     self._cancel(str(message.get("id")))
                 elif message.get("type") == "status":
-                    free = _shown(self._ray.available_resources())
+                    free = _without_internal(self._ray.available_resources())
                     answer: dict[str, Any] = {"type": "status", "id": message.get("id"), "workers": []}
                     self.send({**answer, "resources_free": free})
                 elif message.get("type") == "shutdown":
@@ -78,13 +78,13 @@ class Bridge:
             "type": "hello", "protocol": PROTOCOL, "python": platform.python_version(), "system": "Ray cluster",
             "cpus": int(resources.get("CPU", 0)), "memory_bytes": int(resources.get("memory", 0)),
             "versions": {"ray": importlib.metadata.version("ray")}, "devices": [gpus] if gpus else [],
-            "resources": _shown(resources),
+            "resources": _without_internal(resources),
             "isolation": {"note": "each node's worker isolates its steps as far as it can"},
         }  # fmt: skip
 
     def _submit(self, job_id: str, job: Any) -> None:
         try:
-            options = _options(self._ask or _usual(job, self._ray.cluster_resources()))
+            options = _options(self._ask or _default_ask(job, self._ray.cluster_resources()))
             task = self._run.options(**options).remote(
                 self._archive, self._version, BOOTSTRAP, self._python, self._env, job
             )
@@ -127,7 +127,7 @@ class Bridge:
         self.send({"type": "failed", "id": job_id, "step": "", "error": error})
 
 
-def _shown(resources: dict[str, float]) -> dict[str, float]:
+def _without_internal(resources: dict[str, float]) -> dict[str, float]:
     return {k: v for k, v in resources.items() if not k.startswith(("node:", "accelerator_type:"))}
 
 
@@ -135,8 +135,8 @@ def _last_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
-def _usual(job: Any, resources: dict[str, float]) -> dict[str, float]:
-    """What a job asks for when the settings do not say: one accelerator of its dialect, where the cluster has any."""
+def _default_ask(job: Any, resources: dict[str, float]) -> dict[str, float]:
+    """Return the resources of a job without settings: one accelerator of its dialect, where the cluster has any."""
     runtimes = {step.get("runtime") for step in job.get("steps", [])}
     if "torch" in runtimes:
         return {"num_gpus": 1} if resources.get("GPU") else {}
@@ -149,7 +149,7 @@ def _options(ask: dict[str, float]) -> dict[str, Any]:
 
 
 def parse_ask(text: str) -> dict[str, float]:
-    """ "num_gpus=1, neuron_cores=2" as numbers by name. Raises ValueError."""
+    """Parse "num_gpus=1, neuron_cores=2" into numbers by name. Raises ValueError."""
     ask: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, amount = part.partition("=")

@@ -1,4 +1,4 @@
-"""What runs on a node of a Ray cluster: the same worker as over SSH, as a child of Ray's worker process.
+"""The Ray task that runs on a node: it starts the same worker as over SSH, as a child of Ray's worker process.
 
 This module is sent by value and imports the standard library only: nodes need nothing of this project. The worker stays
 between tasks as long as Ray keeps its process, so that the packages are imported once.
@@ -100,7 +100,7 @@ def _send(worker: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
 
 
 def _receive(worker: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """The next frame; what stands between frames is noise."""
+    """Return the next frame; bytes between frames are noise."""
     assert worker.stdout is not None
     while True:
         line = worker.stdout.readline()

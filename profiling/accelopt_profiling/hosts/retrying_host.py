@@ -1,4 +1,4 @@
-"""A host whose interrupted jobs are run again: the connection or the worker was lost while they ran."""
+"""Run the jobs of a host again that were interrupted by the loss of the connection or the worker."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 
 
 class RetryingHost:
-    """``host`` with every job run to its one end.
+    """A host that runs every job of ``host`` until it has one result or one error.
 
     An interrupted job is reported in the log and run again from its first step, ``tries`` times in all; ``JobMessage``
-    tells the ``attempt``, and what a later attempt says takes the place of what an earlier one said. A job has one
+    tells the ``attempt``, and messages of a later attempt replace those of an earlier one. A job has one
     last message or one error, never two: an attempt that was cut off can no longer answer. Between attempts the host
     has ``patience`` seconds to be reached again, and is tried no more often than it asks for.
     """
@@ -49,12 +49,12 @@ class RetryingHost:
             except JobInterruptedError as interruption:
                 _log.warning("%s Job of %s, attempt %d.", interruption, job.source.name, attempt)
                 if attempt < self._tries:
-                    await self._reached_again()
+                    await self._reconnect()
         steps = ", ".join(step.name for step in job.steps)
         message = f"The worker on {self.name} was lost {self._tries} times while it ran this ({steps})."
         raise JobFailedError("", StepError("crashed", f"{message} It is not run again."))
 
-    async def _reached_again(self) -> None:
+    async def _reconnect(self) -> None:
         """Connect again, waiting as long as the host asks between tries. Raises HostUnreachableError."""
         end = time.monotonic() + self._patience
         while True:
@@ -66,8 +66,8 @@ class RetryingHost:
                     raise
                 await asyncio.sleep(error.again_in)
 
-    async def warm(self, runtime: Runtime) -> None:
-        await self._host.warm(runtime)
+    async def preload(self, runtime: Runtime) -> None:
+        await self._host.preload(runtime)
 
     async def activity(self) -> HostActivity:
         return await self._host.activity()

@@ -21,7 +21,7 @@ _OPTIONS = (
     "-o", "RemoteCommand=none", "-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ForwardX11=no",
 )  # fmt: skip
 
-#: What ssh or the shell says, and what to do about it.
+#: Parts of messages of ssh or a shell, and advice for each.
 _ADVICE = (
     ("host key verification failed", "Connect once with `ssh {0}` and check the key it shows."),
     ("remote host identification has changed", "Check why the host's key changed before you trust it again."),
@@ -64,7 +64,7 @@ class SshHost(WorkerHost):
     def _new_connection(self) -> WorkerConnection:
         return WorkerConnection(self.name, self._command, preamble(), self._patience)
 
-    def _advised(self, message: str) -> str:
+    def _with_advice(self, message: str) -> str:
         low = message.lower()
         for sign, advice in _ADVICE:
             if sign in low:

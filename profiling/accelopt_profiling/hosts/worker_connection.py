@@ -1,4 +1,7 @@
-"""A connection to one worker over a process's standard streams: jobs out, messages in."""
+"""A connection to one worker over a process's standard streams: jobs out, messages in.
+
+The messages come from another machine, so anything may be in them.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ _PIECE = 1 << 16
 class WorkerConnection:
     """Starts a worker with ``command``, sends it ``preamble`` (a remote one's archive) and speaks frames with it.
 
-    ``patience`` is how many seconds it may take for its first words and for an answer; after ``silence`` seconds
-    without a word about a job it is asked whether it is still there. One connection serves any number of jobs at a
+    ``patience`` is how many seconds its first message and an answer may take; after ``silence`` seconds without a
+    message about a job it is asked for its status. One connection serves any number of jobs at a
     time. When the worker ends, jobs in flight raise JobInterruptedError. A ``beside`` worker shares this machine: it
     stays in this process's session, because Linux divides the cores between sessions first, and its low priority would
     count for nothing against the editor's server from a session of its own.
@@ -59,12 +62,12 @@ class WorkerConnection:
 
     @property
     def process(self) -> int | None:
-        """The process that was started here, None before."""
+        """The process that ``start`` started, None before."""
         return self._process.pid if self._process is not None else None
 
     @property
     def facts(self) -> HostFacts:
-        """What the worker said of itself. Raises HostUnreachableError before the handshake."""
+        """The facts in the worker's first message. Raises HostUnreachableError before it."""
         if self._facts is None:
             raise HostUnreachableError(f"{self._name} is not connected.")
         return self._facts
@@ -109,7 +112,7 @@ class WorkerConnection:
         return facts
 
     async def _write_preamble(self) -> None:
-        """Raises TimeoutError: nothing of it was taken for as long as the patience lasts."""
+        """Send the preamble. Raises TimeoutError: the process read nothing of it for ``patience`` seconds."""
         with contextlib.suppress(JobInterruptedError):  # it may have ended with a reason, which is read next
             for at in range(0, len(self._preamble), _PIECE):
                 await within(self._patience, self._write(self._preamble[at : at + _PIECE]))
@@ -127,7 +130,7 @@ class WorkerConnection:
                 f"{self._name} introduced itself in a way that cannot be read: {error}."
             ) from None
 
-    async def warm(self, runtime: Runtime) -> None:
+    async def preload(self, runtime: Runtime) -> None:
         """Ask the worker to import a runtime's packages ahead of the first job that needs them."""
         await self._write(encode({"type": "warm", "runtime": runtime}))
 
@@ -151,7 +154,7 @@ class WorkerConnection:
             raise HostUnreachableError(f"{self._name} gave an answer that cannot be read: {error}.") from None
 
     async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
-        """Run a job; see ``Host.run``."""
+        """Run a job as ``Host.run`` does."""
         job_id = str(next(self._numbers))
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._queues[job_id] = queue
@@ -261,18 +264,18 @@ class WorkerConnection:
             self._errors = (self._errors + data)[-_KEPT_ERRORS:]
 
     def _evidence(self) -> str:
-        """The last lines the worker's side printed, for messages."""
-        said = (
+        """Return the last lines that the worker's side printed, for messages."""
+        printed = (
             self._errors.decode(errors="replace").strip()
             or self._decoder.noise.decode(errors="replace").strip()
         )
-        lines = [printable(line) for line in said.splitlines()]
+        lines = [printable(line) for line in printed.splitlines()]
         shown = [line[:_SHOWN] for line in lines if line][-3:]
         return f" It said: {' / '.join(shown)}" if shown else ""
 
 
 def facts_in(name: str, hello: dict[str, Any]) -> HostFacts:
-    """The facts in a worker's first message. Raises ValueError: what does not fit in it."""
+    """Read the facts in a worker's first message. Raises ValueError naming what is malformed."""
     devices = hello.get("devices", [])
     if not isinstance(devices, list) or not all(isinstance(device, dict) for device in devices):
         raise ValueError("its devices are no list of objects")
@@ -290,7 +293,7 @@ def facts_in(name: str, hello: dict[str, Any]) -> HostFacts:
 
 
 def activity_in(answer: dict[str, Any]) -> HostActivity:
-    """What runs on a host, from the answer to "status". Raises ValueError: what does not fit in it."""
+    """Read the answer to "status". Raises ValueError naming what is malformed."""
     holder = answer.get("device")
     device = printable(str(holder.get("what", "another program"))) if isinstance(holder, dict) else ""
     free = {name: _number(amount) for name, amount in _object(answer, "resources_free").items()}
@@ -307,7 +310,7 @@ def step_error_in(failed: dict[str, Any]) -> StepError:
 
 
 def printable(text: str) -> str:
-    """Without control characters, which a terminal would obey."""
+    """Replace control characters, which a terminal would obey, by spaces."""
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 

@@ -1,4 +1,4 @@
-"""What hosts have in common that are reached over one connection to one worker."""
+"""The base of hosts with one connection to one worker: connect when needed, and again after a loss."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class WorkerHost(ABC):
 
     @abstractmethod
     def _new_connection(self) -> WorkerConnection:
-        """A connection that was not started yet."""
+        """Return a connection that was not started yet."""
 
-    def _advised(self, message: str) -> str:
-        """What is wrong, with what to do about it."""
+    def _with_advice(self, message: str) -> str:
+        """Return the message, with advice where there is any."""
         return message
 
     @property
     def process(self) -> int | None:
-        """The process on this machine that the connection is with, None before the first job and after ``close``."""
+        """The connection's process on this machine, None before the first job and after ``close``."""
         return self._connection.process if self._connection is not None else None
 
     async def _connected(self) -> WorkerConnection:
@@ -58,7 +58,7 @@ class WorkerHost(ABC):
                 await connection.start()
             except HostUnreachableError as error:
                 self._connection = None
-                self._failure = self._advised(str(error))
+                self._failure = self._with_advice(str(error))
                 raise HostUnreachableError(self._failure, self._wait_for_next_try()) from None
             self._pause = self._next_try = 0.0
             return connection
@@ -73,8 +73,8 @@ class WorkerHost(ABC):
     async def facts(self) -> HostFacts:
         return (await self._connected()).facts
 
-    async def warm(self, runtime: Runtime) -> None:
-        await (await self._connected()).warm(runtime)
+    async def preload(self, runtime: Runtime) -> None:
+        await (await self._connected()).preload(runtime)
 
     async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         connection = await self._connected()

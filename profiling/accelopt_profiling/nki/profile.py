@@ -26,7 +26,7 @@ from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.targets.load import UnknownTarget
+from accelopt_profiling.targets.load import UnknownTargetError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
@@ -42,7 +42,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     try:
         chosen()
         machine = hardware(params.target)
-    except (UnknownTarget, UnknownVersion) as error:
+    except (UnknownTargetError, UnknownVersion) as error:
         raise StepFailedError(StepError("unsupported", str(error))) from None
     sdk = real_packages()
     with emulated(limits=machine.limits, sdk=False):

@@ -1,7 +1,6 @@
-"""Problems: inputs, a reference and tolerances for a kernel, found in one of seven ways and loaded in a child
-process.
+"""Problems: inputs, a reference and tolerances for a kernel.
 
-``find`` and ``found`` work on the editor's side, by syntax, and import nothing; ``load`` and the modules
-named after the kinds (``module``, ``nkibench``, ``kernelbench``, ``flashinfer``, ``selfrun``) work in a child
-process.
+Reading order: ``discovery.find`` looks for the problem of a kernel file by syntax, in the client, and imports nothing
+of the user's; the answer is a ``ref.ProblemLookup`` whose ``ProblemRef`` travels to the host; ``loading.load`` imports
+the problem there, in a child process; ``problem.Problem`` is what every kind of problem then offers.
 """

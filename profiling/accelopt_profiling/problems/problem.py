@@ -1,4 +1,4 @@
-"""What a loaded problem offers, inside the child process that runs it."""
+"""The interface of a loaded problem, in the child process that runs it, and the data that it exchanges."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any, Literal, Protocol
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far an output may be from the float64 reference; None where the gate's own rule for the dtype
-    holds.
+    """The stated distance of an output from the float64 reference; None where the rule for the dtype holds.
 
     ``relative`` bounds the relative L2 error of the whole output and of each row; ``absolute`` is added per
     element.
@@ -63,13 +62,13 @@ class Problem(Protocol):
     """Inputs, reference and call of one problem. Values are NumPy arrays, torch tensors, numbers, or lists of
     them.
 
-    ``run`` is ``call`` and ``problems.call.perform`` in one. The gate uses the two halves: what makes the
+    ``run`` is ``call`` and ``loading.call.perform`` in one. The gate uses the two halves: what makes the
     call comes from the original file, what answers it from the candidate, in another process.
     """
 
     @property
     def tolerance(self) -> Tolerance:
-        """What the problem states; the gate's own rule holds for what is None in it."""
+        """The stated tolerance; the rule for the dtype holds for what is None in it."""
 
     @property
     def shapes(self) -> Sequence[Mapping[str, Any]]:
@@ -79,7 +78,7 @@ class Problem(Protocol):
         """Draw the inputs of the main case, or of ``shape``, after seeding every generator with ``seed``."""
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
-        """The right outputs for ``inputs``, as a list; None when the problem has no reference."""
+        """Return the right outputs for ``inputs``, as a list; None when the problem has no reference."""
 
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
         """Call the entry point of the kernel file ``module`` with ``inputs`` and return its raw outputs as a
@@ -87,7 +86,7 @@ class Problem(Protocol):
         """
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        """Which function of the kernel file to call for ``inputs``, how, and with which arguments."""
+        """Return the call of the kernel file that ``inputs`` ask for, and its arguments."""
 
     def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
         """Turn raw outputs of ``run`` into the layout of the reference's outputs ``expected``; most leave

@@ -1,6 +1,6 @@
 """Hardware facts: one JSON file per target, with a source beside each number."""
 
-from accelopt_profiling.targets.load import UnknownTarget, load_gpu, load_target, target_names
+from accelopt_profiling.targets.load import UnknownTargetError, load_gpu, load_target, target_names
 from accelopt_profiling.targets.target import Figure, GpuTarget, Target
 
-__all__ = ["Figure", "GpuTarget", "Target", "UnknownTarget", "load_gpu", "load_target", "target_names"]
+__all__ = ["Figure", "GpuTarget", "Target", "UnknownTargetError", "load_gpu", "load_target", "target_names"]

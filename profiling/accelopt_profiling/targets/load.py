@@ -1,4 +1,4 @@
-"""Targets by name, alias or compiler architecture, read from the JSON files beside this module.
+"""Load targets by name, alias or compiler architecture from the JSON files beside this module.
 
 The files are read through ``importlib.resources``, so that they are found inside a zip archive too.
 """
@@ -14,8 +14,8 @@ from typing import Any
 from accelopt_profiling.targets.target import Figure, GpuTarget, Target
 
 
-class UnknownTarget(ValueError):
-    """No target has that name. The message lists the names there are."""
+class UnknownTargetError(ValueError):
+    """No target has that name. The message lists the known names."""
 
 
 @cache
@@ -51,34 +51,36 @@ def _build(data: Mapping[str, Any]) -> Target:
 
 
 def target_names(kind: str | None = None) -> list[str]:
-    """The names of all targets, or of those of one kind ("gpu", "neuron"), sorted."""
+    """Return the names of all targets, or of those of one kind ("gpu", "neuron"), sorted."""
     return [name for name, target in _targets().items() if kind in (None, target.kind)]
 
 
 def load_target(name: str) -> Target:
-    """The target called ``name``; also by alias, compiler architecture ("sm_90", "gfx942") or "cuda:90".
+    """Return the target called ``name``; also by alias, compiler architecture ("sm_90", "gfx942") or "cuda:90".
 
     Upper and lower case, "-" and "_" are the same.
 
     Raises:
-        UnknownTarget: there is none; the message lists the names.
+        UnknownTargetError: there is none; the message lists the names.
     """
     wanted = _spelling(name)
     for target in _targets().values():
         if wanted in map(_spelling, (target.name, *target.aliases)):
             return target
-    raise UnknownTarget(f"there is no target {name!r}; choose one of: {', '.join(_targets())}")
+    raise UnknownTargetError(f"there is no target {name!r}; choose one of: {', '.join(_targets())}")
 
 
 def load_gpu(name: str) -> GpuTarget:
     """Like ``load_target``, for a GPU.
 
     Raises:
-        UnknownTarget: there is no such target, or it is not a GPU.
+        UnknownTargetError: there is no such target, or it is not a GPU.
     """
     target = load_target(name)
     if not isinstance(target, GpuTarget):
-        raise UnknownTarget(f"{target.title} is not a GPU; choose one of: {', '.join(target_names('gpu'))}")
+        raise UnknownTargetError(
+            f"{target.title} is not a GPU; choose one of: {', '.join(target_names('gpu'))}"
+        )
     return target
 
 

@@ -1,4 +1,4 @@
-"""What a target is: named figures with their sources, and for a GPU what the compiler needs to know."""
+"""Targets: named hardware figures with their sources, and for a GPU what the compiler needs to know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Kind = Literal["gpu", "neuron"]
 
 @dataclass(frozen=True)
 class Figure:
-    """One hardware number: ``source`` names the document it comes from, or says that it is our assumption."""
+    """One hardware number: ``source`` names the document it comes from, or states that it is our assumption."""
 
     value: float
     unit: str
@@ -34,7 +34,7 @@ class Target:
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, figure: str) -> float:
-        """The value of one figure.
+        """Return the value of one figure.
 
         Raises:
             KeyError: the target's file does not give that figure.
@@ -45,7 +45,7 @@ class Target:
             raise KeyError(f"target {self.name} has no figure {figure!r}") from None
 
     def get(self, figure: str, default: float) -> float:
-        """The value of one figure, or ``default`` where the target's file does not give it."""
+        """Return the value of one figure, or ``default`` where the target's file does not give it."""
         found = self.figures.get(figure)
         return default if found is None else found.value
 
@@ -70,7 +70,7 @@ class GpuTarget(Target):
         return GPUTarget(self.backend, self.arch, self.warp_size)
 
     def device_properties(self) -> dict[str, int]:
-        """What Triton's driver would report for this device (``driver.active.utils.get_device_properties``).
+        """Return what Triton's driver would report for this device (``driver.active.utils.get_device_properties``).
 
         Clock rates are in kHz. ``mem_clock_rate`` and ``mem_bus_width`` (bits) are only given as a pair whose
         product, at two transfers per clock, is the datasheet's bandwidth.

@@ -1,4 +1,4 @@
-"""Devices under Neuron SDK 2.26 and older: ``nki.baremetal`` runs, ``neuron-profile view`` tells the time.
+"""Run and time kernels under Neuron SDK 2.26 and older, with ``nki.baremetal`` and ``neuron-profile view``.
 
 The steps are AccelOpt's (accelopt/kernel_wrapper.py at 47e29a7), so that its numbers can be compared. Not yet run on
 hardware.
@@ -10,12 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from accelopt_profiling.trainium.device_run import DeviceRequest, DeviceRun, Samples, samples_of, steadiest
 from accelopt_profiling.trainium.execution import Execution, execute
-from accelopt_profiling.trainium.failure import DeviceFailure
-from accelopt_profiling.trainium.request import DeviceRequest, DeviceRun
-from accelopt_profiling.trainium.samples import Samples, samples_of, steadiest
-from accelopt_profiling.trainium.summary import Summary, read_summary
-from accelopt_profiling.trainium.tool import run_tool
+from accelopt_profiling.trainium.summary import ProfileSummary, read_summary
+from accelopt_profiling.trainium.tools import DeviceError, run_tool
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Beta1Device:
         """Run and time the kernel, at most ``request.rounds`` rounds.
 
         Raises:
-            DeviceFailure: see ``failure``.
+            DeviceError: see its codes.
         """
         environment = {
             **self.environment,
@@ -41,19 +39,19 @@ class Beta1Device:
             "NEURON_RT_VISIBLE_CORES": str(request.core),
         }
         executions: list[Execution] = []
-        profiles: list[Summary] = []
+        profiles: list[ProfileSummary] = []
 
         def one_round() -> Samples:
             folder = request.folder / f"round_{len(executions)}"
             executions.append(execute(request, "beta1", folder, environment, self.python))
-            found = [
+            summaries = [
                 view(self.profiler, neff, ntff, request.seconds, self.environment)
                 for neff, ntff in executions[-1].files
             ]
-            if not found:
-                raise DeviceFailure("bad-profile", "No execution was profiled")
-            profiles.append(found[-1])
-            return samples_of([summary.seconds * 1e3 for summary in found])
+            if not summaries:
+                raise DeviceError("bad-profile", "No execution was profiled")
+            profiles.append(summaries[-1])
+            return samples_of([summary.seconds * 1e3 for summary in summaries])
 
         samples = steadiest(one_round, request.spread, request.rounds)
         return DeviceRun(executions[-1].outputs, samples, profiles[-1], dict(self.toolchain))
@@ -61,15 +59,15 @@ class Beta1Device:
 
 def view(
     profiler: str, neff: Path, ntff: Path | None, seconds: float, environment: Mapping[str, str]
-) -> Summary:
-    """The profile of one recorded execution, as ``neuron-profile view`` summarises it.
+) -> ProfileSummary:
+    """Return the profile of one recorded execution, as ``neuron-profile view`` summarizes it.
 
     Raises:
-        DeviceFailure: a file is missing, the profiler failed, or what it printed cannot be read.
+        DeviceError: a file is missing, the profiler failed, or what it printed cannot be read.
     """
     for path in (neff, ntff):
         if path is None or not path.is_file():
-            raise DeviceFailure("tool-failed", f"nki.baremetal left no {path.name if path else 'trace'}")
+            raise DeviceError("tool-failed", f"nki.baremetal left no {path.name if path else 'trace'}")
     command = [profiler, "view", "--output-format", "summary-json", "-n", str(neff), "-s", str(ntff)]
     printed = run_tool(command, seconds=seconds, environment=environment, folder=neff.parent)
     return read_summary(printed, "neuron-profile")

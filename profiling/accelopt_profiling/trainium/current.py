@@ -1,4 +1,4 @@
-"""Devices under today's Neuron SDK: compile through ``nki``, capture and view with ``neuron-explorer``, time with
+"""Run and time kernels under today's Neuron SDK: compile with ``nki``, profile with ``neuron-explorer``, time with
 ``nrtpy``.
 
 Written from AWS's documentation of SDK 2.32 and 2.33. Not yet run on hardware.
@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.trainium.device_run import DeviceRequest, DeviceRun, Samples, samples_of, steadiest
 from accelopt_profiling.trainium.execution import Execution, execute, program_file, read_answer, save_array
-from accelopt_profiling.trainium.failure import DeviceFailure
-from accelopt_profiling.trainium.request import DeviceRequest, DeviceRun
-from accelopt_profiling.trainium.samples import Samples, samples_of, steadiest
-from accelopt_profiling.trainium.summary import Summary, read_summary
-from accelopt_profiling.trainium.tool import run_tool
+from accelopt_profiling.trainium.summary import ProfileSummary, read_summary
+from accelopt_profiling.trainium.tools import DeviceError, run_tool
 
 #: Which execution is profiled: the first one still warms up.
 PROFILED_EXECUTION = 2
@@ -42,12 +40,12 @@ class CurrentDevice:
         """Compile, run, profile and time the kernel.
 
         Raises:
-            DeviceFailure: see ``failure``.
+            DeviceError: see its codes.
         """
         notes: list[str] = []
         execution = self._execute(request)
         neff = execution.files[0][0]
-        summary: Summary | None = None
+        summary: ProfileSummary | None = None
         if self.explorer is None:
             notes.append(
                 "neuron-explorer is not installed, so there is no profile; install aws-neuronx-tools."
@@ -55,7 +53,7 @@ class CurrentDevice:
         else:
             try:
                 summary = self._profile(neff, request)
-            except DeviceFailure as failure:
+            except DeviceError as failure:
                 if self.nrtpy_python is None:
                     raise
                 notes.append(f"There is no profile: {failure}")
@@ -73,7 +71,7 @@ class CurrentDevice:
         }
         return execute(request, "current", folder, environment, self.python)
 
-    def _profile(self, neff: Path, request: DeviceRequest) -> Summary:
+    def _profile(self, neff: Path, request: DeviceRequest) -> ProfileSummary:
         assert self.explorer is not None
         environment = {**self.environment, "NEURON_RT_VISIBLE_CORES": str(request.core)}
         trace = request.folder / "profile.ntff"
@@ -83,24 +81,33 @@ class CurrentDevice:
         ]  # fmt: skip
         run_tool(capture, seconds=request.seconds, environment=environment, folder=request.folder)
         saved = trace.with_name(f"{trace.stem}_exec_{PROFILED_EXECUTION}.ntff")
-        found = next((path for path in (saved, trace) if path.is_file()), None)
-        if found is None:
-            raise DeviceFailure(
+        captured = next((path for path in (saved, trace) if path.is_file()), None)
+        if captured is None:
+            raise DeviceError(
                 "tool-failed", f"neuron-explorer capture left neither {saved.name} nor {trace.name}"
             )
-        view = [self.explorer, "view", "-n", str(neff), "-s", str(found), "--output-format", "summary-json"]
+        view = [
+            self.explorer,
+            "view",
+            "-n",
+            str(neff),
+            "-s",
+            str(captured),
+            "--output-format",
+            "summary-json",
+        ]
         printed = run_tool(view, seconds=request.seconds, environment=environment, folder=request.folder)
         return read_summary(printed, "neuron-explorer")
 
     def _samples(
-        self, request: DeviceRequest, execution: Execution, summary: Summary | None, notes: list[str]
+        self, request: DeviceRequest, execution: Execution, summary: ProfileSummary | None, notes: list[str]
     ) -> Samples:
         if self.nrtpy_python is not None:
             return steadiest(lambda: self._benchmark(request, execution), request.spread, request.rounds)
         if summary is None:
-            raise DeviceFailure(
+            raise DeviceError(
                 "missing-tool",
-                "Neither neuron-explorer nor nrtpy is there to tell the time",
+                "Neither neuron-explorer nor nrtpy is installed, so nothing can time the kernel",
                 "Install aws-neuronx-tools, or set ACCELOPT_NRTPY_PYTHON to the Python of an nrtpy environment.",
             )
         notes.append("The latency is that of one profiled execution: no nrtpy environment is set.")
@@ -119,18 +126,18 @@ class CurrentDevice:
         job_file.write_text(json.dumps(job), encoding="utf-8")
         environment = {**self.environment, "NEURON_RT_VISIBLE_CORES": str(request.core)}
         program = program_file("run_nrtpy.py", folder)
-        said = run_tool(
+        output = run_tool(
             [self.nrtpy_python, str(program), str(job_file)],
             seconds=request.seconds, environment=environment, folder=request.folder,
         )  # fmt: skip
-        answer = read_answer(answer_file, "run_nrtpy.py", said)
+        answer = read_answer(answer_file, "run_nrtpy.py", output)
         return _samples_in(answer)
 
 
 def _arrays(request: DeviceRequest, execution: Execution, folder: Path) -> dict[str, dict[str, str]]:
-    """The kernel's array arguments by parameter name, as they were saved."""
+    """Save the kernel's array arguments and return their files by parameter name."""
     if len(execution.names) < len(request.arguments):
-        raise DeviceFailure("tool-failed", "The names of the kernel's parameters could not be found out")
+        raise DeviceError("tool-failed", "The names of the kernel's parameters are unknown")
     return {
         name: save_array(value, folder / f"argument_{number}.npy")
         for number, (name, value) in enumerate(zip(execution.names, request.arguments, strict=False))
@@ -143,7 +150,7 @@ def _samples_in(answer: dict[str, Any]) -> Samples:
         mean, low, high = (float(answer[name]) for name in ("mean_ms", "min_ms", "max_ms"))
         runs = int(answer["iterations"])
     except (KeyError, TypeError, ValueError) as error:
-        raise DeviceFailure("bad-profile", f"nrtpy's answer cannot be read: {error!r}") from None
+        raise DeviceError("bad-profile", f"nrtpy's answer cannot be read: {error!r}") from None
     if not 0 < low <= mean <= high:
-        raise DeviceFailure("bad-profile", f"nrtpy gives {low}, {mean}, {high} ms as least, mean and most")
+        raise DeviceError("bad-profile", f"nrtpy gives {low}, {mean}, {high} ms as least, mean and most")
     return Samples(mean, low, high, runs)

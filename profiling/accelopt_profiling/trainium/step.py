@@ -1,4 +1,4 @@
-"""The step that runs a file's NKI kernel on the host's Trainium, times it and checks what it returned there.
+"""Run a file's NKI kernel on the host's Trainium, time it there and check its outputs.
 
 Not yet run on hardware.
 """
@@ -13,13 +13,15 @@ from typing import Any
 from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Correctness, KernelMeasurement
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.trainium.failure import DeviceFailure
-from accelopt_profiling.trainium.measurement import device_measurement
-from accelopt_profiling.trainium.request import DeviceRequest
+from accelopt_profiling.quantity import measured
+from accelopt_profiling.trainium.device_run import DeviceRequest, DeviceRun
+from accelopt_profiling.trainium.summary import bound, quantities
 from accelopt_profiling.trainium.toolchain import find_toolchain, open_device
+from accelopt_profiling.trainium.tools import DeviceError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
@@ -39,7 +41,7 @@ class DeviceParams:
 def time_on_trainium(
     context: StepContext, params: DeviceParams, device_folder: Path = Path("/dev")
 ) -> dict[str, Any]:
-    """The ``measurement`` of the kernel, everything in it measured; its latency and quantities also by kernel, as
+    """Return the ``measurement`` of the kernel, all of it measured; its latency and quantities also by kernel name, as
     ``timings`` and ``counters``; and the profiler's own fields as ``profile``.
 
     Raises:
@@ -63,17 +65,41 @@ def time_on_trainium(
     )
     try:
         run = open_device(find_toolchain(os.environ, device_folder=device_folder)).run(request)
-    except DeviceFailure as failure:
+    except DeviceError as failure:
         code = "user-error" if failure.code == "kernel-failed" else failure.code
         raise StepFailedError(StepError(code, str(failure), detail=failure.detail)) from failure
     with user_errors(context):
         correctness = check_outputs(problem, inputs, run.outputs, inputs)
-    found = device_measurement(kernel, run, params.target, params.host, correctness)
+    measurement = device_measurement(kernel, run, params.target, params.host, correctness)
     return {
-        "measurement": to_plain(found),
-        "timings": {kernel.name: to_plain(found.latency)},
-        "counters": {kernel.name: to_plain(found.quantities)},
+        "measurement": to_plain(measurement),
+        "timings": {kernel.name: to_plain(measurement.latency)},
+        "counters": {kernel.name: to_plain(measurement.quantities)},
         "device": params.target,
         "profile": {} if run.summary is None else to_plain(run.summary.fields),
         "notes": run.notes,
     }
+
+
+def device_measurement(
+    kernel: Kernel,
+    run: DeviceRun,
+    target: str,
+    host: str = "local",
+    correctness: Correctness | None = None,
+    roofline_us: float | None = None,
+) -> KernelMeasurement:
+    """Return a device run as a measurement of ``kernel``; every number in it is measured.
+
+    ``roofline_us`` gives the percent of peak.
+    """
+    latency = run.samples.latency
+    known = quantities(run.summary) if run.summary is not None else {}
+    known["runs"] = measured(run.samples.runs)
+    share = None if roofline_us is None or not latency.us else 100 * roofline_us / latency.us
+    return KernelMeasurement(
+        name=kernel.name, line=kernel.line, dialect="nki", target=target, host=host,
+        correctness=correctness or Correctness(), latency=latency, percent_of_peak=share,
+        bound=bound(run.summary) if run.summary is not None else None, quantities=known,
+        content_hash=kernel.content_hash, stage="timed", toolchain=run.toolchain,
+    )  # fmt: skip

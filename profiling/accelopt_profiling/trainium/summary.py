@@ -1,4 +1,4 @@
-"""Read the summary of a device profile; its schema may change, so what is missing is left out and said."""
+"""Read the summary of a device profile. Its schema may change: missing fields are left out."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from importlib import resources
 from typing import Any
 
 from accelopt_profiling.quantity import Quantity, measured
-from accelopt_profiling.trainium.failure import DeviceFailure
+from accelopt_profiling.trainium.tools import DeviceError
 
-_UPDATE = "The profiler's schema may have changed; send `accelopt doctor --bundle` to us."
+_UPDATE = "The profiler's schema may have changed; attach the file of `accelopt doctor --bundle` to an issue."
 
 
 @dataclass(frozen=True)
-class Summary:
+class ProfileSummary:
     """One profiled execution: every field as the profiler printed it. ``seconds`` is ``total_time``."""
 
     fields: dict[str, Any]
@@ -30,38 +30,38 @@ def _table() -> dict[str, Any]:
     return table
 
 
-def read_summary(text: str, tool: str) -> Summary:
-    """The summary that ``view --output-format summary-json`` printed: ``{"<name>": {fields}}``, or the fields alone.
+def read_summary(text: str, tool: str) -> ProfileSummary:
+    """Read what ``view --output-format summary-json`` printed: ``{"<name>": {fields}}``, or the fields alone.
 
     Lines before the JSON, such as warnings, are passed over.
 
     Raises:
-        DeviceFailure: it is empty, no JSON, or without a usable latency.
+        DeviceError: it is empty, no JSON, or without a usable latency.
     """
     if not text.strip():
-        raise DeviceFailure("bad-profile", f"{tool} printed an empty profile", "Capture the profile again.")
+        raise DeviceError("bad-profile", f"{tool} printed an empty profile", "Capture the profile again.")
     try:
         data = _object_in(text)
     except (ValueError, RecursionError) as error:
-        raise DeviceFailure(
+        raise DeviceError(
             "bad-profile", f"{tool} printed no valid JSON: {error}", _UPDATE, text[:500]
         ) from None
     latency = _table()["latency"]
     fields = _with(data, latency)
     if fields is None:
         known = ", ".join(list(data)[:8]) if isinstance(data, dict) else type(data).__name__
-        raise DeviceFailure(
+        raise DeviceError(
             "bad-profile", f"The profile of {tool} has no {latency!r} (it has {known})", _UPDATE, text[:500]
         )
     seconds = fields[latency]
     if not _number(seconds) or seconds <= 0:
         message = f"The profile of {tool} gives {seconds!r} as {latency}, which is no time"
-        raise DeviceFailure("bad-profile", message, "Capture the profile again.")
-    return Summary(fields, float(seconds))
+        raise DeviceError("bad-profile", message, "Capture the profile again.")
+    return ProfileSummary(fields, float(seconds))
 
 
 def _object_in(text: str) -> Any:
-    """The first JSON object that begins a line. Raises ValueError: there is none; why the last try failed."""
+    """Parse the first JSON object that begins a line. Raises ValueError: there is none, or why the last one failed."""
     reason = ValueError("it has no JSON object")
     at = 0
     for line in text.split("\n"):
@@ -75,7 +75,7 @@ def _object_in(text: str) -> Any:
 
 
 def _with(data: Any, name: str, depth: int = 3) -> dict[str, Any] | None:
-    """The object that has the key ``name``: the data itself, one of its values, or the first of a list in it."""
+    """Find the object that has the key ``name``: the data itself, one of its values, or the first of a list in it."""
     if isinstance(data, dict):
         if name in data:
             return data
@@ -87,34 +87,34 @@ def _with(data: Any, name: str, depth: int = 3) -> dict[str, Any] | None:
     return None
 
 
-def quantities(summary: Summary) -> dict[str, Quantity]:
-    """The quantities that a summary holds, all measured; what it does not hold is left out."""
+def quantities(summary: ProfileSummary) -> dict[str, Quantity]:
+    """Return the quantities of a summary, all measured; missing fields are left out."""
     table, fields = _table(), summary.fields
-    found: dict[str, Quantity] = {}
+    known: dict[str, Quantity] = {}
     for field, meaning in table["fields"].items():
         if _number(fields.get(field)):
-            found[meaning["quantity"]] = measured(float(fields[field]), unit=meaning["unit"])
+            known[meaning["quantity"]] = measured(float(fields[field]), unit=meaning["unit"])
     for engine, keys in table["engines"].items():
         share = busy_fraction(summary, engine)
         if share is not None:
-            found[f"{engine} busy"] = measured(share * summary.seconds * 1e6, unit="us")
+            known[f"{engine} busy"] = measured(share * summary.seconds * 1e6, unit="us")
         elif _number(fields.get(keys["time"])):
-            found[f"{engine} busy"] = measured(fields[keys["time"]] * 1e6, unit="us")
-    return found
+            known[f"{engine} busy"] = measured(fields[keys["time"]] * 1e6, unit="us")
+    return known
 
 
-def busy_fraction(summary: Summary, engine: str) -> float | None:
-    """The share of the time (0..1) in which an engine was busy."""
+def busy_fraction(summary: ProfileSummary, engine: str) -> float | None:
+    """Return the share of the time (0..1) in which an engine was busy."""
     value: Any = summary.fields.get(_table()["engines"][engine]["fraction"])
     return float(value) if _number(value) and 0 <= value <= 1.001 else None
 
 
-def bound(summary: Summary) -> str | None:
-    """What limits the kernel: the engine that was busy longest, "memory" for DMA."""
-    found = {e: s for e in _table()["engines"] if (s := busy_fraction(summary, e)) is not None}
-    if not found:
+def bound(summary: ProfileSummary) -> str | None:
+    """Return what limits the kernel: the engine that was busy longest, "memory" for DMA."""
+    shares = {e: s for e in _table()["engines"] if (s := busy_fraction(summary, e)) is not None}
+    if not shares:
         return None
-    engine = max(found, key=lambda e: found[e])
+    engine = max(shares, key=lambda e: shares[e])
     return "memory" if engine == "DMA" else engine
 
 

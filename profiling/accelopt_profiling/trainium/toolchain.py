@@ -1,4 +1,4 @@
-"""What a host has to run Trainium kernels with, and the device that follows from it."""
+"""Find the Trainium tools of a host, and open its device with those of the right generation."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from pathlib import Path
 
 from accelopt_profiling.trainium.beta1 import Beta1Device
 from accelopt_profiling.trainium.current import CurrentDevice
-from accelopt_profiling.trainium.failure import DeviceFailure
-from accelopt_profiling.trainium.tool import find_tool
+from accelopt_profiling.trainium.tools import DeviceError, find_tool
 
-#: Said wherever a device may be used, until someone reports that it ran.
+#: Printed wherever a device may be used, until someone reports that it ran.
 NOT_YET_RUN = "not yet run on hardware"
 
 NRTPY_PYTHON = "ACCELOPT_NRTPY_PYTHON"
@@ -24,7 +23,7 @@ _PACKAGES = ("neuronx-cc", "nki", "nrtpy", "libneuronxla", "torch-neuronx")
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What was found. ``sdk`` is the module that compiles; ``tools`` maps programs to paths; ``devices`` are the
+    """The installed tools. ``sdk`` is the module that compiles; ``tools`` maps programs to paths; ``devices`` are the
     driver's files; ``nrtpy_python`` another environment's Python.
     """
 
@@ -42,7 +41,7 @@ def find_toolchain(
     importable: Callable[[str], bool] | None = None,
     device_folder: Path = Path("/dev"),
 ) -> Toolchain:
-    """Look what is installed, without importing it or touching the device."""
+    """List what is installed, without importing it or opening the device."""
     can = importable or _importable
     sdk = next((name for name in ("neuronxcc.nki", "nki.isa") if can(name)), None)
     tools = {name: path for name in _TOOLS if (path := find_tool(name, environment)) is not None}
@@ -56,33 +55,35 @@ def find_toolchain(
     )
 
 
-def open_device(found: Toolchain) -> Beta1Device | CurrentDevice:
-    """The device adapter for what the host has; the current tools win where both generations are installed.
+def open_device(toolchain: Toolchain) -> Beta1Device | CurrentDevice:
+    """Return the device adapter for what the host has; the current tools win where both generations are installed.
 
     Raises:
-        DeviceFailure: something is missing; the message says what to install.
+        DeviceError: something is missing; the message says what to install.
     """
-    if not found.devices:
-        raise DeviceFailure(
+    if not toolchain.devices:
+        raise DeviceError(
             "driver-missing", "There is no /dev/neuron0 on this machine",
             "Use a Trainium machine with the package aws-neuronx-dkms, or AccelOpt's estimates.",
         )  # fmt: skip
-    if found.sdk == "nki.isa":
-        explorer = found.tools.get("neuron-explorer")
-        if explorer is None and found.nrtpy_python is None:
-            raise DeviceFailure(
-                "missing-tool", "Neither neuron-explorer nor an nrtpy environment is there",
+    if toolchain.sdk == "nki.isa":
+        explorer = toolchain.tools.get("neuron-explorer")
+        if explorer is None and toolchain.nrtpy_python is None:
+            raise DeviceError(
+                "missing-tool", "Neither neuron-explorer nor an nrtpy environment is installed",
                 f"Install aws-neuronx-tools, or set {NRTPY_PYTHON}.",
             )  # fmt: skip
-        return CurrentDevice(sys.executable, explorer, found.nrtpy_python, found.environment, found.versions)
-    if found.sdk == "neuronxcc.nki":
-        profiler = found.tools.get("neuron-profile")
+        return CurrentDevice(
+            sys.executable, explorer, toolchain.nrtpy_python, toolchain.environment, toolchain.versions
+        )
+    if toolchain.sdk == "neuronxcc.nki":
+        profiler = toolchain.tools.get("neuron-profile")
         if profiler is None:
-            raise DeviceFailure(
+            raise DeviceError(
                 "missing-tool", "neuron-profile is not installed", "Install aws-neuronx-tools of SDK 2.26."
             )
-        return Beta1Device(sys.executable, profiler, found.environment, found.versions)
-    raise DeviceFailure(
+        return Beta1Device(sys.executable, profiler, toolchain.environment, toolchain.versions)
+    raise DeviceError(
         "no-toolchain", "Neither nki nor neuronxcc.nki can be imported",
         "Install AWS's Neuron SDK from its own package index; the packages of that name elsewhere are placeholders.",
     )  # fmt: skip
@@ -96,10 +97,10 @@ def _importable(module: str) -> bool:
 
 
 def _versions() -> dict[str, str]:
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for package in _PACKAGES:
         try:
-            found[package] = importlib.metadata.version(package)
+            versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions

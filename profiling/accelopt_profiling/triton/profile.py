@@ -23,7 +23,7 @@ from accelopt_profiling.problems.loading import python_problem as _python_proble
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.quantity import executed
-from accelopt_profiling.targets import GpuTarget, UnknownTarget, load_gpu
+from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton import hints
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, emulated, interpreter
 from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
@@ -52,7 +52,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     """
     try:
         target = load_gpu(params.target)
-    except UnknownTarget as error:
+    except UnknownTargetError as error:
         raise StepFailedError(StepError("unsupported", str(error))) from error
     return _Profile(context, params, target).run()
 

@@ -93,6 +93,28 @@ def test_garbage_is_an_answer_without_edits_and_never_a_crash(answer: str) -> No
         assert apply_edits(FILE, edits) != FILE or all(e.search == e.replace for e in edits)
 
 
+code_line = st.text(alphabet="ab =+()[]:#'\"", min_size=1, max_size=12).map(lambda s: f"x{s}".rstrip())
+
+
+@given(
+    st.lists(code_line, min_size=1, max_size=8, unique=True),
+    st.lists(code_line, max_size=3),
+    st.data(),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_a_well_formed_block_replaces_exactly_its_lines(
+    lines: list[str], new: list[str], data: st.DataObject, newline: str, fence: bool
+) -> None:
+    first = data.draw(st.integers(0, len(lines) - 1))
+    last = data.draw(st.integers(first + 1, len(lines)))
+    block = ["<<<<<<< SEARCH", *lines[first:last], "=======", *new, ">>>>>>> REPLACE"]
+    answer = "\n".join(["Here it is:", "```python", *block, "```"] if fence else block)
+    text = newline.join([*lines, ""])
+    result = apply_edits(text, read_edits(answer))
+    assert result == newline.join([*lines[:first], *new, *lines[last:], ""])
+
+
 @pytest.mark.parametrize(
     ("old", "new", "inside"),
     [

@@ -10,11 +10,11 @@ const QUIET = ['--disable-gpu', '--disable-quic', '--no-first-run', '--no-sandbo
   '--disable-component-update', '--disable-sync'];
 
 /** Run `steps` on the workbench at `url`, print what they saw as one JSON object, and exit: 1 when a step failed. */
-export async function drive(url, shots, steps) {
+export async function drive(url, shots, steps, { width = 1500, height = 950, scale = 1 } = {}) {
   const seen = { times: {}, outside: [] };
   const started = Date.now();
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args: QUIET });
-  const context = await browser.newContext({ viewport: { width: 1500, height: 950 } });
+  const context = await browser.newContext({ viewport: { width, height }, deviceScaleFactor: scale });
   const page = await context.newPage();
   page.on('request', async (request) => {
     const to = new URL(request.url());

@@ -108,7 +108,7 @@ def _constant_variable(flow: DataFlow, name: str, depth: int) -> float | int | N
 
 
 def _bound_value(statement: Statement, name: str) -> cst.BaseExpression | None:
-    """What the assignment binds ``name`` to: its value, or the element of a tuple that stands opposite to it."""
+    """Return the value that the assignment binds to ``name``: its right side, or the matching element of a tuple."""
     target, value = statement.target, statement.value
     if not isinstance(target, cst.Tuple):
         return value

@@ -86,7 +86,7 @@ class DataFlow:
         return not isinstance(parent, (cst.ImportAlias, cst.AsName, cst.FunctionDef, cst.Param))
 
     def _role(self, name: cst.Name) -> tuple[bool, bool]:
-        """Whether this occurrence of a name reads, and whether it writes."""
+        """Return whether this occurrence of a name reads, and whether it writes."""
         node: cst.CSTNode = name
         parent = self.source.parent(node)
         while isinstance(parent, cst.Subscript) and parent.value is node:
@@ -114,7 +114,7 @@ class DataFlow:
             yield node
 
     def _in_target(self, node: cst.CSTNode) -> bool:
-        """Whether a tuple element stands left of an assignment or is a loop's target."""
+        """Return whether a tuple element stands left of an assignment or is a loop's target."""
         below: cst.CSTNode = node
         for above in self.source.parents(node):
             if isinstance(above, (cst.AssignTarget, cst.For)):
@@ -280,7 +280,8 @@ class DataFlow:
         return uses
 
     def _belongs_elsewhere(self, definition: Statement, occurrence: cst.Name, binds: bool) -> bool:
-        """Whether ``occurrence`` has to do with another binding of the name, in a block apart from ``definition``'s."""
+        """Return whether ``occurrence`` has to do with another binding of the name, in a block apart from
+        ``definition``'s."""
         if not isinstance(definition.target, cst.Name):
             return False
         statement = self.statement_of(occurrence)

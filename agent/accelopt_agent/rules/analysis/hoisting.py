@@ -28,7 +28,7 @@ class Departure:
 
 
 def departure(flow: DataFlow, statement: Statement, pure: frozenset[str] = frozenset()) -> Departure | None:
-    """How far ``statement`` can move up out of the loops around it, None when it must stay.
+    """Return how far ``statement`` can move up out of the loops around it, None when it must stay.
 
     ``pure`` are functions (last part of their name) that index arithmetic may call.
     """
@@ -49,7 +49,7 @@ def departure(flow: DataFlow, statement: Statement, pure: frozenset[str] = froze
 
 
 def _movable(flow: DataFlow, statement: Statement) -> bool:
-    """Whether the statement binds a variable that it alone writes and that is only read after it."""
+    """Return whether the statement binds a variable that it alone writes and that is only read after it."""
     return isinstance(statement.target, cst.Name) and flow.uses_after(statement) is not None
 
 

@@ -34,7 +34,8 @@ class Statement:
         return isinstance(self.node, cst.SimpleStatementLine)
 
     def binds(self, name: str) -> bool:
-        """Whether the statement itself gives ``name`` a value: as its target, in a tuple, or as its loop variable."""
+        """Return whether the statement itself gives ``name`` a value: as its target, in a tuple, or as its loop
+        variable."""
         target: cst.CSTNode | None = self.node.target if isinstance(self.node, cst.For) else self.target
         if isinstance(target, cst.Tuple):
             return any(isinstance(e.value, cst.Name) and e.value.value == name for e in target.elements)

@@ -122,7 +122,7 @@ class _Blocking:
         return statement.writes | self.flow.sharing(statement.stores)
 
     def _conflict(self, one: Statement, other: Statement) -> bool:
-        """Whether the order of the two statements matters."""
+        """Return whether the order of the two statements matters."""
         first, second = self._written_by(one), self._written_by(other)
         return bool(first & (other.reads | second) or one.reads & second)
 
@@ -164,7 +164,7 @@ class _Blocking:
         return name is not None and self.flow.allocation(name) is statement
 
     def _saves(self, items: _Items, *, nested: bool) -> bool:
-        """Whether something costly is done once that was done in every iteration."""
+        """Return whether something costly is done once that was done in every iteration."""
         for item in items:
             if isinstance(item, _Loop) and self._saves(item.items, nested=True):
                 return True
@@ -211,12 +211,13 @@ class _Blocking:
         return not any(self._reads_position(n) for n in self.again)
 
     def _reads_position(self, name: str) -> bool:
-        """Whether a position is made of varying names other than the loop's variable: making it anew is not simple."""
+        """Return whether a position is made of varying names other than the loop's variable: making it anew is not
+        simple."""
         bound = [s for s in self.inside if s.binds(name)]
         return len(bound) != 1 or bool(bound[0].reads & self.varying - {self.variable, name})
 
     def _group(self, groups: Sequence[_Group], node: cst.CSTNode) -> int:
-        """Which group a node stands in; -1 for what is done once."""
+        """Return which group a node stands in; -1 for what is done once."""
         for number, group in enumerate(groups):
             if any(s.node is node or s.node in self.source.parents(node) for s in group.statements):
                 return number

@@ -63,7 +63,7 @@ def _in_psum(kernel: NkiKernel, statement: Statement, row: cst.Name) -> Rewrite 
 
 
 def _read_by_pairs(kernel: NkiKernel, statement: Statement) -> bool:
-    """Whether every use is one of the two tiles of an instruction, the other being another tile."""
+    """Return whether every use is one of the two tiles of an instruction, the other being another tile."""
     uses = kernel.flow.uses_after(statement)
     if not uses:
         return False

@@ -60,13 +60,14 @@ def _read_directly(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
 
 
 def _in_float32(kernel: NkiKernel, copy: NkiCall) -> bool:
-    """Whether the copy asks for no type, or for the one that arithmetic is done in."""
+    """Return whether the copy asks for no type, or for the one that arithmetic is done in."""
     dtype = copy.get("dtype")
     return dtype is None or kernel.names.path(dtype) in (f"{NL}.float32", "numpy.float32")
 
 
 def _whole_tile(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
-    """Whether ``node`` starts at partition 0: a part that does not may have been copied to line up with its partner."""
+    """Return whether ``node`` starts at partition 0: a part that does not may have been copied to line up with its
+    partner."""
     if isinstance(node, cst.Name):
         return True
     if not isinstance(node, cst.Subscript) or len(node.slice) < 2:

@@ -69,5 +69,5 @@ def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite 
 
 
 def _is_affine(kernel: NkiKernel, loop: cst.For) -> bool:
-    """Whether the author declared the iterations independent but for sums."""
+    """Return whether the author declared the iterations independent but for sums."""
     return isinstance(loop.iter, cst.Call) and kernel.names.path(loop.iter.func) == f"{NL}.affine_range"

@@ -27,14 +27,14 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def has_load(kernel: NkiKernel, found: Chain) -> bool:
-    """Whether the chain loads, and under no mask: what a mask leaves out would be kept as well."""
+    """Return whether the chain loads, and under no mask: what a mask leaves out would be kept as well."""
     calls = [c for s in found.statements for c in kernel.source.walk(s.node, cst.Call)]
     masked = any(a.keyword is not None and a.keyword.value == "mask" for c in calls for a in c.args)
     return not masked and any(kernel.names.path(c.func) == f"{NL}.load" for c in calls)
 
 
 def _is_inside(kernel: NkiKernel, one: Chain, other: Chain) -> bool:
-    """Whether the other chain uses up what this one makes."""
+    """Return whether the other chain uses up what this one makes."""
     if one is other or one.last not in other.statements or one.outer is not other.outer:
         return False
     uses = kernel.flow.uses_after(one.last) or []

@@ -113,7 +113,7 @@ def _keep_tensor(kernel: NkiKernel, load: NkiCall, outer: cst.For, inner: list[c
 
 
 def _position(kernel: NkiKernel, subscript: cst.Subscript, variable: str | None) -> int | None:
-    """Which index of ``subscript`` is the loop variable alone, if just one is and no other index has it."""
+    """Return which index of ``subscript`` is the loop variable alone, if just one is and no other index has it."""
     having = [
         p
         for p, e in enumerate(subscript.slice)

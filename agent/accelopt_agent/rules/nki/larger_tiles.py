@@ -78,7 +78,8 @@ def _width_names(kernel: NkiKernel) -> list[str]:
 
 
 def _divided(kernel: NkiKernel, name: str) -> list[tuple[cst.CSTNode, str]]:
-    """What the width divides: ``x`` of ``x // n`` and of ``range(0, x, n)``, with the statement it stands in."""
+    """Return the expressions that the width divides: ``x`` of ``x // n`` and of ``range(0, x, n)``, with their
+    statements."""
     found: list[tuple[cst.CSTNode, str]] = []
     for node in kernel.source.walk(kernel.subject.function.body, cst.BinaryOperation):
         is_division = isinstance(node.operator, cst.FloorDivide)

@@ -193,7 +193,8 @@ def _widen_tensors(kernel: NkiKernel, widening: _Widening, loop: cst.For) -> boo
 
 
 def _all_widened(kernel: NkiKernel, loop: cst.For, variable: str) -> bool:
-    """Whether every tile in the loop changes with the loop variable: one that does not would keep its old width."""
+    """Return whether every tile in the loop changes with the loop variable: one that does not would keep its old
+    width."""
     for subscript in kernel.source.walk(loop.body, cst.Subscript):
         if not _is_tensor_subscript(kernel, subscript) or root_is_index(kernel, subscript):
             continue
@@ -209,5 +210,5 @@ def _all_widened(kernel: NkiKernel, loop: cst.For, variable: str) -> bool:
 
 
 def root_is_index(kernel: NkiKernel, subscript: cst.Subscript) -> bool:
-    """Whether what is indexed is an index itself (``rows[:, None]``)."""
+    """Return whether what is indexed is an index itself (``rows[:, None]``)."""
     return isinstance(subscript.value, cst.Name) and subscript.value.value in kernel.index_variables

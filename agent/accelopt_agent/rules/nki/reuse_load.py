@@ -66,7 +66,7 @@ def _same_index(kernel: NkiKernel, one: cst.BaseExpression, other: cst.BaseExpre
 
 
 def _same_layout(kernel: NkiKernel, one: cst.BaseExpression | None, other: cst.BaseExpression | None) -> bool:
-    """Whether two allocations have the same function, shape, type and buffer; their names may differ."""
+    """Return whether two allocations have the same function, shape, type and buffer; their names may differ."""
     if one is None or other is None:
         return False
     left, right = kernel.instruction(one), kernel.instruction(other)

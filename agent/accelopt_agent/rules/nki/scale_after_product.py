@@ -26,7 +26,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _scales_rows(kernel: NkiKernel, scaled: ScalarSteps) -> bool:
-    """Whether the instruction multiplies or divides a tile by a column, and binds a variable."""
+    """Return whether the instruction multiplies or divides a tile by a column, and binds a variable."""
     statement, (step, *more) = scaled.instruction.statement, scaled.steps
     return (
         statement is not None
@@ -86,7 +86,7 @@ def _operand(kernel: NkiKernel, use: cst.Name) -> cst.BaseExpression:
 
 
 def _target(statement: Statement, product: cst.CSTNode) -> cst.BaseExpression | None:
-    """What ``product`` alone is assigned or added to."""
+    """Return the target that ``product`` alone is assigned or added to."""
     if statement.value is product and statement.target is not None:
         return statement.target
     body = statement.node.body if isinstance(statement.node, cst.SimpleStatementLine) else ()

@@ -75,7 +75,7 @@ def _running_sum(kernel: NkiKernel, instruction: NkiCall) -> _Sum | None:
 
 
 def _from_zero(kernel: NkiKernel, part: cst.Subscript) -> bool:
-    """Whether the indices are positions as ``nl.arange`` makes them, with nothing added."""
+    """Return whether the indices are positions as ``nl.arange`` makes them, with nothing added."""
     indices = [e.slice.value for e in part.slice if isinstance(e.slice, cst.Index)]
     return len(indices) == len(part.slice) and all(
         (isinstance(i, cst.Name) and i.value in kernel.index_variables)
@@ -126,7 +126,7 @@ def _on_tensor(kernel: NkiKernel, found: _Sum) -> Rewrite | None:
 
 
 def _stores(kernel: NkiKernel, found: _Sum) -> list[cst.Name] | None:
-    """Where the sum is stored whole, its only use besides the addition; None where it is used in another way."""
+    """Return where the sum is stored whole, its only use besides the addition; None where it is used in another way."""
     stored = {id(i["value"]): i for i in kernel.of("nl.store") if i.get("value") is not None}
     uses: list[cst.Name] = []
     for occurrence in kernel.flow.occurrences(found.name):

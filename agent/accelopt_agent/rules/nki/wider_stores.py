@@ -61,7 +61,7 @@ def _copied(kernel: NkiKernel, value: cst.BaseExpression) -> str:
 
 
 def _only_dtype(kernel: NkiKernel, statement: Statement, tensor: str) -> bool:
-    """Whether a statement asks for nothing but the tensor's type."""
+    """Return whether a statement asks for nothing but the tensor's type."""
     names = [n for n in kernel.source.walk(statement.node, cst.Name) if n.value == tensor]
     parents = [kernel.source.parent(n) for n in names]
     return all(isinstance(p, cst.Attribute) and p.attr.value == "dtype" for p in parents)

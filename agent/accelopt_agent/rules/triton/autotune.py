@@ -33,7 +33,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _updates_in_place(kernel: TritonKernel) -> bool:
-    """Whether some argument may be both loaded from and stored to: running it again would change the result."""
+    """Return whether some argument may be both loaded from and stored to: running it again would change the result."""
     loaded = {name for call in kernel.calls("load") for name in addressed(kernel, call)}
     stored = [addressed(kernel, call) for call in kernel.calls("store")]
     return any(not names or names & loaded for names in stored)
@@ -110,7 +110,7 @@ def _grid(kernel: TritonKernel, launch: KernelLaunch, name: str, size: int) -> l
 
 
 def _counts_by(kernel: TritonKernel, name: str) -> bool:
-    """Whether a loop of the kernel takes steps of this size."""
+    """Return whether a loop of the kernel takes steps of this size."""
     iterators = [loop.iter for loop in kernel.source.walk(kernel.function.body, cst.For)]
     steps = [i.args[2].value for i in iterators if isinstance(i, cst.Call) and len(i.args) == 3]
     return any(isinstance(step, cst.Name) and step.value == name for step in steps)

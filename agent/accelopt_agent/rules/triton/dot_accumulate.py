@@ -56,7 +56,7 @@ def _accumulation(kernel: TritonKernel, node: cst.BaseSmallStatement) -> tuple[s
 
 
 def _is_float32(kernel: TritonKernel, name: str) -> bool:
-    """Whether the accumulator starts as a float32 tile: what ``tl.dot`` adds to without another rounding."""
+    """Return whether the accumulator starts as a float32 tile: what ``tl.dot`` adds to without another rounding."""
     for statement in kernel.flow.simple():
         value = statement.value
         if statement.binds(name) and isinstance(value, cst.Call) and kernel.is_call(value, "zeros", "full"):

@@ -97,7 +97,7 @@ def _lanes(kernel: TritonKernel, node: cst.BaseExpression) -> str | None:
 
 
 def _counts_blocks(kernel: TritonKernel, start: cst.BaseExpression, size: str, block: str) -> bool:
-    """Whether ``start`` is the variable of ``for start in range(0, size, block)`` around it."""
+    """Return whether ``start`` is the variable of ``for start in range(0, size, block)`` around it."""
     for loop in kernel.source.parents(start):
         if isinstance(loop, cst.For) and isinstance(start, cst.Name) and loop_variable(loop) == start.value:
             args = loop.iter.args if isinstance(loop.iter, cst.Call) else ()
@@ -121,7 +121,8 @@ def _program_block(kernel: TritonKernel, start: cst.BaseExpression, block: str) 
 
 
 def _grid_covers(kernel: TritonKernel, launch: KernelLaunch, axis: str, size: str, block: str) -> bool:
-    """Whether the launch runs exactly ``cdiv(size, block)`` programs along ``axis``: then no block is past the end."""
+    """Return whether the launch runs exactly ``cdiv(size, block)`` programs along ``axis``: then no block is past
+    the end."""
     grid = kernel.grid_expression(launch)
     meta = None
     if isinstance(grid, cst.Lambda):

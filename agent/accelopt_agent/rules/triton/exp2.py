@@ -115,7 +115,7 @@ def _conditions(kernel: TritonKernel, value: cst.BaseExpression) -> set[str]:
 def _stays_logarithmic(
     kernel: TritonKernel, occurrence: cst.Name, logarithmic: set[str], exps: set[int]
 ) -> bool:
-    """Whether this use only bounds, compares or subtracts, down to an exponential or another such value."""
+    """Return whether this use only bounds, compares or subtracts, down to an exponential or another such value."""
     for above in kernel.source.parents(occurrence):
         if isinstance(above, cst.Call):
             if id(above) in exps:
@@ -146,7 +146,7 @@ def _stays_logarithmic(
 
 
 def _bound_to_logarithm(kernel: TritonKernel, target: cst.AssignTarget, logarithmic: set[str]) -> bool:
-    """What is assigned to a logarithmic name: another one, the scaled product, or minus infinity."""
+    """Return the values that are assigned to a logarithmic name: another one, the scaled product, or minus infinity."""
     assign = kernel.source.parent(target)
     if not isinstance(assign, cst.Assign):
         return False

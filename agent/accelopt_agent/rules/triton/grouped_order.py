@@ -76,6 +76,7 @@ def _one_axis(kernel: TritonKernel, program: Statement, swizzle: str) -> Rewrite
 
 
 def _read_between(kernel: TritonKernel, first: Statement, second: Statement) -> bool:
-    """Whether the name that ``first`` binds is used before ``second``: there it would be the one before swizzling."""
+    """Return whether the name that ``first`` binds is used before ``second``: there it would be the one before
+    swizzling."""
     between = kernel.flow.between(first, second)
     return any(first.target_name in s.reads | s.writes for s in between)

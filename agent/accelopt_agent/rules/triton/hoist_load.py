@@ -30,6 +30,6 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _may_store(kernel: TritonKernel, call: cst.Call) -> bool:
-    """Whether a call writes to memory, or is one of a function that may do so for all that is known."""
+    """Return whether a call writes to memory, or is one of a function that may do so for all that is known."""
     name = (kernel.names.path(call.func) or "").rpartition(".")[2]
     return name.startswith(("store", "atomic_")) or kernel.names.foreign(call.func, ("triton", "math"))

@@ -155,7 +155,8 @@ def _meaning(kernel: TritonKernel, node: cst.BaseExpression) -> cst.BaseExpressi
 
 
 def _values(kernel: TritonKernel, found: _Pass, exp: cst.Call | None = None) -> list[str]:
-    """What a pass computes per block, as text without the reduction: two passes with equal texts read the same."""
+    """Return the values that a pass computes per block, as text without the reduction: two passes with equal texts read
+    the same values."""
     value = found.value
     if exp is not None:
         argument = exp.args[0].value

@@ -40,7 +40,7 @@ def _size(kernel: TritonKernel, launch: KernelLaunch, name: str) -> int | None:
 
 
 def _sizes_a_tile(kernel: TritonKernel, name: str) -> bool:
-    """Whether the kernel makes ranges of ``name`` elements."""
+    """Return whether the kernel makes ranges of ``name`` elements."""
     return any(
         len(call.args) == 2 and isinstance(call.args[1].value, cst.Name) and call.args[1].value.value == name
         for call in kernel.calls("arange")

@@ -37,7 +37,7 @@ SearchStep = AskProposer | TryCandidate | ValidateNode
 
 @dataclass(frozen=True)
 class Capacity:
-    """Which kinds of steps can be started now."""
+    """The kinds of steps that can be started now."""
 
     proposals: bool = True
     measurements: bool = True

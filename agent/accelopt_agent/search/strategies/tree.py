@@ -15,12 +15,12 @@ NEAR_MISS, MISS = 1.02, 1.3
 
 
 class Tree(Frontier):
-    """Asks about the version with the best score, or with chance ``epsilon`` about a leaf drawn by lot. The root is
-    asked about at most ``root_children`` times while anything else is open; a version with more than
-    ``dead_after`` children that all failed is closed. The defaults are STARK's, as they were reported.
+    """Asks about the version with the best score, or with probability ``epsilon`` about a random leaf. The root is
+    asked about at most ``root_children`` times while anything else is open; a version with more than ``dead_after``
+    children that all failed is closed. The defaults are those reported for STARK.
 
-    A failed version is open too: to be repaired. Its score is that of the version it was made from, a little worse:
-    a near miss earns credit.
+    A failed version is open too, for repair. Its score is that of the version it was made from, a little worse: a near
+    miss earns credit.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
     nothing is negative), on which sums and products are exact in every format, "shuffled" moves the elements about, and
     so does "moved", except for the first and last quarter.
     """
-    state = _State(distribution, np.random.default_rng(seed))
+    state = _Redistribution(distribution, np.random.default_rng(seed))
     return [state.value(v) for v in inputs], state.changed
 
 
@@ -45,7 +45,7 @@ class Rewriting(ABC):
 
     @abstractmethod
     def rule(self, array: Array) -> Array | None:
-        """What takes the place of ``array``; None leaves it alone. NaN and infinities stay in any case."""
+        """Return what takes the place of ``array``; None leaves it alone. NaN and infinities stay in any case."""
 
     def value(self, value: Any) -> Any:
         if type(value) in (list, tuple):
@@ -95,7 +95,7 @@ def _outside_triangle(array: Array) -> Array | bool:
 
 
 def _ascending(array: Array) -> bool:
-    """Whether each row grows from its first to its last element, as the bounds that a kernel searches do; not by
+    """Check whether each row grows from its first to its last element, as the bounds that a kernel searches do; not by
     chance, and not because all are the same.
     """
     if array.ndim < 1 or array.shape[-1] < _SORTED or not array.size:
@@ -103,7 +103,7 @@ def _ascending(array: Array) -> bool:
     return bool((array[..., 1:] >= array[..., :-1]).all() and (array[..., -1] > array[..., 0]).all())
 
 
-class _State(Rewriting):
+class _Redistribution(Rewriting):
     def __init__(self, distribution: str, generator: np.random.Generator) -> None:
         super().__init__()
         self.distribution, self.generator = distribution, generator

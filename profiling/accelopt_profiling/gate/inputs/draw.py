@@ -132,8 +132,8 @@ class _Drawing:
             self.written = written_by_reference(self.problem, inputs, arguments, self.work) if plain else []
             if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
                 count_work(self.problem, [copied(v) for v in inputs], self.work)
-        asked = CaseCall(call, drawn.twice, drawn.derived, drawn.distribution != "original", self.written)
-        digests = self._save(drawn.index, inputs, arguments, asked)
+        case_call = CaseCall(call, drawn.twice, drawn.derived, drawn.distribution != "original", self.written)
+        digests = self._save(drawn.index, inputs, arguments, case_call)
         self.used += byte_count(inputs)
         arrays = [a for _, a in arrays_of(inputs)]
         self.context.emit({"drawn": drawn.name})
@@ -167,13 +167,13 @@ class _Drawing:
         chosen: Mapping[str, Any] | None = None if at is None else self.shapes[at]
         return None if chosen is None else dict(chosen)
 
-    def _save(self, index: int, inputs: list[Any], arguments: list[Any], asked: CaseCall) -> list[str]:
+    def _save(self, index: int, inputs: list[Any], arguments: list[Any], case_call: CaseCall) -> list[str]:
         folder = case_folder(self.context, index)
         try:
             save_values(folder / "inputs", inputs)
             if arguments is not inputs:
                 save_values(folder / "arguments", arguments)
-            save_values(folder / "call", [to_plain(asked)])
+            save_values(folder / "call", [to_plain(case_call)])
         except NotCarried as error:
             message = f"An input cannot be checked: {error}."
             raise StepFailedError(StepError("problem-invalid", message, self.params.problem.path)) from error

@@ -1,4 +1,4 @@
-"""Numbers among the arguments: a kernel that is given one has to use it, not the one it was written beside."""
+"""Vary numbers among the arguments: a kernel has to use the number that it is given, not a constant of its own."""
 
 from __future__ import annotations
 

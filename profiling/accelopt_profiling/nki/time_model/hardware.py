@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from accelopt_profiling.nki.emulator.limits import Limits
-from accelopt_profiling.targets.load import UnknownTarget, load_target, target_names
+from accelopt_profiling.targets.load import UnknownTargetError, load_target, target_names
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ def hardware(name: str) -> Hardware:
     """The constants of ``name`` ("trn1", "trn2", "trn3").
 
     Raises:
-        UnknownTarget: there is no such target, or NKI kernels do not run on it; the message lists those there are.
+        UnknownTargetError: there is no such target, or NKI kernels do not run on it; the message lists those there are.
     """
     target = load_target(name)
     if target.kind != "neuron":
         choices = ", ".join(target_names("neuron"))
-        raise UnknownTarget(f"NKI kernels do not run on {target.title}; choose one of: {choices}")
+        raise UnknownTargetError(f"NKI kernels do not run on {target.title}; choose one of: {choices}")
     data = target.data
 
     def value(group: str, key: str) -> Any:

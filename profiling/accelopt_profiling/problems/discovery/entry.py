@@ -14,10 +14,10 @@ _NOT_ENTRIES = ("_", "test_", "bench", "main", "reference", "get_inputs")
 
 
 def find_entry(text: str, count: int, file: str | None = None) -> str:
-    """The one public function that launches a kernel, or the one NKI kernel, if it takes ``count`` arguments.
+    """Return the one public function that launches a kernel, or the one NKI kernel, if it takes ``count`` arguments.
 
     Where none does so by itself, a function that uses a kernel through a class or another name is looked for, and at
-    last any public function: running it will tell that it launches nothing.
+    last any public function: a run shows whether it launches anything.
 
     Raises:
         ProblemError: none or several fit; the message lists them and says how to choose.
@@ -40,7 +40,7 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
     inputs = f"{count} input{'' if count == 1 else 's'}"
     if not fitting:
         tried = f" ({', '.join(names)}: no match)" if names else ""
-        ways = ways_in(tree, set(kernels))
+        ways = unlisted_entries(tree, set(kernels))
         such = f", such as {', '.join(f'`{way}`' for way in ways[:4])}" if ways else ""
         message = f"No public function that launches a kernel takes {inputs}{tried}; "
         message += f'name one with `entry = "..."`{such}.'
@@ -65,7 +65,7 @@ def check_entry(text: str, name: str, count: int | None, kernel_file: str, file:
         return
     if name.split(".")[0] not in names.bound:
         kernels = launchable_kernels(find_kernels(text))
-        ways = [*launchers(tree, set(kernels)), *ways_in(tree, set(kernels)), *kernels]
+        ways = [*launchers(tree, set(kernels)), *unlisted_entries(tree, set(kernels)), *kernels]
         such = f"; it has {', '.join(f'`{way}`' for way in dict.fromkeys(ways))}" if ways else ""
         message = f"The problem names the entry `{name}`, which {kernel_file} does not define{such}."
         raise ProblemError("problem-invalid", message, file)
@@ -118,8 +118,7 @@ def launchable_kernels(discovery: Discovery) -> dict[str, Dialect]:
 
 
 def launchers(tree: ast.Module, kernels: set[str]) -> list[str]:
-    """Public top-level functions that launch a kernel of the file, directly or through another function of
-    it.
+    """Return the public top-level functions that launch a kernel of the file, directly or through another one.
 
     A function that another launcher calls is left out, and so are classes' methods.
     """
@@ -134,7 +133,7 @@ def launchers(tree: ast.Module, kernels: set[str]) -> list[str]:
 
 
 def reaching(tree: ast.Module, kernels: set[str]) -> list[str]:
-    """Top-level functions that name a kernel, or something of the file that does: a class, an alias, a function."""
+    """Return the top-level functions that name a kernel, or something that does: a class, an alias, a function."""
     used: dict[str, set[str]] = {}
     for node in tree.body:
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
@@ -148,8 +147,8 @@ def reaching(tree: ast.Module, kernels: set[str]) -> list[str]:
     return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in found - kernels]
 
 
-def ways_in(tree: ast.Module, kernels: set[str]) -> list[str]:
-    """What reaches a kernel and is not tried unless named: ``apply`` of autograd functions, private functions."""
+def unlisted_entries(tree: ast.Module, kernels: set[str]) -> list[str]:
+    """Return entry points that count only when they are named: ``apply`` of autograd functions, private functions."""
     functions = [n for n in reaching(tree, kernels) if n.startswith("_") and not n.startswith("__")]
     classes = [
         f"{node.name}.apply"
@@ -161,7 +160,7 @@ def ways_in(tree: ast.Module, kernels: set[str]) -> list[str]:
 
 
 def called_names(node: ast.AST) -> set[str]:
-    """Names called anywhere below ``node``, ``f(...)`` and ``f[grid](...)`` alike."""
+    """Return the names called anywhere below ``node``, ``f(...)`` and ``f[grid](...)`` alike."""
     found: set[str] = set()
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
@@ -178,7 +177,7 @@ def called_names(node: ast.AST) -> set[str]:
 
 
 def accepts(function: ast.FunctionDef, count: int) -> bool:
-    """Whether ``function`` can be called with ``count`` positional arguments."""
+    """Return True if ``function`` can be called with ``count`` positional arguments."""
     positional = len(function.args.posonlyargs) + len(function.args.args)
     required = positional - len(function.args.defaults)
     if any(default is None for default in function.args.kw_defaults):

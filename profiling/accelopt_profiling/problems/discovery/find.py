@@ -75,8 +75,8 @@ class _ProblemSearch:
         if os.path.lexists(beside) and beside != self.path:
             return self._file(beside, f"in {beside.name}", self.line, None)
         for way in (self._nkibench, self._kernelbench, self._flashinfer, self._selfrun):
-            if found := way():
-                return found
+            if lookup := way():
+                return lookup
         return self._none()
 
     def _named(self, named: NamedProblem) -> ProblemLookup:
@@ -84,7 +84,7 @@ class _ProblemSearch:
         origin = f"named in a comment on line {named.line}" if named.line else "named in the settings"
         if self.project_root and not named.path.is_relative_to(self.project_root):
             message = (
-                f"The problem {named.said} lies outside the project {self.project_root}; move it inside."
+                f"The problem {named.spelling} lies outside the project {self.project_root}; move it inside."
             )
             return self._fault("problem-invalid", line, message)
         if named.path == self.path:
@@ -94,13 +94,13 @@ class _ProblemSearch:
                     "problem-invalid", line, f"The file is named as its own problem, but {own.fault}."
                 )
             return self._lookup(own.kind, None, origin, self.text, entry=named.entry)
-        return self._file(named.path, origin, line, named.entry, said=named.said)
+        return self._file(named.path, origin, line, named.entry, spelling=named.spelling)
 
     def _file(
-        self, file: Path, origin: str, line: int, entry: str | None, said: str | None = None
+        self, file: Path, origin: str, line: int, entry: str | None, spelling: str | None = None
     ) -> ProblemLookup:
-        """The problem in ``file``, whatever its kind, or the finding that says what is wrong with it."""
-        name = said or file.name
+        """Return the problem in ``file``, whatever its kind, or the finding that says what is wrong with it."""
+        name = spelling or file.name
         if file.suffix not in (".py", ".json"):
             return self._fault(
                 "problem-invalid", line, f"The problem {name} is neither a Python nor a JSON file."
@@ -237,7 +237,7 @@ class _ProblemSearch:
         return ProblemLookup(ref, files, root=root, imports={path: imports} if path and imports else {})
 
     def _root(self, files: list[Path]) -> Path | None:
-        """The folder that paths of the job are relative to; None when a file lies outside the project."""
+        """Return the folder that paths of the job are relative to; None when a file lies outside the project."""
         if self.project_root:
             return self.project_root if all(f.is_relative_to(self.project_root) for f in files) else None
         around = _imported_from(self.path, self.source)

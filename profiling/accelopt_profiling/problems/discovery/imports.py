@@ -53,7 +53,7 @@ def imported_names(text: str) -> Imports:
 
 
 def _resolve(name: str, level: int, importer: Path, roots: list[Path]) -> list[Path]:
-    """The module's file and the ``__init__.py`` of each package on the way, where they exist."""
+    """Return the module's file and the ``__init__.py`` of each package on the way, where they exist."""
     if level:
         base = importer.parent
         for _ in range(level - 1):

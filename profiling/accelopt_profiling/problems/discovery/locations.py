@@ -20,18 +20,19 @@ _SETTING = re.compile(r"(?P<key>\w+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>\S
 
 @dataclass(frozen=True)
 class NamedProblem:
-    """``path`` is absolute; ``line`` (1-based) is where the kernel file names it, None if the settings do."""
+    """A problem file that a comment or the settings name, as ``spelling`` writes it; ``path`` is absolute.
+
+    ``line`` (1-based) is the line of the comment in the kernel file, None for the settings.
+    """
 
     path: Path
     entry: str | None
     line: int | None
-    said: str
+    spelling: str
 
 
 def named_in_comment(path: Path, text: str) -> NamedProblem | None:
-    """The problem of the first comment ``# accelopt: problem=FILE [entry=NAME]``; relative to the file's
-    folder.
-    """
+    """Read the first comment ``# accelopt: problem=FILE [entry=NAME]``; FILE is relative to the file's folder."""
     if "accelopt:" not in text:
         return None
     for line, comment in _comments(text):
@@ -40,15 +41,15 @@ def named_in_comment(path: Path, text: str) -> NamedProblem | None:
             continue
         settings = {m["key"]: m["quoted"] or m["bare"] or "" for m in _SETTING.finditer(matched["settings"])}
         if settings.get("problem"):
-            said = settings["problem"]
-            return NamedProblem(resolve_links(path.parent / said), settings.get("entry"), line, said)
+            spelling = settings["problem"]
+            return NamedProblem(resolve_links(path.parent / spelling), settings.get("entry"), line, spelling)
     return None
 
 
 def named_in_settings(
     path: Path, configured: Mapping[str, str] | str | None, project_root: Path | None
 ) -> NamedProblem | None:
-    """The problem that the settings give this file.
+    """Return the problem that the settings give this file.
 
     ``configured`` is one path for every file, or maps file patterns (relative to the project's root, ``*``
     also crosses folders) to paths; a full match of the path comes before patterns.
@@ -61,8 +62,8 @@ def named_in_settings(
     relative = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.name
     for pattern in sorted(configured, key=lambda p: (p != relative, list(configured).index(p))):
         if relative == pattern or fnmatch(relative, pattern) or fnmatch(path.name, pattern):
-            said = configured[pattern]
-            return NamedProblem(resolve_links(base / said), None, None, said)
+            spelling = configured[pattern]
+            return NamedProblem(resolve_links(base / spelling), None, None, spelling)
     return None
 
 
@@ -75,8 +76,9 @@ def _comments(text: str) -> list[tuple[int, str]]:
 
 
 def nkibench_reference(path: Path) -> Path | None:
-    """The reference of a kernel in NKIBench's folders: by ``summary.json``, or
-    ``../reference/<stem>_numpy_*.py``.
+    """Return the reference of a kernel in NKIBench's folders.
+
+    ``summary.json`` names it, or it is ``../reference/<stem>_numpy_*.py``.
     """
     root = path.parent.parent
     try:
@@ -97,7 +99,7 @@ def nkibench_reference(path: Path) -> Path | None:
 
 
 def _implementations(data: object) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = []
+    implementations: list[dict[str, str]] = []
     operators = data.values() if isinstance(data, dict) else []
     for operator in operators:
         cases = operator.get("cases") if isinstance(operator, dict) else None
@@ -108,12 +110,12 @@ def _implementations(data: object) -> list[dict[str, str]]:
                     and isinstance(item.get("task"), str)
                     and isinstance(item.get("kernel"), str)
                 ):
-                    found.append(item)
-    return found
+                    implementations.append(item)
+    return implementations
 
 
 def kernelbench_candidates(path: Path) -> list[Path]:
-    """Files beside a ``ModelNew`` file that may hold its ``Model``, likeliest first.
+    """List the files beside a ``ModelNew`` file that may hold its ``Model``, likeliest first.
 
     They are named like the kernel file without an ending (``19_ReLU_triton.py`` has ``19_ReLU.py``), or carry
     one of the usual names of a reference.
@@ -130,15 +132,13 @@ def kernelbench_candidates(path: Path) -> list[Path]:
 
 
 def flashinfer_candidates(path: Path) -> list[Path]:
-    """JSON files beside a kernel file that may be its FlashInfer-Bench definition."""
+    """List the JSON files beside a kernel file that may be its FlashInfer-Bench definition."""
     names = [path.stem, f"{path.stem}_definition", f"{path.stem}_problem", "definition"]
     return [path.parent / f"{n}.json" for n in names if (path.parent / f"{n}.json").is_file()]
 
 
 def flashinfer_workloads(definition: Path, name: str) -> Path | None:
-    """The workloads of a definition: ``<stem>.jsonl`` or ``workloads.jsonl`` beside it, or the data set's
-    layout.
-    """
+    """Return a definition's workloads: ``<stem>.jsonl``, ``workloads.jsonl`` beside it, or by the data set's layout."""
     for file in (definition.with_suffix(".jsonl"), definition.parent / "workloads.jsonl"):
         if file.is_file():
             return file

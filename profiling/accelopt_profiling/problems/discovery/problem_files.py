@@ -1,4 +1,4 @@
-"""Recognise, by syntax, what kind of problem a file holds and what it lacks."""
+"""Classify a problem file by syntax: its kind, or what it lacks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ DEFINITION = ("name", "axes", "inputs", "outputs", "reference")
 
 @dataclass(frozen=True)
 class Recognised:
-    """``kind`` is None when the file is no problem; ``fault`` then says why, at ``line`` (1-based) of the
-    file.
+    """The kind of a problem file and its top-level ``names``.
+
+    ``kind`` is None when the file is no problem; ``fault`` then says why, at ``line`` (1-based) of the file.
     """
 
     kind: ProblemKind | None
@@ -28,7 +29,7 @@ class Recognised:
 
 
 def recognise_python(source: ParsedPython) -> Recognised:
-    """Tell what kind of problem a Python file holds. A file that holds parts of one says what is missing."""
+    """Classify a Python file; of a file that holds parts of a problem, ``fault`` names what is missing."""
     if source.fault:
         return Recognised(None, f"it does not parse: {source.fault}", source.line)
     defined = top_level_names(source.tree)
@@ -51,7 +52,7 @@ def recognise_python(source: ParsedPython) -> Recognised:
 
 
 def recognise_json(text: str) -> Recognised:
-    """Whether a JSON file is a FlashInfer-Bench definition."""
+    """Classify a JSON file: a FlashInfer-Bench definition or none."""
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -69,8 +70,9 @@ def recognise_json(text: str) -> Recognised:
 
 
 def top_level_names(tree: ast.Module) -> dict[str, int]:
-    """Functions, classes and assigned names of a module's top level, ``if`` and ``try`` blocks included, with
-    lines.
+    """Return the functions, classes and assigned names of a module's top level with their lines.
+
+    ``if`` and ``try`` blocks are included.
     """
     found: dict[str, int] = {}
     waiting: list[ast.stmt] = list(tree.body)

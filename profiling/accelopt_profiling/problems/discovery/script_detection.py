@@ -1,6 +1,4 @@
-"""How a file runs its own kernels, by syntax: a ``__main__`` block, statements of the module, tests,
-benchmarks.
-"""
+"""Detect by syntax how a file runs its own kernels: ``__main__`` block, top-level statements, tests, benchmarks."""
 
 from __future__ import annotations
 
@@ -14,7 +12,9 @@ from accelopt_profiling.source_text import ParsedPython, is_main_guard
 
 @dataclass(frozen=True)
 class OwnRuns:
-    """``main`` and ``module`` tell of a ``__main__`` block and of module-level launches; ``functions`` names
+    """The ways in which a file launches its own kernels.
+
+    ``main`` and ``module`` tell of a ``__main__`` block and of module-level launches; ``functions`` names
     tests and benchmarks that need no arguments. ``recorded`` are the functions whose calls make a candidate
     comparable.
     """
@@ -78,7 +78,7 @@ def _used_names(node: ast.AST) -> set[str]:
 
 
 def _runs_alone(function: ast.FunctionDef) -> bool:
-    """Whether it can be called without arguments, or ``pytest.mark.parametrize`` gives all of them."""
+    """Return True if it needs no arguments, or ``pytest.mark.parametrize`` gives all of them."""
     needed = {a.arg for a in function.args.args[: len(function.args.args) - len(function.args.defaults)]}
     for decorator in function.decorator_list:
         if not (
@@ -91,7 +91,7 @@ def _runs_alone(function: ast.FunctionDef) -> bool:
 
 
 def _names_in(argument: ast.expr) -> set[str]:
-    """The arguments that a parametrization names, as "a, b" or as a sequence; none when it says something else."""
+    """Return the arguments that a parametrization names, as "a, b" or as a sequence; none for anything else."""
     try:
         names = ast.literal_eval(argument)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -1,4 +1,4 @@
-"""Write a problem file from a kernel's signature: valid Python that says what is left to fill in."""
+"""Write a problem file from a kernel's signature: valid Python that marks what is left to fill in."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Argument:
 
 
 def problem_template(text: str, kernel: Kernel) -> str:
-    """A problem file for ``kernel`` of the file ``text``: ``get_inputs`` with guessed shapes, and ``reference``.
+    """Return a problem file for ``kernel`` of the file ``text``: ``get_inputs`` with guessed shapes, and ``reference``.
 
     Where the name does not tell what the kernel computes, ``reference`` raises ``NotImplementedError``, which the
     profile then shows until somebody writes it.
@@ -67,7 +67,7 @@ def problem_template(text: str, kernel: Kernel) -> str:
 
 
 def _entry(text: str, kernel: Kernel) -> tuple[ast.FunctionDef | None, bool]:
-    """The function to call, and whether it still has to be written."""
+    """Return the function to call, and True if it still has to be written."""
     tree = parse_python(text)
     functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
     own = functions.get(kernel.name.split("#")[0].split(".")[-1])
@@ -97,7 +97,7 @@ def _required(function: ast.FunctionDef) -> list[ast.arg]:
 
 
 def _argument(argument: ast.arg) -> _Argument:
-    """Tensor or number, from the annotation or the name."""
+    """Classify an argument as tensor or number, from its annotation or its name."""
     name = argument.arg
     annotation = ast.unparse(argument.annotation) if argument.annotation else ""
     low = name.lower()

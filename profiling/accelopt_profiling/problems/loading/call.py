@@ -1,6 +1,4 @@
-"""How a kernel file is called with a problem's inputs, as plain data: the process that runs a candidate needs
-no more.
-"""
+"""Call a kernel file with a problem's inputs. The process that runs a candidate needs nothing else of a problem."""
 
 from __future__ import annotations
 
@@ -66,14 +64,14 @@ def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any
 
 
 def to_device(value: Any) -> Any:
-    """A tensor on the GPU (or on its stand-in); anything else as it is."""
+    """Move a tensor to the GPU (or its stand-in); return anything else as it is."""
     import torch
 
     return value.cuda() if isinstance(value, torch.Tensor) else value
 
 
 def poisoned(spec: OutputSpec) -> Any:
-    """A tensor in which a value nobody wrote shows: NaN, or the largest value of an integer dtype."""
+    """Return a tensor filled so that unwritten elements show: with NaN, or the largest value of an integer dtype."""
     import torch
 
     dtype = getattr(torch, spec.dtype)
@@ -111,7 +109,7 @@ def seed_everything(seed: int) -> None:
 
 
 def copied(value: Any) -> Any:
-    """A copy with its own memory, so that what the call does to its arguments is not recorded."""
+    """Return a copy with its own memory, so that a call cannot change what was recorded."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return value.detach().clone().requires_grad_(value.requires_grad)

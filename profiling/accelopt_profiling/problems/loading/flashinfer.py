@@ -1,4 +1,4 @@
-"""A FlashInfer-Bench definition with workloads as a problem: torch tensors, and a reference in Python source.
+"""Load a FlashInfer-Bench definition with workloads: torch tensors as inputs, a reference in Python source.
 
 Random inputs follow FlashInfer-Bench: normal for float32, float16 and bfloat16; normal, cut to -2..2, for float8;
 0 or 1 for bool; -128..127 for int8 and -1024..1023 for the other integers.
@@ -27,7 +27,7 @@ from accelopt_profiling.worker.step_context import StepContext
 
 
 class FlashInferProblem:
-    """The first workload is the main case; ``shapes`` picks the others by number."""
+    """A definition with its workloads. The first workload is the main case; ``shapes`` picks the others by number."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class FlashInferProblem:
         return perform(module, call, arguments, self._file)
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        """The entry point takes the inputs and returns the outputs, or takes both and fills the outputs."""
+        """See ``Problem``. The entry point returns the outputs, or takes them after the inputs and fills them."""
         name, filled = self._entry_point()
         if not filled:
             return Call(name), inputs
@@ -107,7 +107,7 @@ class FlashInferProblem:
         return {**self._definition.constants, **workload.axes}
 
     def _bound(self, inputs: list[Any]) -> dict[str, int]:
-        """The sizes of all axes, read off the inputs."""
+        """Return the sizes of all axes, taken from the inputs' shapes."""
         sizes = dict(self._definition.constants)
         for spec, value in zip(self._definition.inputs, inputs, strict=True):
             if spec.shape is not None:
@@ -137,7 +137,7 @@ def _random(torch: Any, shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
-    """The problem of a definition's JSON file and its workloads, both files of the job.
+    """Load the problem of a definition's JSON file and its workloads, both files of the job.
 
     Raises:
         ProblemError: one of them is missing or cannot be read, or no workload can be drawn.

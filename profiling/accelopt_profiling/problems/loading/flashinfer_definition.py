@@ -1,4 +1,4 @@
-"""FlashInfer-Bench definitions and workloads: what is read of their JSON, and what is refused."""
+"""Parse and check the JSON of FlashInfer-Bench definitions and workloads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DTYPES = frozenset(
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """``shape`` holds axis names; None means a scalar."""
+    """An input or output. ``shape`` holds axis names; None means a scalar."""
 
     name: str
     shape: list[str] | None
@@ -37,7 +37,7 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Definition:
-    """``constants`` are the axes with a fixed value; ``variables`` those a workload gives."""
+    """An operator's definition. ``constants`` are the axes with a fixed value; ``variables`` those a workload gives."""
 
     name: str
     constants: dict[str, int]
@@ -49,7 +49,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Workload:
-    """``axes`` gives every variable axis a size; ``inputs`` says per input "random", or the scalar's value."""
+    """A case: ``axes`` gives every variable axis a size; ``inputs`` says per input "random", or the scalar's value."""
 
     uuid: str
     axes: dict[str, int]
@@ -57,7 +57,7 @@ class Workload:
 
 
 def parse_definition(text: str, file: str) -> Definition:
-    """Raises ProblemError: which part of the definition is wrong."""
+    """Parse a definition. Raises ProblemError: it names the part that is wrong."""
     data = _json(text, file)
 
     def fail(message: str) -> ProblemError:
@@ -111,7 +111,7 @@ def _tensor(name: str, entry: Any, axes: set[str], fail: Any) -> TensorSpec:
 
 
 def parse_workloads(text: str, definition: Definition, file: str) -> tuple[list[Workload], list[str]]:
-    """The workloads of a JSON-lines file that can be drawn here, and why others cannot.
+    """Return the workloads of a JSON-lines file that can be drawn here, and why others cannot.
 
     A line is a workload or a trace that holds one. Inputs kept in safetensors files are not shipped with a job, so
     workloads that need them are named in the second list.

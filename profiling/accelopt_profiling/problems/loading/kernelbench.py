@@ -1,5 +1,4 @@
-"""A problem in KernelBench's layout: ``Model``, ``get_inputs`` and ``get_init_inputs``, with ``ModelNew`` in the kernel
-file.
+"""Load a problem in KernelBench's layout: ``Model``, ``get_inputs``, ``get_init_inputs``, for a kernel's ``ModelNew``.
 
 ``Model`` and ``ModelNew`` take the same arguments. As KernelBench does it, both are built after seeding the generators
 alike, so that they draw the same weights when they make their parameters in the same order, and both stay in

@@ -1,4 +1,4 @@
-"""Load a problem inside a child process."""
+"""Load the problem of a ``ProblemRef`` in a child process, by its kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A problem in NKIBench's layout, as AccelOpt publishes it: NumPy functions beside an NKI kernel.
+"""Load a problem in NKIBench's layout, as AccelOpt publishes it: NumPy functions beside an NKI kernel.
 
 ``get_inputs() -> list``, ``forward(*inputs)``, ``transform_to_nki_inputs(inputs) -> list`` (the kernel's
 arguments) and ``transform_nki_outputs(result, reference) -> sequence`` (back to the reference's layout). The

@@ -127,7 +127,7 @@ def load_module_problem(context: StepContext, ref: ProblemRef, kernel_module: Mo
 def problem_module(
     context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None
 ) -> tuple[ModuleType, str]:
-    """The imported file that holds the problem, and its path in the job: often the kernel file itself."""
+    """Import the file that holds the problem, often the kernel file itself; return it and its path in the job."""
     if ref.path is None or ref.path == context.source.kernel:
         return kernel_module or load_module(context), context.source.kernel
     return load_module(context, ref.path), ref.path
@@ -210,7 +210,7 @@ def parse_entry(value: Any, file: str | None) -> str | None:
 
 
 def integer_axes(get_inputs: Callable[..., Any]) -> Mapping[str, int]:
-    """The arguments of ``get_inputs`` whose default is an integer above 1, with that default."""
+    """Return the arguments of ``get_inputs`` whose default is an integer above 1, with that default."""
     try:
         parameters = inspect.signature(get_inputs).parameters.values()
     except (TypeError, ValueError):

@@ -58,9 +58,10 @@ class ScriptProblem:
 
 
 class RecordedCallsProblem:
-    """Inputs are ``[function name, argument, ...]`` of a recorded call; further calls of other shapes are ``shapes``.
+    """Repeats recorded calls.
 
-    The reference is the original function itself, so it cannot be asked for float64.
+    Inputs are ``[function name, argument, ...]`` of one call; further calls of other shapes are ``shapes``. The
+    reference is the original function itself, which cannot be run in float64.
     """
 
     tolerance = Tolerance()

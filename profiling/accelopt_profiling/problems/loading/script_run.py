@@ -55,7 +55,7 @@ def run_functions(module: ModuleType, names: Sequence[str]) -> None:
 
 
 def first_parameters(function: Any) -> dict[str, Any]:
-    """The first value of each ``pytest.mark.parametrize`` of a test, by argument name.
+    """Return the first value of each ``pytest.mark.parametrize`` of a test, by argument name.
 
     Raises:
         ProblemError: the test wants an argument that nothing gives.
@@ -106,7 +106,7 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> list[list[
 
 
 def instrument(text: str, names: Sequence[str]) -> ast.Module:
-    """The file's tree with each top-level function in ``names`` handed to the recorder right after its definition."""
+    """Return the file's tree in which each top-level function in ``names`` is wrapped right after its definition."""
     tree = ast.parse(text)
     body: list[ast.stmt] = []
     for node in tree.body:
@@ -121,7 +121,7 @@ def instrument(text: str, names: Sequence[str]) -> ast.Module:
 
 
 def defined_name(node: ast.stmt) -> str:
-    """The name that a function definition or a plain assignment binds; "" for everything else."""
+    """Return the name that a function definition or a plain assignment binds; "" for everything else."""
     if isinstance(node, ast.FunctionDef):
         return node.name
     if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -136,9 +136,9 @@ class _Recorder:
         self.depth = 0
 
     def wrap(self, function: Callable[..., Any], name: str) -> Any:
-        return _Recorded(function, name, self)
+        return _RecordedFunction(function, name, self)
 
-    def note(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def record(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if kwargs:
             try:
                 bound = inspect.signature(function).bind(*args, **kwargs)
@@ -153,15 +153,15 @@ class _Recorder:
             self.calls.append([name, *(copied(v) for v in args)])
 
 
-class _Recorded:
-    """Stands in for a function: notes its calls from outside recorded functions, passes everything else on."""
+class _RecordedFunction:
+    """Wraps a function: records its calls from outside recorded functions, passes everything else on."""
 
     def __init__(self, function: Any, name: str, recorder: _Recorder) -> None:
         self._function, self._name, self._recorder = function, name, recorder
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._recorder.depth == 0:
-            self._recorder.note(self._function, self._name, args, kwargs)
+            self._recorder.record(self._function, self._name, args, kwargs)
         self._recorder.depth += 1
         try:
             return self._function(*args, **kwargs)

@@ -240,7 +240,7 @@ def emulated(
     tensors succeed once something is only partly known. ``observe`` is called with each launch.
 
     Raises:
-        UnknownTarget: there is no such GPU.
+        UnknownTargetError: there is no such GPU.
     """
     gpu = load_gpu(target)
     session = CaptureSession(gpu, mode, sample, seconds, count, hollow, observe=observe)

@@ -100,7 +100,7 @@ def _picks_one(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
 
 
 def _is_single(kernel: NkiKernel, name: str) -> bool:
-    """Whether a position is ``arange(1)[None, :]``."""
+    """Return whether a position is ``arange(1)[None, :]``."""
     bound = [s for s in kernel.flow.simple() if s.binds(name)]
     value = bound[0].value if len(bound) == 1 else None
     call = value.value if isinstance(value, cst.Subscript) else None

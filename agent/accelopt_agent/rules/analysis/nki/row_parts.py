@@ -13,7 +13,7 @@ from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 
 
 @dataclass(frozen=True)
-class Parts:
+class RowParts:
     """``part`` is the index expression of one iteration of ``loop``, ``offset`` its first column as code, ``all`` the
     index of the whole row; ``before`` are the other indices, ``rows`` and ``width`` the sizes of one part, ``length``
     that of all. ``columns`` is the index of a part's columns from 0 on."""
@@ -37,8 +37,9 @@ class Parts:
         return f"{name}[{self.arange}({self.rows})[:, None], {self.offset} + {self.arange}({self.width})[None, :]]"
 
 
-def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...]) -> Parts | None:
-    """What ``node`` takes of its rows in one of ``loops``, that loop being the only one its last index depends on."""
+def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...]) -> RowParts | None:
+    """Return the part of its rows that ``node`` takes in one of ``loops``; its last index must depend on that loop
+    alone."""
     arange = kernel.names.spelled(f"{NL}.arange")
     found: TileShape | None = tile(kernel, node)
     if (
@@ -73,7 +74,7 @@ def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...
     length = f"{factor(found.columns)} * {factor(times)}"
     before = tuple(kernel.source.code(other).strip(", ") for other in others)
     offset = kernel.source.code(product)
-    return Parts(loop, node.value.value, before, found.rows, found.columns, length, offset, arange)
+    return RowParts(loop, node.value.value, before, found.rows, found.columns, length, offset, arange)
 
 
 def _is_columns(kernel: NkiKernel, node: cst.BaseExpression) -> bool:

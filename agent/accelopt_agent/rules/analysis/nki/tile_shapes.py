@@ -35,7 +35,7 @@ class TileShape:
 
 
 def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> TileShape | None:
-    """The tile that ``node`` is, None where its shape is not two sizes that the syntax tells."""
+    """Return the shape and type of the tile ``node``; None where the syntax does not give two sizes."""
     known: dict[cst.BaseExpression, TileShape | None] = kernel.subject.analysis(_known)
     if depth > _DEPTH:
         return None
@@ -82,7 +82,7 @@ def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> TileShape | Non
 
 
 def _extent(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:
-    """How many elements a slice takes, whatever the loop variables are."""
+    """Return how many elements a slice takes, whatever the loop variables are."""
     if not isinstance(index, cst.Slice) or index.upper is None or index.step is not None:
         return None
     found: set[float | int | None] = set()

@@ -50,7 +50,7 @@ class TritonKernel:
         return found
 
     def is_call(self, node: cst.CSTNode | None, *functions: str) -> bool:
-        """Whether ``node`` calls one of ``functions`` of ``triton.language``."""
+        """Return whether ``node`` calls one of ``functions`` of ``triton.language``."""
         return isinstance(node, cst.Call) and self.names.path(node.func) in {f"{TL}.{f}" for f in functions}
 
     def calls(self, *functions: str) -> list[cst.Call]:

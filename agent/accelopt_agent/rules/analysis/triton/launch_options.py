@@ -60,7 +60,7 @@ def _more_configs(
 
 
 def _sizes(kernel: TritonKernel, config: cst.Call) -> str:
-    """What a config sets of the kernel's own arguments, as ``name=value``."""
+    """List the settings of the kernel's own arguments in a config, as ``name=value``."""
     given = config.args[0].value if config.args else None
     entries = given.elements if isinstance(given, cst.Dict) else ()
     pairs = [(e.key, e.value) for e in entries if isinstance(e, cst.DictElement)]

@@ -1,0 +1,172 @@
+"""Build the measurement of a file from what the steps of its job send: estimates, device times, checks, failures."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from accelopt_profiling.jobs import Source, StepError
+from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import (
+    Correctness,
+    Dialect,
+    FileMeasurement,
+    Finding,
+    KernelMeasurement,
+    Latency,
+)
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.quantity import Quantity
+from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.targets import GpuTarget
+from accelopt_profiling.targets.load import load_target
+from accelopt_profiling.timing.check_step import CheckedRuns
+from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
+
+#: The finding that a step's error becomes.
+_FINDING_CODES = {
+    "user-error": "kernel-raised", "memory": "out-of-memory", "crashed": "kernel-crashed", "exited": "kernel-exited",
+}  # fmt: skip
+
+
+class MeasurementBuilder:
+    """Builds the measurement of ``kernels`` of one file from the messages of its steps on the host ``host``."""
+
+    def __init__(
+        self, file: KernelFile, kernels: Sequence[Kernel], targets: Mapping[Dialect, str], host: str
+    ) -> None:
+        self._file, self._wanted, self._targets, self._host = file, kernels, targets, host
+        self._kernels: dict[str, KernelMeasurement] = {}
+        self._findings = list(self._file.findings)
+        self._receipts: list[Receipt] = []
+        self._timed: dict[str, Any] = {}
+        self._evidence: dict[str, dict[str, Any]] = {}
+        self._hashes = {k.name: k.content_hash for k in self._file.kernels}
+
+    def add(self, step: str, value: Any) -> bool:
+        """Add a message of a step; return True when a measurement changed.
+
+        Raises:
+            ValueError: the message does not have the form that it should have.
+        """
+        if not isinstance(value, dict):
+            return False
+        changed = False
+        for measured in from_plain(list[KernelMeasurement], value.get("kernels", [])):
+            if measured.name in self._hashes:
+                self._kernels[measured.name] = dataclasses.replace(
+                    measured, content_hash=self._hashes[measured.name], host=self._host
+                )
+                changed = True
+        if step == "time":
+            self._timed = value  # a time counts once the outputs of its runs were checked
+        elif step == "time.check":
+            changed = self._add_times(self._timed, from_plain(CheckedRuns, value)) or changed
+        else:
+            changed = self._add_times(value) or changed
+        for name, counters in from_plain(dict[str, dict[str, Quantity]], value.get("counters", {})).items():
+            if name in self._kernels:
+                estimate = self._kernels[name]
+                self._kernels[name] = dataclasses.replace(
+                    estimate, quantities={**estimate.quantities, **counters}
+                )
+                changed = True
+        return changed
+
+    def _add_times(self, timed: dict[str, Any], checked: CheckedRuns | None = None) -> bool:
+        timings, device = (
+            from_plain(dict[str, Latency], timed.get("timings", {})),
+            str(timed.get("device", "")),
+        )
+        known = {name: latency for name, latency in timings.items() if name in self._kernels}
+        for name, latency in known.items():
+            measured = with_device_time(self._kernels[name], latency, device)
+            self._kernels[name] = measured if checked is None else with_checked_outputs(measured, checked)
+            self._evidence[name] = {**timed, "checked": to_plain(checked)}
+        return bool(known)
+
+    def fail(self, error: StepError, kernels: list[Kernel]) -> None:
+        """Turn a failed step into one finding; what was measured before stays."""
+        own = error.file is None or error.file == self._kernel_file()
+        ref = self._file.problem.ref
+        in_problem = not own and ref is not None and error.file == ref.path
+        code = _FINDING_CODES.get(error.code, error.code)
+        if in_problem and code == "kernel-raised":
+            code = "problem-raised"
+        line = f", line {error.line}" if error.line else ""
+        where = "" if own or str(error.file) in error.message else f"{error.file}{line}: "
+        at = error.line if own and error.line else kernels[0].line
+        self._findings.append(Finding(code, at, "error", f"{where}{error.message}"))
+
+    def _kernel_file(self) -> str:
+        return self._file.path.resolve().relative_to(self._file.root).as_posix()
+
+    def seal(self, source: Source) -> None:
+        """Give every measurement its receipt."""
+        for name, measured in self._kernels.items():
+            receipt = Receipt(
+                "profile",
+                {
+                    "source": to_plain(source),
+                    "measurement": to_plain(dataclasses.replace(measured, timeline=None)),
+                    **({"timing": self._evidence[name]} if name in self._evidence else {}),
+                },
+            )
+            self._receipts.append(receipt)
+            self._kernels[name] = dataclasses.replace(measured, receipt=receipt.id)
+
+    def measurement(self, complete: bool = False) -> FileMeasurement:
+        """Return what is known so far."""
+        kernels = [self._kernels.get(k.name) or self._unmeasured(k) for k in self._wanted]
+        return FileMeasurement(
+            str(self._file.path), kernels, list(self._findings), complete, list(self._receipts)
+        )
+
+    def _unmeasured(self, kernel: Kernel) -> KernelMeasurement:
+        target = self._targets[kernel.dialect]
+        return KernelMeasurement(
+            kernel.name,
+            kernel.line,
+            kernel.dialect,
+            target,
+            self._host,
+            content_hash=kernel.content_hash,
+        )
+
+
+def with_device_time(estimate: KernelMeasurement, latency: Latency, device: str) -> KernelMeasurement:
+    """Return a measurement with a device's time in place of the model's, which stays among the quantities.
+
+    The percent of peak keeps its roofline, so it scales with the time. A time below what the work needs at the target's
+    peaks is refused. Where ``device`` is not the target, the time is not refused and the percent of peak is dropped.
+    """
+    model, share = estimate.latency, estimate.percent_of_peak
+    target = load_target(estimate.target)
+    same = isinstance(target, GpuTarget) and target_of_device(device) == target.name
+    if same and isinstance(target, GpuTarget) and impossible(latency, floor := floor_us(estimate, target)):
+        message = (
+            f"The device's clock says {latency.us:.3g} us, but the work that was executed needs {floor:.3g} us at the"
+            f" peaks of {target.title}: the time is refused. Does all of the work run before the call returns?"
+        )
+        finding = Finding("impossible-time", estimate.line, "warning", message)
+        return dataclasses.replace(estimate, findings=[*estimate.findings, finding])
+    quantities = dict(estimate.quantities)
+    if model.us is not None:
+        quantities["estimated_time"] = Quantity(model.us, model.known, "us", model.low_us, model.high_us)
+        if share is not None and latency.us:
+            share = share * model.us / latency.us if same or device == target.name else None
+    return dataclasses.replace(
+        estimate, latency=latency, quantities=quantities, percent_of_peak=share, stage="timed"
+    )
+
+
+def with_checked_outputs(timed: KernelMeasurement, checked: CheckedRuns) -> KernelMeasurement:
+    """Return a measurement that fails where the outputs of the timed runs are wrong."""
+    if not checked.wrong:
+        return timed
+    wrong = Correctness("failed", f"On the device: {checked.wrong}", 1.0)
+    message = f"On the device its results are wrong. {checked.wrong}"
+    finding = Finding("wrong-result", timed.line, "error", message)
+    return dataclasses.replace(timed, correctness=wrong, findings=[*timed.findings, finding])

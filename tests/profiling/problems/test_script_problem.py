@@ -1,0 +1,96 @@
+"""Files that run themselves: what they call is recorded, and a candidate gets the same calls."""
+
+# ruff: noqa: E501 - sources, one case a line
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.gate_checker import Checker, codes, running_checker
+from support.problem_files import FEW, NKI, changed, context_of, loaded
+
+from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.worker.usercode import load_module
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    with running_checker() as running:
+        yield running
+
+
+SELFRUN = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double_kernel(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+def double(x):
+    y = torch.empty_like(x)
+    double_kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+    return y
+"""
+RUNS = {
+    "main": "\nif __name__ == '__main__':\n    print(double(torch.randn(100, device='cuda')).sum())\n    double(torch.randn(7, device='cuda'))\n",
+    "statements": "\ntorch.manual_seed(0)\nx = torch.randn(100, device='cuda')\nassert torch.allclose(double(x), x + x)\ndouble(x[:7])\n",
+    "a test": "\nimport pytest\n@pytest.mark.parametrize('n, scale', [(100, 1.0), (3, 2.0)])\ndef test_double(n, scale):\n    double(torch.randn(n, device='cuda') * scale)\n    double(torch.randn(7, device='cuda'))\n",
+    "an autograd function": "\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return double_in(x)\n\ndouble_it = Double.apply\nif __name__ == '__main__':\n    double_it(torch.randn(100, device='cuda'))\n    double_it(torch.randn(7, device='cuda'))\n",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("way", RUNS)
+def test_a_file_that_runs_itself_through_the_gate(
+    way: str, right: bool, checker: Checker, tmp_path: Path
+) -> None:
+    text = SELFRUN + RUNS[way]
+    if "double_in" in text:
+        text = text.replace("def double(x)", "def double_in(x)")
+    path = tmp_path / "k.py"
+    path.write_text(text)
+    if right:
+        verdict, receipt = checker.file(path, text, "h100", FEW)
+        assert verdict.accepted, verdict.reasons
+        assert [d["shapes"] for d in receipt.body["inputs"]][:2] == [[[100]], [[7]]]
+        assert verdict.checks[0]["reference_precision"] == "float32"
+        return
+    wrong, _ = changed(text, ({" * 2, mask": " * 2.01, mask"}, ""))
+    expected = "kernel-raised" if "assert" in text else "wrong-result"  # the file's own check comes first
+    assert codes(checker.file(path, wrong, "h100", FEW)[0])[0] == expected
+
+
+def test_a_file_that_runs_itself_without_a_function_cannot_be_compared(
+    checker: Checker, tmp_path: Path
+) -> None:
+    text = NKI + "\nif __name__ == '__main__':\n    print(len([kernel]))\n"
+    path = tmp_path / "k.py"
+    path.write_text(text)
+    verdict, _ = checker.file(path, text, "trn1", FEW)
+    assert codes(verdict) == ["problem-invalid"]
+    assert "called none of `kernel`" in verdict.reasons[0].message
+    runs = "\nif __name__ == '__main__':\n    import numpy as np\n    kernel(np.random.normal(size=(128, 2, 512)).astype(np.float32), 1e-5)\n"
+    path.write_text(NKI + runs)
+    assert checker.file(path, NKI + runs, "trn1", FEW)[0].accepted
+    wrong = (NKI + runs).replace("1.0 / 512", "1.0 / 500")
+    assert "wrong-result" in codes(checker.file(path, wrong, "trn1", FEW)[0])
+
+
+def test_what_a_problem_leaves_behind_is_its_own(tmp_path: Path) -> None:
+    main, path = sys.modules["__main__"], list(sys.argv)
+    text = "def f(x):\n    return x\nif __name__ == '__main__':\n    f(3)\n    raise SystemExit(0)\n"
+    problem = loaded(tmp_path, {"k.py": text}, "selfrun", None, main=True, recorded=["f"], functions=[])
+    assert problem.inputs(0) == ["f", 3]
+    call, arguments = problem.call(problem.inputs(0))
+    module = load_module(context_of(tmp_path, {"k.py": text}))
+    assert perform(module, call, arguments) == [3]
+    assert sys.modules["__main__"] is main
+    assert sys.argv == path

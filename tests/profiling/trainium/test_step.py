@@ -1,0 +1,119 @@
+"""The step that runs a kernel on the host's Trainium, and what a profile makes of its answer."""
+
+import pytest
+from support.trainium_stand_ins import BETA1_KERNEL, neuron_host
+
+from accelopt_profiling.hosts.host import HostFacts, JobMessage
+from accelopt_profiling.jobs import Source
+from accelopt_profiling.kernel_file import examine
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.profiler import ProfileRequest, profile
+from accelopt_profiling.quantity import Known, executed
+from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
+from accelopt_profiling.worker.environment import step_environment
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+
+
+@pytest.fixture
+def host(tmp_path):
+    return neuron_host(tmp_path)
+
+
+PROBLEM = """
+import numpy as np
+
+def get_inputs():
+    return [np.random.normal(size=(3, 4)).astype(np.float32), 2.0]
+
+def reference(x, scale):
+    return {answer}
+"""
+
+
+def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale"):
+    source = {"kernel.py": kernel, "problem.py": PROBLEM.format(answer=answer)}
+    folder = tmp_path / "job"
+    for name, text in source.items():
+        path = folder / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for name, value in host.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("accelopt_profiling.trainium.toolchain._importable", lambda m: m == "neuronxcc.nki")
+    devices = tmp_path / "dev"
+    devices.mkdir()
+    (devices / "neuron0").touch()
+    context = StepContext(folder, Source("kernel.py", source), lambda value: None)
+    params = DeviceParams(find_kernels(kernel).kernels, ProblemRef("module", "problem.py", "kernel"), "trn1")
+    return time_on_trainium(context, params, devices)
+
+
+def test_the_step_times_checks_and_profiles_on_the_device(host, monkeypatch, tmp_path):
+    host.profiler()
+    found = stepped(host, monkeypatch, tmp_path, BETA1_KERNEL)
+    kernel = from_plain(KernelMeasurement, found["measurement"])
+    assert kernel.correctness.status == "passed"
+    assert kernel.latency.known is Known.MEASURED
+    assert found["timings"]["kernel"]["us"] == pytest.approx(1333)
+    assert kernel.quantities["runs"].value == 10
+
+
+@pytest.mark.slow
+def test_the_step_says_what_is_wrong(host, monkeypatch, tmp_path):
+    host.profiler()
+    wrong = from_plain(
+        KernelMeasurement,
+        stepped(host, monkeypatch, tmp_path / "a", BETA1_KERNEL, "x + scale")["measurement"],
+    )
+    assert wrong.correctness.status == "failed"
+    with pytest.raises(StepFailedError) as caught:
+        stepped(host, monkeypatch, tmp_path / "b", BETA1_KERNEL.replace("x * scale", "x.nothing"))
+    assert caught.value.error.code == "user-error"
+    host.profiler("sys.exit('NeuronCore(s) not available')")
+    with pytest.raises(StepFailedError) as caught:
+        stepped(host, monkeypatch, tmp_path / "c", BETA1_KERNEL)
+    assert caught.value.error.code == "device-busy"
+
+
+async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(tmp_path):
+    measured = {"us": 1333.0, "low_us": 1330.0, "high_us": 1340.0, "known": "measured"}
+    counters = {"dma_read_bytes": {"value": 7, "known": "measured", "unit": "B"}}
+    estimate = KernelMeasurement(
+        "kernel", 4, "nki", "trn1", latency=Latency(1000, 800, 1200, Known.ESTIMATED), percent_of_peak=50.0,
+        quantities={"dma_read_bytes": executed(9, "B"), "sbuf_peak": executed(5)},
+    )  # fmt: skip
+
+    class DeviceHost:
+        name, remote = "trn", True
+
+        async def facts(self):
+            return HostFacts("trn", resources={"neuron_devices": 1})
+
+        async def run(self, job):
+            assert [(s.name, s.device) for s in job.steps] == [("profile", False), ("trainium", True)]
+            yield JobMessage("profile", {"kernels": [to_plain(estimate)]}, final=True)
+            answer = {"timings": {"kernel": measured}, "counters": {"kernel": counters}, "device": "trn1"}
+            yield JobMessage("trainium", answer, final=True)
+
+    path = tmp_path / "kernel.py"
+    path.write_text(BETA1_KERNEL + PROBLEM.format(answer="x * scale"))
+    request = ProfileRequest(examine(path, path.read_text()), {"nki": "trn1", "triton": "h100"})
+    found = [m async for m in profile(DeviceHost(), request)][-1].kernels[0]
+    assert found.latency == Latency(1333.0, 1330.0, 1340.0, Known.MEASURED)
+    assert found.stage == "timed"
+    assert found.percent_of_peak == pytest.approx(50 * 1000 / 1333)
+    assert found.quantities["dma_read_bytes"].value == 7
+    assert found.quantities["sbuf_peak"].value == 5
+    assert found.quantities["estimated_time"].known is Known.ESTIMATED
+
+
+def test_the_settings_of_the_hosts_reach_the_step(tmp_path):
+    told = {
+        "ACCELOPT_NRTPY_PYTHON": "/nrtpy/bin/python",
+        "NEURON_RT_LOG_LEVEL": "ERROR",
+        "HF_TOKEN": "s3cret",
+    }
+    assert set(told) - set(step_environment(tmp_path, told)) == {"HF_TOKEN"}

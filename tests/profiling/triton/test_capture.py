@@ -1,0 +1,172 @@
+"""The user's own launches, as Triton's JIT makes them, for a device that is not there."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import triton
+from support import triton_kernels as kernels
+
+from accelopt_profiling.targets import UnknownTargetError
+from accelopt_profiling.triton import emulated
+from accelopt_profiling.triton.capture.launch import CapturedLaunch
+
+pytestmark = pytest.mark.triton
+
+
+def launch_add(n=1000):
+    x, y = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
+    out = torch.empty_like(x)
+    kernels.add[lambda meta: (triton.cdiv(n, meta["B"]),)](x, y, out, n, B=256, num_warps=8)
+    return x, y, out
+
+
+@pytest.mark.parametrize("target", ["h100", "a100", "b200", "mi300x"])
+def test_a_launch_is_what_the_jit_would_have_sent(target):
+    with emulated(target) as session:
+        launch_add(1024)
+    (launch,) = session.launches
+    assert isinstance(launch, CapturedLaunch)
+    assert launch.name == "add"
+    assert launch.file == kernels.__file__
+    assert launch.line == kernels.add.fn.__code__.co_firstlineno + 1
+    assert launch.grid == (4, 1, 1)
+    assert launch.signature == {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "B": "constexpr"}
+    assert launch.constants == {"B": 256}
+    assert launch.options["num_warps"] == 8
+    assert ["tt.divisibility", 16] in [list(a) for value in launch.attrs.values() for a in value]
+
+
+def test_an_argument_of_one_is_a_constant_as_on_the_device():
+    with emulated("h100") as session:
+        launch_add(1)
+    assert session.launches[0].constants == {"B": 256, "n": 1}
+
+
+def test_autotuning_tries_every_configuration_and_runs_none():
+    with emulated("h100", "execute") as session:
+        x = torch.randn(1000, device="cuda")
+        kernels.tuned[lambda meta: (triton.cdiv(1000, meta["B"]),)](x, torch.empty_like(x), 1000)
+    tried = [e for e in session.executions if e.tuning]
+    assert [e.launch.constants["B"] for e in tried] == [128, 256, 512]
+    assert not any(e.complete for e in tried)
+    assert [launch.constants["B"] for launch in session.launches] == [128]
+
+
+def test_whose_turn_it_is_wins_in_every_session():
+    """An autotuner keeps the timer of the session that first used it; the next session's must be asked all the same."""
+    kernels.tuned.cache.clear()
+    for turn, block in ((1, 256), (2, 512), (3, 128)):
+        with emulated("h100", "execute") as session:
+            session.driver.turn = turn
+            x = torch.randn(1000, device="cuda")
+            kernels.tuned[lambda meta: (triton.cdiv(1000, meta["B"]),)](x, torch.empty_like(x), 1000)
+            assert session.driver.tuners == [kernels.tuned]
+        assert [launch.constants["B"] for launch in session.launches] == [block]
+        kernels.tuned.cache.clear()
+
+
+def test_a_compiled_kernel_tells_its_registers_and_launches():
+    with emulated("h100", "execute") as session:
+        x = torch.randn(256, device="cuda")
+        out = torch.empty_like(x)
+        kernel = kernels.add.warmup(x, x, out, 256, B=256, grid=(1,))
+        kernel._init_handles()
+        assert 0 < kernel.n_regs <= 255
+        assert kernel.metadata.shared == 0
+        kernel[(1, 1, 1)](x, x, out, 256, 256)
+    assert torch.equal(out, 2 * x)
+    assert len(session.launches) == 1
+
+
+def test_torch_code_for_a_gpu_runs_on_the_cpu():
+    with emulated("h100"):
+        x = torch.randn(4, device="cuda")
+        y = torch.ones(4).cuda().to("cuda:0").to(torch.device("cuda"))
+        assert x.is_cuda
+        assert str(y.device) == "cuda:0"
+        assert torch.cuda.is_available()
+        assert torch.cuda.get_device_capability() == (9, 0)
+        assert torch.cuda.get_device_properties(0).multi_processor_count == 132
+        torch.nn.Linear(4, 4).cuda()(x + y).sum().backward()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        assert math.isnan(start.elapsed_time(end))
+        assert math.isnan(triton.testing.do_bench(lambda: x + y))
+    assert not torch.cuda.is_available()
+    assert torch.ones(1).device.type == "cpu"
+    assert not torch.ones(1).is_cuda
+
+
+def test_uninitialised_memory_is_poisoned():
+    with emulated("h100", "execute"):
+        assert torch.empty(3, device="cuda").isnan().all()
+        assert (torch.ones(3).new_empty(3, dtype=torch.int8) == 127).all()
+
+
+def test_only_what_the_sample_wrote_is_known():
+    with emulated("h100", sample=4) as session:
+        x, y, out = launch_add(100_000)
+        known = session.coverage.known(out)
+        assert torch.equal(out[known], (x + y)[known])
+        assert out[~known].isnan().all()
+        again = torch.empty_like(out)
+        kernels.add[(391,)](out, out, again, 100_000, B=256)
+        both = session.coverage.known(again)
+    assert 4 * 256 <= int(known.sum()) <= 5 * 256
+    assert torch.equal(known, both)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2])
+def test_what_the_sample_did_not_write_is_not_a_number_in_every_width(dtype):
+    with emulated("h100", sample=4) as session:
+        x = torch.ones(100_000, device="cuda")
+        out = torch.empty(100_000, device="cuda", dtype=dtype)
+        kernels.convert[(391,)](x, out, 100_000, B=256)
+        session.coverage.poison([out])
+        known = session.coverage.known(out)
+    assert (out[known].float() == 1).all()
+    assert out[~known].float().isnan().all()
+
+
+def test_a_partly_known_input_makes_the_result_unknown():
+    with emulated("h100", sample=4) as session:
+        _, _, out = launch_add(100_000)
+        total = torch.zeros(1, device="cuda")
+        kernels.accumulate[(2,)](out, total, B=256)
+        assert not session.coverage.known(total).any()
+
+
+def test_a_sum_over_a_sample_of_programs_is_not_known():
+    with emulated("h100", sample=4) as session:
+        total = torch.zeros(1, device="cuda")
+        kernels.accumulate[(100,)](torch.ones(6400, device="cuda"), total, B=64)
+        assert not session.coverage.known(total).any()
+
+
+def test_a_launch_that_fits_the_time_runs_in_full():
+    with emulated("h100", sample=4, seconds=30) as session:
+        x, y, out = launch_add(10_000)
+    assert session.executions[0].complete
+    assert session.coverage.known(out) is None
+    assert torch.equal(out, x + y)
+
+
+def test_errors_are_kept_and_the_code_goes_on():
+    with emulated("h100") as session:
+        x = torch.randn(32, device="cuda")
+        kernels.raises[(1,)](x, torch.empty_like(x), B=32)
+        kernels.reads_past_end[(1,)](x, torch.empty_like(x), 32, B=32)
+        launch_add()
+    failed, outside, fine = session.executions
+    assert isinstance(failed.error, AssertionError)
+    (fault,) = outside.faults
+    assert (fault.operation, fault.tensor, fault.element, fault.lanes) == ("load", "x", 32, 5)
+    assert fine.error is None
+    assert fine.faults == []
+
+
+def test_unknown_targets_are_named():
+    with pytest.raises(UnknownTargetError, match="h100"), emulated("gtx9000"):
+        pass

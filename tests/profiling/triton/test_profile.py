@@ -1,0 +1,292 @@
+"""The profile step as the worker runs it: forked from a preloaded parent, results as they come."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import pytest
+from support.preloaded_steps import PreloadedSteps
+
+pytestmark = pytest.mark.triton
+ROOT = Path(__file__).resolve().parents[3]
+TUTORIALS = Path(__file__).parents[3] / "examples" / "tutorials"
+
+HEAD = """
+import torch
+import triton
+import triton.language as tl
+
+def get_inputs(n=1000):
+    return [torch.randn(n, device="cuda")]
+
+def reference(x):
+    return 2 * x
+
+"""
+TEMPLATE = (
+    HEAD
+    + """
+@triton.jit
+def double(x, out, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    {body}
+
+def run(x):
+    out = torch.empty_like(x)
+    double[({grid},)](x, out, x.numel(), B=256)
+    return out
+
+entry = "run"
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def warm():
+    with PreloadedSteps() as steps:
+        yield steps
+
+
+@pytest.fixture(scope="module")
+def tutorial(warm):
+    """What profiling a tutorial answers, asked once for each."""
+    return functools.cache(lambda name: warm.profile_path(TUTORIALS / f"{name}.py", detail=False))
+
+
+def profile(
+    warm, body="tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)", grid="4", text=None
+):
+    text = text or TEMPLATE.replace("{body}", body).replace("{grid}", grid)
+    return warm.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False)
+
+
+def only(answer):
+    assert answer["error"] is None, answer["error"]
+    (kernel,) = answer["result"]
+    return kernel
+
+
+def line_of(kernel_line, offset):
+    return kernel_line + offset
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "codes"),
+    [("triton_softmax", "memory", []), ("triton_add", "L2", ["uncoalesced"] * 3)],
+)
+def test_examples(warm, name, bound, codes):
+    answer = warm.profile_path(ROOT / "examples" / f"{name}.py")
+    kernel = only(answer)
+    assert kernel["correctness"]["status"] == "passed"
+    assert kernel["latency"]["known"] == "estimated"
+    assert kernel["latency"]["low_us"] < kernel["latency"]["us"] < kernel["latency"]["high_us"]
+    assert kernel["bound"] == bound
+    assert [f["code"] for f in kernel["findings"]] == codes
+    assert kernel["quantities"]["registers"]["known"] == "compiled"
+    stages = [p["kernels"][0]["stage"] for p in answer["partial"]]
+    assert stages[0] == "executed"
+    assert stages[-1] == "checked"
+    assert answer["partial"][0]["kernels"][0]["latency"]["us"] is not None
+
+
+def test_softmax_counts_are_those_of_its_shape(warm):
+    kernel = only(warm.profile_path(ROOT / "examples" / "triton_softmax.py", detail=False))
+    nbytes = 4096 * 4000 * 4
+    assert kernel["quantities"]["load_bytes"]["value"] == nbytes
+    assert kernel["quantities"]["load_bytes"]["known"] == "estimated"  # 4 of 4096 programs ran
+    assert kernel["quantities"]["sampled_programs"] == {
+        "value": 4, "known": "executed", "unit": "programs", "low": None, "high": None,
+    }  # fmt: skip
+    texts = [line["text"] for line in kernel["lines"]]
+    assert texts == ["read ~65.5 MB, masked 2 %", "~16.8 M special operations", "wrote ~65.5 MB, masked 2 %"]
+    assert 0 < kernel["correctness"]["checked"] < 0.01
+
+
+@pytest.mark.parametrize(
+    ("name", "kernels"),
+    [
+        ("vector_add", ["sum_kernel"]),
+        ("fused_softmax", ["row_softmax"]),
+        ("matmul", ["product_kernel"]),
+        pytest.param(
+            "layer_norm", ["forward_kernel", "backward_kernel", "gather_kernel"], marks=pytest.mark.slow
+        ),
+        pytest.param("attention", ["attention_kernel"], marks=pytest.mark.slow),
+    ],
+)
+def test_files_in_the_tutorials_style_profile_as_they_are(tutorial, name, kernels):
+    answer = tutorial(name)
+    assert answer["error"] is None, answer["error"]
+    assert [k["name"] for k in answer["result"]] == kernels
+    for kernel in answer["result"]:
+        assert kernel["stage"] == "compiled"
+        assert kernel["latency"]["us"] > 0
+        assert kernel["lines"]
+        assert [f["code"] for f in kernel["findings"] if f["severity"] == "error"] == []
+
+
+def test_layer_norm_reads_its_rows_three_times(tutorial):
+    forward = tutorial("layer_norm")["result"][0]
+    assert forward["quantities"]["load_bytes"]["value"] == 1151 * 1024 * 2 * 5  # three times X, once W and B
+    assert sum("again" in line["text"] for line in forward["lines"]) == 2
+
+
+def test_autotuned_configurations_are_counted(tutorial):
+    assert tutorial("matmul")["result"][0]["quantities"]["autotune_configurations"]["value"] == 4
+
+
+def test_out_of_bounds_is_a_finding_on_its_line(warm):
+    kernel = only(profile(warm, "tl.store(out + at, 2 * tl.load(x + at), mask=at < n)"))
+    (finding,) = [f for f in kernel["findings"] if f["code"] == "out-of-bounds"]
+    assert finding["line"] == kernel["line"] + 2
+    assert "element 1000 of 1000 in program (3, 0, 0); 24 lanes" in finding["message"]
+
+
+def test_a_wrong_result_is_a_finding(warm):
+    kernel = only(profile(warm, "tl.store(out + at, 3 * tl.load(x + at, mask=at < n), mask=at < n)"))
+    assert kernel["correctness"]["status"] == "failed"
+    assert "relative L2 error 0.5" in kernel["correctness"]["detail"]
+    assert "wrong-result" in [f["code"] for f in kernel["findings"]]
+
+
+def test_elements_that_nobody_writes_are_wrong(warm):
+    kernel = only(profile(warm, "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n - 1)"))
+    assert kernel["correctness"]["status"] == "failed"
+    assert "1 element, first at [999]: nan" in kernel["correctness"]["detail"]
+
+
+IN_PLACE = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def add_kernel(x, total, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    m = at < n
+    tl.store(total + at, tl.load(x + at, mask=m) {op} tl.load(total + at, mask=m), mask=m)
+
+def add_into(x, total):
+    add_kernel[(triton.cdiv(x.numel(), 256),)](x, total, x.numel(), B=256)
+
+def get_inputs(n=1000):
+    return [torch.randn(n), torch.randn(n)]
+
+def reference(x, total):
+    total += x
+"""
+
+
+@pytest.mark.parametrize(("op", "status"), [("+", "passed"), ("-", "failed")])
+def test_a_kernel_that_writes_in_place(warm, op, status):
+    kernel = only(profile(warm, text=IN_PLACE.replace("{op}", op)))
+    assert kernel["correctness"]["status"] == status
+
+
+def test_an_error_while_interpreting_is_on_its_line(warm):
+    kernel = only(profile(warm, 'tl.static_assert(B < 4, "B is too large")'))
+    found = [(f["code"], f["line"]) for f in kernel["findings"] if f["code"] == "kernel-raised"]
+    assert ("kernel-raised", kernel["line"] + 2) in found
+
+
+def test_a_kernel_that_nothing_launches(warm):
+    text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
+    text = text.replace("{grid}", "4") + "\n@triton.jit\ndef unused(x):\n    tl.store(x, 1)\n"
+    answer = profile(warm, text=text)
+    double, unused = answer["result"]
+    assert double["correctness"]["status"] == "passed"
+    assert [f["code"] for f in unused["findings"]] == ["never-launched"]
+    assert unused["latency"]["known"] == "not measured"
+
+
+def test_masked_lanes_are_a_finding(warm):
+    kernel = only(
+        profile(warm, "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)", grid="7")
+    )
+    assert {f["code"] for f in kernel["findings"]} == {"masked-lanes"}
+
+
+def test_a_kernel_that_cannot_be_launched_says_so(warm):
+    text = (TUTORIALS / "matmul.py").read_text().replace("(128, 128, 32, 4, 4)", "(256, 256, 128, 4, 8)")
+    answer = warm.profile(
+        {"m.py": text}, "m.py", {"kind": "selfrun", "options": {"module": True}}, detail=False
+    )
+    kernel = only(answer)
+    assert kernel["quantities"]["autotune_configurations"]["value"] == 4
+    assert "capacity" not in [f["code"] for f in kernel["findings"] if f["severity"] == "error"]
+    assert any("shared memory" in f["message"] for f in kernel["findings"])
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "what"),
+    [
+        (HEAD + "1 / 0\n", "user-error", "ZeroDivisionError"),
+        (HEAD + "import nowhere_to_be_found\n", "missing-package", "nowhere_to_be_found"),
+        (HEAD + "import sys\nsys.exit(3)\n", "exited", "exit 3"),
+        (HEAD.replace("return [torch", "raise ValueError('no data'); return [torch") + "def run(x):\n    return x\n"
+         "entry = 'run'\n", "problem-raised", "no data"),
+    ],
+)  # fmt: skip
+def test_errors_of_the_users_code_name_the_line(warm, text, code, what):
+    text += "\n@triton.jit\ndef kernel(x):\n    tl.store(x, 1)\n"
+    answer = profile(warm, text=text)
+    assert answer["result"] is None
+    assert answer["error"]["code"] == code
+    assert what in answer["error"]["message"]
+    assert answer["error"]["line"] is not None
+
+
+def test_no_problem_is_a_finding(warm):
+    answer = warm.profile({"k.py": HEAD + "@triton.jit\ndef k(x):\n    pass\n"}, "k.py", None)
+    assert [f["code"] for f in answer["result"][0]["findings"]] == ["no-problem"]
+
+
+@pytest.mark.parametrize("target", ["a100", "b200", "mi300x"])
+def test_other_targets(warm, target):
+    kernel = only(warm.profile_path(ROOT / "examples" / "triton_softmax.py", target=target))
+    assert kernel["target"] == target
+    assert kernel["correctness"]["status"] == "passed"
+    assert kernel["quantities"]["registers"]["value"] > 0
+
+
+def test_a_target_that_is_no_gpu(warm):
+    answer = warm.profile({"k.py": HEAD}, "k.py", {"kind": "module"}, target="abacus")
+    assert answer["error"]["code"] == "unsupported"
+
+
+OWN_RUN = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def twice(x, y, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+x = torch.randn(4096, device="cuda")
+y = torch.empty_like(x)
+twice[(16,)](x, y, 4096, B=256)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("assert torch.allclose(y, x * 3)\n", "The file's own check failed: AssertionError."),
+        ("assert torch.allclose(y, x * 2)\n", None),
+        ("x.nothing()\n", "The file's own run broke off after these launches: AttributeError"),
+    ],
+)
+def test_a_file_that_runs_itself_and_fails_says_so(warm, ending, said):
+    answer = warm.profile(
+        {"m.py": OWN_RUN + ending}, "m.py", {"kind": "selfrun", "options": {"module": True}}
+    )
+    kernel = only(answer)
+    assert kernel["latency"]["known"] == "estimated"
+    errors = [f for f in kernel["findings"] if f["severity"] == "error"]
+    if said is None:
+        assert errors == []
+    else:
+        assert [(f["code"], f["line"]) for f in errors] == [("kernel-raised", 13)]
+        assert errors[0]["message"].startswith(said)
