@@ -13,6 +13,7 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
+from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
@@ -102,6 +103,7 @@ class HostGate:
 
     def __init__(self, host: Host, request: OptimizeRequest) -> None:
         self._host, self._request = host, request
+        self._file: KernelFile | None = None  # the original, examined for the first candidate
 
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
         try:
@@ -149,7 +151,7 @@ class HostGate:
 
     def _gate_request(self, text: str, kernel: str) -> GateRequest:
         request = self._request
-        file = request.kernel_file()
+        file = self._file = self._file or request.kernel_file()
         ref, found = file.problem.ref, file.kernel(kernel)
         if ref is None or found is None:
             raise CostUnavailableError(

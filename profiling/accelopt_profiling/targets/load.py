@@ -20,12 +20,12 @@ class UnknownTargetError(ValueError):
 
 @cache
 def _targets() -> dict[str, Target]:
-    found = {}
+    targets = {}
     for entry in resources.files(__package__).iterdir():
         if entry.name.endswith(".json"):
             data = json.loads(entry.read_text(encoding="utf-8"))
-            found[data["name"]] = _build(data)
-    return dict(sorted(found.items()))
+            targets[data["name"]] = _build(data)
+    return dict(sorted(targets.items()))
 
 
 def _build(data: Mapping[str, Any]) -> Target:

@@ -46,8 +46,7 @@ class Target:
 
     def get(self, figure: str, default: float) -> float:
         """Return the value of one figure, or ``default`` where the target's file does not give it."""
-        found = self.figures.get(figure)
-        return default if found is None else found.value
+        return self[figure] if figure in self.figures else default
 
 
 @dataclass(frozen=True)

@@ -141,10 +141,10 @@ def reaching(tree: ast.Module, kernels: set[str]) -> list[str]:
             used[node.name] = names
         elif isinstance(node, ast.Assign):
             used.update({t.id: names for t in node.targets if isinstance(t, ast.Name)})
-    found = set(kernels)
-    while more := {name for name, names in used.items() if names & found} - found:
-        found |= more
-    return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in found - kernels]
+    reached = set(kernels)
+    while more := {name for name, names in used.items() if names & reached} - reached:
+        reached |= more
+    return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in reached - kernels]
 
 
 def unlisted_entries(tree: ast.Module, kernels: set[str]) -> list[str]:
@@ -161,19 +161,19 @@ def unlisted_entries(tree: ast.Module, kernels: set[str]) -> list[str]:
 
 def called_names(node: ast.AST) -> set[str]:
     """Return the names called anywhere below ``node``, ``f(...)`` and ``f[grid](...)`` alike."""
-    found: set[str] = set()
+    names: set[str] = set()
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
             target = call.func.value if isinstance(call.func, ast.Subscript) else call.func
             if isinstance(target, ast.Name):
-                found.add(target.id)
+                names.add(target.id)
             elif (
                 isinstance(target, ast.Attribute)
                 and target.attr in ("run", "warmup")
                 and isinstance(target.value, ast.Name)
             ):
-                found.add(target.value.id)
-    return found
+                names.add(target.value.id)
+    return names
 
 
 def accepts(function: ast.FunctionDef, count: int) -> bool:

@@ -74,22 +74,22 @@ def top_level_names(tree: ast.Module) -> dict[str, int]:
 
     ``if`` and ``try`` blocks are included.
     """
-    found: dict[str, int] = {}
+    names: dict[str, int] = {}
     waiting: list[ast.stmt] = list(tree.body)
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.setdefault(node.name, node.lineno)
+            names.setdefault(node.name, node.lineno)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 if isinstance(target, ast.Name):
-                    found.setdefault(target.id, node.lineno)
+                    names.setdefault(target.id, node.lineno)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
-                found.setdefault((alias.asname or alias.name).split(".")[0], node.lineno)
+                names.setdefault((alias.asname or alias.name).split(".")[0], node.lineno)
         elif isinstance(node, ast.Try):
             waiting = [*node.body, *(s for h in node.handlers for s in h.body), *node.orelse, *waiting]
         elif isinstance(node, ast.If) and not is_main_guard(node):
             waiting = [*node.body, *node.orelse, *waiting]
-    return found
+    return names

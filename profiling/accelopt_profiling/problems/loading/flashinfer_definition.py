@@ -119,7 +119,7 @@ def parse_workloads(text: str, definition: Definition, file: str) -> tuple[list[
     Raises:
         ProblemError: a line is no workload.
     """
-    found: list[Workload] = []
+    workloads: list[Workload] = []
     refused: list[str] = []
     for number, line in enumerate(
         text.split("\n"), 1
@@ -147,8 +147,8 @@ def parse_workloads(text: str, definition: Definition, file: str) -> tuple[list[
         if stored:
             refused.append(f"the workload {uuid} takes {', '.join(stored)} from a safetensors file")
         else:
-            found.append(Workload(uuid, axes, inputs))
-    return found, refused
+            workloads.append(Workload(uuid, axes, inputs))
+    return workloads, refused
 
 
 def _json(text: str, file: str, line: int = 1) -> dict[str, Any]:
