@@ -7,8 +7,8 @@ from typing import Any
 
 import lsprotocol.types as t
 import pytest
-from editor import Editor
-from test_lsp_saving import KERNELS
+from support.editor import Editor
+from support.scripted_kernels import KERNELS
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.discovery.template import problem_template

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from editor import Editor
+from support.editor import Editor
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import lsprotocol.types as t
-from editor import Editor
-from test_lsp_deciding import optimized, recorded
-from test_lsp_saving import KERNELS
+from support.editor import Editor
+from support.scripted_kernels import KERNELS, optimized, recorded
 
 SEVERAL = KERNELS.replace("import", "SEVERAL = 1\nimport", 1)
 BEST, OTHER = "2.00x est. (1.80-2.20)", "1.11x est. (1.00-1.22)"

@@ -3,7 +3,7 @@
 ``python forked.py serve SOCKET`` imports what they need and waits. ``python forked.py run SOCKET MODULE`` is what a
 test starts in place of the program: it hands over its streams, environment and folder, and ends as the forked ``main``
 of the module does. The streams are the pipes that the test made, so a test sees a process like any other. That a whole
-process starts and ends well is tested in ``test_lsp_process.py`` and ``tests/cli/test_lsp.py``.
+process starts and ends well is tested in ``tests/server/test_server_process.py`` and ``tests/cli/test_lsp.py``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Parent:
         assert ready == b"ready\n", f"{command} ended with {self._process.wait()}"
 
     def command(self, module: str) -> tuple[str, ...]:
-        """What starts ``main`` of a module in this folder."""
+        """What starts ``main`` of a module, such as ``support.scripted_server``."""
         return (sys.executable, "-I", "-S", __file__, "run", str(self._address), module)
 
     def close(self) -> None:
@@ -43,7 +43,7 @@ class Parent:
 
 def serve(address: str) -> str | None:
     """Fork for each connection until standard input ends; in the child, the module to run."""
-    for heavy in ("scripted", "accelopt_lsp.backend.process_main"):
+    for heavy in ("support.scripted_server", "accelopt_lsp.backend.process_main"):
         importlib.import_module(heavy)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(address)
@@ -108,6 +108,7 @@ def run(address: str, module: str) -> int:
 
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
+    sys.path[0] = str(Path(__file__).parents[1])  # the folder ``tests``, where ``support`` stands
     if what == "run":
         os._exit(run(*arguments) % 256)
     if (module := serve(*arguments)) is not None:

@@ -6,31 +6,8 @@ from pathlib import Path
 
 import lsprotocol.types as t
 import pytest
-from editor import CLIENTS, Editor
-
-KERNELS = """\
-import neuronxcc.nki as nki
-
-
-def get_inputs():
-    return []
-
-
-def reference():
-    return []
-
-
-@nki.jit
-def silu(x):
-    COST = 900
-    return x
-
-
-@nki.jit
-def gelu(x):
-    COST = 300
-    return x
-"""
+from support.editor import CLIENTS, Editor
+from support.scripted_kernels import KERNELS
 
 
 @pytest.mark.parametrize("client", CLIENTS)

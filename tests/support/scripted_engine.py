@@ -1,14 +1,13 @@
-"""The child of ``test_engine.py``: the scripted backend behind the pipe of an engine; ``DIE = 1`` in a file ends it."""
+"""The child of ``tests/backend/test_process.py``: the scripted backend behind a pipe; ``DIE = 1`` in a file ends it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 
-from scripted import Scripted
-
 from accelopt_lsp.backend.process_main import serve
 from accelopt_lsp.backend.protocol import FileText, StoredResults
+from support.scripted_server import Scripted
 
 
 class Loud(Scripted):

@@ -9,8 +9,8 @@ from typing import Any
 
 import lsprotocol.types as t
 import pytest
-from editor import Editor
-from test_lsp_saving import KERNELS
+from support.editor import Editor
+from support.scripted_kernels import KERNELS
 
 ASKING = KERNELS.replace("import", "ASK = 1\nimport", 1)
 METHOD = "accelopt/model/complete"

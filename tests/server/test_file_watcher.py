@@ -6,8 +6,8 @@ from pathlib import Path
 
 import lsprotocol.types as t
 import pytest
-from editor import Editor
-from test_lsp_saving import KERNELS
+from support.editor import Editor
+from support.scripted_kernels import KERNELS
 
 CHANGED = KERNELS.replace("COST = 900", "COST = 600")
 

@@ -8,8 +8,8 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from editor import PATIENCE
-from forked import Parent
+from support.editor import PATIENCE
+from support.forked import Parent
 
 from accelopt_agent.model.editor_models import EditorModelReply, EditorModelRequest
 from accelopt_lsp.backend.process import ProcessBackend
@@ -33,7 +33,7 @@ def file(text: str = KERNEL) -> FileText:
 
 @pytest.fixture
 async def engine(imported: Parent) -> AsyncGenerator[ProcessBackend, None]:
-    engine = ProcessBackend(imported.command("scripted_engine"))
+    engine = ProcessBackend(imported.command("support.scripted_engine"))
     yield engine
     await asyncio.wait_for(engine.close(), PATIENCE)
 

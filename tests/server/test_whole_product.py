@@ -10,7 +10,7 @@ from pathlib import Path
 import lsprotocol.types as t
 import pytest
 import pytest_asyncio
-from editor import Editor
+from support.editor import Editor
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

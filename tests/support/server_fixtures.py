@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from editor import Editor
-from forked import Parent
+from support.editor import Editor
+from support.forked import Parent
 
 
 @pytest.fixture
@@ -47,6 +44,6 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parent]:
 async def editor(environment: dict[str, str], imported: Parent) -> AsyncIterator[Editor]:
     """An editor connected to the scripted server; the test calls ``begin``. The server must end by itself."""
     client = Editor()
-    await client.start_io(*imported.command("scripted"), env=environment)
+    await client.start_io(*imported.command("support.scripted_server"), env=environment)
     yield client
     await client.end()

@@ -15,7 +15,7 @@ from pytest_lsp.client import default_converter, register_lsp_features
 T = TypeVar("T")
 
 #: The program that serves the scripted backend.
-SCRIPTED = str(Path(__file__).parent / "scripted.py")
+SCRIPTED = str(Path(__file__).parent / "scripted_server.py")
 
 CLIENTS = ["none", "neovim", "emacs", "vscode"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from editor import apply_edits
 from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types as t
+from support.editor import apply_edits
 
 from accelopt_lsp.server.convert import text_changes
 from accelopt_lsp.state.line_map import LineMap, move_findings, move_measurement

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import lsprotocol.types as t
 import pytest
-from editor import CLIENTS, Editor, apply_edits
-from test_lsp_saving import KERNELS
+from support.editor import CLIENTS, Editor, apply_edits
+from support.scripted_kernels import KERNELS, decided, optimized, recorded
 
 SUGGESTION = "refactor.rewrite.accelopt.suggestion"
-
-
-async def optimized(editor: Editor, client: str, path: Path, text: str = KERNELS, **options: Any) -> str:
-    """Open a file and search for a faster ``silu``."""
-    await editor.begin(client, path.parent, **options)
-    uri = editor.open(path, text)
-    await editor.title(uri, "est. 270-330 us")
-    answer = await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
-    assert answer["job"]
-    await editor.title(uri, "1 proved faster version: 2.00x est. (1.80-2.20)")
-    return uri
-
-
-def decided(decisions: Path) -> list[str]:
-    return (
-        [json.loads(line)["what"] for line in decisions.read_text().splitlines()]
-        if decisions.exists()
-        else []
-    )
-
-
-async def recorded(editor: Editor, decisions: Path) -> list[str]:
-    async def look() -> list[str]:
-        return decided(decisions)
-
-    return await editor.until(look, "a decision in the memory")
 
 
 @pytest.mark.parametrize("client", CLIENTS)

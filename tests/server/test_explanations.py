@@ -7,9 +7,9 @@ from typing import Any
 
 import lsprotocol.types as t
 import pytest
-from editor import Editor
 from pygls.exceptions import JsonRpcException
-from test_lsp_deciding import optimized
+from support.editor import Editor
+from support.scripted_kernels import optimized
 
 
 async def explain(editor: Editor, uri: str) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import lsprotocol.types as t
-from editor import PATIENCE, SCRIPTED, Editor, until
-from test_lsp_saving import KERNELS
+from support.editor import PATIENCE, SCRIPTED, Editor, until
+from support.scripted_kernels import KERNELS
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "lsp.md"
 
@@ -65,7 +65,7 @@ async def test_prints_do_not_meet_the_protocol(environment: dict[str, str]) -> N
     """A library, or a child process, that prints: the client still reads whole messages only."""
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[1]);"
-        "from scripted import Scripted; from accelopt_lsp.server.main import start;"
+        "from scripted_server import Scripted; from accelopt_lsp.server.main import start;"
         "import accelopt_lsp.server.server as s; begin = s.AccelOptServer.begin;"
         "s.AccelOptServer.begin = lambda self: (print('noise'), os.system('echo noise of a child'), begin(self))[2];"
         "start(backend=Scripted())"

@@ -9,7 +9,7 @@ from pathlib import Path
 import lsprotocol.types as t
 import pytest
 import pytest_asyncio
-from editor import Editor
+from support.editor import Editor
 from support.problem_kinds import KINDS, NOTHING
 
 pytestmark = pytest.mark.slow

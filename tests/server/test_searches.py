@@ -7,8 +7,8 @@ from typing import Any
 
 import lsprotocol.types as t
 import pytest
-from editor import Editor
-from test_lsp_saving import KERNELS
+from support.editor import Editor
+from support.scripted_kernels import KERNELS
 
 SLOW = KERNELS.replace("import", "HOLD = 0\nimport", 1)
 
