@@ -14,10 +14,9 @@ from accelopt_profiling.comparison.inplace_outputs import changed_arguments, pas
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
 from accelopt_profiling.comparison.saved_values import NotCarried, digest, save_values
 from accelopt_profiling.gate.inputs.cases import derive_shapes
-from accelopt_profiling.gate.inputs.distributions import altered, change
+from accelopt_profiling.gate.inputs.distributions import altered, change, varied
 from accelopt_profiling.gate.inputs.long_sums import long_sums
 from accelopt_profiling.gate.inputs.lopsided import skewed, spikes
-from accelopt_profiling.gate.inputs.scalars import varied
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, count_work
 from accelopt_profiling.gate.request import ALTERED, LONG_SUMS, LOPSIDED, Case
