@@ -1,4 +1,4 @@
-"""What user code can do to the worker: nothing. Each case is one job on a real worker process."""
+"""User code cannot harm the worker or its host. Each case is one job on a real worker process."""
 
 import asyncio
 import contextlib
