@@ -15,14 +15,14 @@ from accelopt_memory.memory import Memory
 
 @dataclass(frozen=True)
 class Ablation:
-    """A search by its name: only ``sources`` are asked; ``strategy`` None is that of the settings."""
+    """A named search that asks only ``sources``, with ``strategy``; None is a request's default, ``hybrid``."""
 
     name: str
     sources: frozenset[str] = SOURCES
     strategy: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.name}: {', '.join(sorted(self.sources))}; {self.strategy or 'the strategy of the settings'}"
+        return f"{self.name}: {', '.join(sorted(self.sources))}; {self.strategy or 'hybrid'}"
 
     @property
     def file_name(self) -> str:

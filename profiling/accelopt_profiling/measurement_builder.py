@@ -22,7 +22,7 @@ from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.targets.load import load_target
-from accelopt_profiling.timing.checking import CheckedRuns
+from accelopt_profiling.timing.check_step import CheckedRuns
 from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
 
 #: The finding that a step's error becomes.

@@ -15,8 +15,8 @@ from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect, FileMeasurement
 from accelopt_profiling.measurement_builder import MeasurementBuilder
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.timing.asking import timing_steps
-from accelopt_profiling.timing.step import TimeParams
+from accelopt_profiling.timing.time_step import TimeParams
+from accelopt_profiling.timing.timing_job import timing_steps
 
 RUNTIMES: dict[Dialect, Runtime] = {"nki": "numpy", "triton": "torch"}
 

@@ -38,10 +38,10 @@ class ParserProcessError(Exception):
 
 
 class ParserProcess:
-    """The child process; it is started by the first request or by ``start``."""
+    """The child process: ``child``, if it was started already, or one that the first request or ``start`` starts."""
 
-    def __init__(self) -> None:
-        self._child: subprocess.Popen[bytes] | None = None
+    def __init__(self, child: subprocess.Popen[bytes] | None = None) -> None:
+        self._child = child
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="parser")
         self._closed = False
 

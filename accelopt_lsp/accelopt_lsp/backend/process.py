@@ -1,7 +1,7 @@
-"""The backend in a process of its own: profiles, searches and the memory never take the event loop's time.
+"""Run the backend in a process of its own: profiles, searches and the memory never take the event loop's time.
 
 A search parses and rewrites syntax trees for seconds; in the server's process it would hold up every answer to the
-editor. The child runs ``engine_process.py``. One that ends is started again by the next call.
+editor. The child runs ``process_main.py``. One that ends is started again by the next call.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import subprocess
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
@@ -42,16 +43,40 @@ COMMAND = own_process("accelopt_lsp.backend.process_main")
 PATIENCE = 8.0
 
 
-class ProcessBackend:
-    """A ``Backend`` that lives in a child process started with ``command``."""
+class _Child:
+    """A child process with its pipes on the event loop."""
 
-    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self, popen: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader
+    ) -> None:
+        self.popen, self.stdin, self.stdout = popen, stdin, stdout
+
+    @classmethod
+    async def of(cls, popen: subprocess.Popen[bytes]) -> _Child:
+        loop, stdout = asyncio.get_running_loop(), asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdout), popen.stdout)
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, popen.stdin)
+        return cls(popen, asyncio.StreamWriter(transport, protocol, None, loop), stdout)
+
+    async def wait(self) -> int:
+        """Wait for the end of the child; its exit code."""
+        return await asyncio.to_thread(self.popen.wait)
+
+
+class ProcessBackend:
+    """A ``Backend`` that lives in a child process: ``child``, if it was started already, or one that ``command``
+    starts."""
+
+    def __init__(
+        self, command: Sequence[str] = COMMAND, child: subprocess.Popen[bytes] | None = None
+    ) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
         self.complete: Complete = no_models
         self._questions: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._command = command
-        self._process: asyncio.subprocess.Process | None = None
+        self._started = child
+        self._process: _Child | None = None
         self._reading: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._calls: dict[int, asyncio.Queue[CallItem | CallEnd]] = {}
@@ -99,16 +124,16 @@ class ProcessBackend:
     async def close(self) -> None:
         """End the child; at the end of its input it ends what runs and closes the memory."""
         self._closed = True
+        if self._process is None and self._started is not None:
+            self._process = await _Child.of(self._started)
         process = self._process
         if process is None:
             return
-        assert process.stdin is not None
         process.stdin.close()
         try:
             await within(PATIENCE, process.wait())
         except (TimeoutError, asyncio.TimeoutError):
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            process.popen.kill()
             await process.wait()
         if self._reading is not None:
             await self._reading
@@ -120,7 +145,6 @@ class ProcessBackend:
 
     async def _values(self, method: str, *arguments: Any) -> AsyncGenerator[Any, None]:
         process = await self._running()
-        assert process.stdin is not None
         number, answers = next(self._numbers), asyncio.Queue[CallItem | CallEnd]()
         self._calls[number] = answers
         process.stdin.write(encode(CallRequest(number, method, arguments)))
@@ -139,26 +163,27 @@ class ProcessBackend:
             if not over and not process.stdin.is_closing():
                 process.stdin.write(encode(CancelCall(number)))
 
-    async def _running(self) -> asyncio.subprocess.Process:
+    async def _running(self) -> _Child:
         async with self._starting:
             if self._closed:
                 raise UserError("The server is ending.")
-            if self._process is None or self._process.returncode is not None:
-                pipe = asyncio.subprocess.PIPE
-                self._process = await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe)
+            if self._process is None or self._process.popen.poll() is not None:
+                popen, self._started = self._started, None
+                if popen is None:
+                    popen = await asyncio.to_thread(_start, self._command)
+                self._process = await _Child.of(popen)
                 self._reading = asyncio.create_task(self._read(self._process))
             return self._process
 
-    async def _ask(self, process: asyncio.subprocess.Process, asked: ModelRequest) -> None:
+    async def _ask(self, process: _Child, asked: ModelRequest) -> None:
         """Have the editor's model asked for the child. The editor may fail in any way: the child gets a reply."""
-        assert process.stdin is not None
         try:
             reply = await self.complete(asked.question)
         except Exception as bug:
             log.exception("the editor's model could not be asked")
             reply = EditorModelReply(fault="failed", message=str(bug))
         finally:
-            self._questions.pop((process.pid, asked.number), None)
+            self._questions.pop((process.popen.pid, asked.number), None)
         if not process.stdin.is_closing():
             process.stdin.write(encode(ModelReply(asked.number, reply)))
 
@@ -167,21 +192,20 @@ class ProcessBackend:
         if (question := self._questions.get((pid, number))) is not None:
             question.cancel()
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
+    async def _read(self, process: _Child) -> None:
         while (message := await read_message(process.stdout)) is not None:
             if isinstance(message, CallbackMessage):
                 getattr(self, message.callback)(message.reason)
             elif isinstance(message, (CallItem, CallEnd)) and (waiting := self._calls.get(message.number)):
                 waiting.put_nowait(message)
             elif isinstance(message, ModelRequest):
-                self._questions[process.pid, message.number] = asyncio.create_task(
+                self._questions[process.popen.pid, message.number] = asyncio.create_task(
                     self._ask(process, message)
                 )
             elif isinstance(message, WithdrawModelRequest):
-                self._take_back(process.pid, message.number)
+                self._take_back(process.popen.pid, message.number)
         for pid, number in list(self._questions):
-            if pid == process.pid:
+            if pid == process.popen.pid:
                 self._take_back(pid, number)
         code = await process.wait()
         if self._closed:
@@ -194,3 +218,7 @@ class ProcessBackend:
             )
         for number, waiting in self._calls.items():
             waiting.put_nowait(CallEnd(number, why))
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -1,21 +1,25 @@
-"""Start the server on standard streams or a TCP address."""
+"""Start the server on standard streams or a TCP address.
+
+On standard streams ``initialize`` is answered before the server itself is imported, and its child processes start
+beside that. Until then this module needs the standard library only.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
 import logging
 import os
+import subprocess
 import sys
-import threading
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
+from accelopt_lsp.own_process import own_process
+from accelopt_lsp.server.first_message import AnsweredWriter, ReplayReader, answer_first, read_first
 
-from accelopt_lsp.backend.protocol import Backend
-from accelopt_lsp.server.server import AccelOptServer
-from accelopt_lsp.server.setup import build
+if TYPE_CHECKING:
+    from accelopt_lsp.backend.protocol import Backend
+    from accelopt_lsp.server.server import AccelOptServer
 
 
 def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None) -> None:
@@ -25,31 +29,63 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
     pygls logs whole messages, source text included, below WARNING: that is switched off.
     """
     logging.getLogger("pygls").setLevel(logging.WARNING)
-    if backend is None:
-        from accelopt_lsp.backend.process import ProcessBackend
-
-        backend = ProcessBackend()
-    server = build(backend)
-    sys.setswitchinterval(0.0005)  # of 5 ms: an answer waits that long for a thread that is busy
-    gc.freeze()  # what is imported stays: a full collection would walk it for 30 ms, in the middle of an answer
     if tcp is not None:
-        server.start_tcp(*tcp)
+        _make(backend).start_tcp(*tcp)
         return
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    backend_child = _child("accelopt_lsp.backend.process_main") if backend is None else None
+    parser_child = _child("accelopt_lsp.backend.parser_main")
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-        asyncio.run(_serve(server, requests, answers))
+        first = read_first(requests)
+        answered = answer_first(first, answers)
+        server = _make(backend, backend_child, parser_child)
+        import asyncio
+
+        asyncio.run(_serve(server, first, answered, requests, answers))
 
 
-async def _serve(server: AccelOptServer, requests: BinaryIO, answers: BinaryIO) -> None:
+def _child(module: str) -> subprocess.Popen[bytes]:
+    """Start a part of this program ahead of its first request; the end of its input ends it."""
+    return subprocess.Popen(own_process(module), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _make(
+    backend: Backend | None,
+    backend_child: subprocess.Popen[bytes] | None = None,
+    parser_child: subprocess.Popen[bytes] | None = None,
+) -> AccelOptServer:
+    gc.disable()  # nothing that is imported is ever garbage: collections would walk it again and again
+    from accelopt_lsp.backend.parser import ParserProcess
+    from accelopt_lsp.server.setup import build
+
+    if backend is None:
+        from accelopt_lsp.backend.process import ProcessBackend
+
+        backend = ProcessBackend(child=backend_child)
+    server = build(backend, ParserProcess(parser_child))
+    sys.setswitchinterval(0.0005)  # of 5 ms: an answer waits that long for a thread that is busy
+    gc.freeze()  # what is imported stays: a full collection would walk it for 30 ms, in the middle of an answer
+    gc.enable()
+    return server
+
+
+async def _serve(
+    server: AccelOptServer, first: bytes, answered: int | str | None, requests: BinaryIO, answers: BinaryIO
+) -> None:
     """Serve until ``exit`` or the end of the input; an editor that was killed leaves nothing running either."""
-    server.protocol.set_writer(StdoutWriter(answers))
+    import threading
+
+    from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
+
+    writer = StdoutWriter(answers)
+    server.protocol.set_writer(writer if answered is None else AnsweredWriter(writer, answered))
     try:
         await run_async(
             stop_event=threading.Event(),
-            reader=StdinAsyncReader(requests),
+            reader=ReplayReader(first, StdinAsyncReader(requests)),
             protocol=server.protocol,
             error_handler=server.report_server_error,
         )

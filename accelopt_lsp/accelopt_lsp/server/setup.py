@@ -21,6 +21,7 @@ from accelopt_lsp.server import convert
 from accelopt_lsp.server import status as status_line
 from accelopt_lsp.server.candidates import METHOD as CANDIDATE_METHOD
 from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
+from accelopt_lsp.server.capabilities import CODE_ACTION_KINDS
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.configuration import SettingsSync
@@ -45,18 +46,6 @@ from accelopt_profiling.measurement import Dialect
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-KINDS = [
-    actions.SUGGESTION,
-    actions.OPTIMIZE,
-    actions.PROFILE,
-    actions.PAUSE,
-    actions.CANCEL,
-    actions.RUNS,
-    actions.EXPLAIN,
-    actions.REJECT,
-    actions.QUICKFIX,
-]
 
 
 def guarded(name: str, handler: Callable[..., T], nothing: T) -> Callable[..., T]:
@@ -249,7 +238,7 @@ def _answers(server: AccelOptServer) -> None:
     on(types.TEXT_DOCUMENT_CODE_LENS, code_lens, [], types.CodeLensOptions(resolve_provider=False))
     on(types.TEXT_DOCUMENT_INLAY_HINT, inlay_hint, [], types.InlayHintOptions(resolve_provider=False))
     on(types.TEXT_DOCUMENT_HOVER, show_hover, None)
-    options = types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True)
+    options = types.CodeActionOptions(code_action_kinds=list(CODE_ACTION_KINDS), resolve_provider=True)
     on(types.TEXT_DOCUMENT_CODE_ACTION, code_action, [], options)
 
 

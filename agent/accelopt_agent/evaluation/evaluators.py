@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 from accelopt_profiling.receipt import Receipt
-from accelopt_profiling.timing.comparing import Comparison
+from accelopt_profiling.timing.statistics import TimeComparison
 
 
 class CostUnavailableError(Exception):
@@ -50,5 +50,5 @@ class SideBySideTimer(Protocol):
     """A gate that can also time a version and the original in one session on a device, in turns of random order.
     Raises as ``CostEvaluator``."""
 
-    async def compare(self, text: str, kernel: str) -> Comparison | None:
+    async def compare(self, text: str, kernel: str) -> TimeComparison | None:
         """Decide whether the version is faster than the original; None where no device can time them."""

@@ -18,8 +18,8 @@ from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
-from accelopt_profiling.timing.asking import time_on
-from accelopt_profiling.timing.comparing import Comparison
+from accelopt_profiling.timing.statistics import TimeComparison
+from accelopt_profiling.timing.timing_job import time_on
 
 #: Findings that are the candidate's own fault and will be the same next time.
 _LASTING = frozenset(
@@ -115,7 +115,7 @@ class HostGate:
             raise CostUnavailableError(reason.code, reason.message, lasting=False)
         return answer
 
-    async def compare(self, text: str, kernel: str) -> Comparison | None:
+    async def compare(self, text: str, kernel: str) -> TimeComparison | None:
         """Time candidate and original in turns of random order, in one session of a fresh process; None where no device
         can."""
         try:

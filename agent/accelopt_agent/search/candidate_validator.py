@@ -10,7 +10,7 @@ from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.recorder import Recorder
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.timing.comparing import Comparison
+from accelopt_profiling.timing.statistics import TimeComparison
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class ValidationResult:
     that failed. Both are None where there is no device."""
 
     verdict: Verdict
-    comparison: Comparison | None = None
+    comparison: TimeComparison | None = None
     untimed: CostUnavailableError | None = None
 
     @property

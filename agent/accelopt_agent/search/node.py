@@ -9,7 +9,7 @@ from typing import Literal
 from accelopt_agent.candidate import Candidate
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.timing.comparing import Comparison
+from accelopt_profiling.timing.statistics import TimeComparison
 
 #: Relative difference between two latencies that may come from adding the same numbers in another order.
 ROUNDING = 1e-6
@@ -51,7 +51,7 @@ class Node:
     clearly_faster: bool = False
     proof: Literal["accepted", "refused"] | None = None
     failure: Failure | None = None
-    comparison: Comparison | None = None
+    comparison: TimeComparison | None = None
     repair: bool = False
     asked: dict[str, int] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)

@@ -20,7 +20,7 @@ from accelopt_benchmarks.device.programs import JUDGED, answer_of, program
 from accelopt_benchmarks.device.subjects import LIMITS, TIMED, Subject, Trick, kernels, named, tricks
 from accelopt_benchmarks.device.tricks import GAINED_NOTHING
 from accelopt_benchmarks.result import Row, not_measured
-from accelopt_profiling.timing.asking import time_on
+from accelopt_profiling.timing.timing_job import time_on
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from accelopt_benchmarks.device.subjects import LIMITS, TIMED, Subject, kernels,
 from accelopt_benchmarks.result import Row, not_measured
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.measurement import Latency
-from accelopt_profiling.timing.asking import time_on
-from accelopt_profiling.timing.session import Session
+from accelopt_profiling.timing.session import TimingSession
+from accelopt_profiling.timing.timing_job import time_on
 
 SESSIONS = 3
 #: Another way to time, beside ours: Triton's own, in a process that has run nothing else. ``{entry}`` is called.
@@ -64,7 +64,7 @@ async def timing(place: Place) -> Found:
     return Found("timing", rows, [repeated, conditions], lacks)
 
 
-async def _session(place: Place, subject: Subject, baseline: str | None = None) -> Session:
+async def _session(place: Place, subject: Subject, baseline: str | None = None) -> TimingSession:
     source, found, ref = subject.asked()
     return await time_on(place.host, source, found, ref, baseline, limits=LIMITS)
 
@@ -74,7 +74,7 @@ def _spread(times: list[Latency]) -> float:
     return (max(us) - min(us)) / median(us) if us else float("inf")
 
 
-def _repeated(name: str, sessions: list[Session], do_bench_us: float | None) -> list[str]:
+def _repeated(name: str, sessions: list[TimingSession], do_bench_us: float | None) -> list[str]:
     first = sessions[0]
     spread = _spread([session.call for session in sessions])
     width = (first.call.high_us or 0) - (first.call.low_us or 0)

@@ -9,8 +9,8 @@ from accelopt_benchmarks.device.place import Place
 from accelopt_benchmarks.device.subjects import LIMITS, Subject, Trick, kernels, named, tricks
 from accelopt_benchmarks.result import Row, not_measured
 from accelopt_profiling.gate.reading.read import read
-from accelopt_profiling.timing.asking import time_on
-from accelopt_profiling.timing.session import Session
+from accelopt_profiling.timing.session import TimingSession
+from accelopt_profiling.timing.timing_job import time_on
 
 #: A trick has gained nothing when its time is at least this share of its honest twin's.
 GAINED_NOTHING = 0.9
@@ -51,25 +51,27 @@ async def tricks_on_device(place: Place) -> Found:
     return Found("tricks", rows, [table], lacks)
 
 
-async def _timed(place: Place, subject: Subject) -> Session:
+async def _timed(place: Place, subject: Subject) -> TimingSession:
     source, found, ref = subject.asked()
     return await time_on(place.host, source, found, ref, limits=LIMITS)
 
 
-def judge_attack(attack: Session | str, honest: Session | str, plain: Session | str) -> Caught:
+def judge_attack(
+    attack: TimingSession | str, honest: TimingSession | str, plain: TimingSession | str
+) -> Caught:
     """Refused, wrong when its timed runs are looked at, or no faster than the honest twin or the plain kernel."""
     if isinstance(attack, str):
         return Caught("kind of tensor of its own" in attack, attack)
     if attack.checked is not None and attack.checked.wrong:
         return Caught(True, f"outputs of timed runs: {attack.checked.wrong}")
-    others = [s.call.us for s in (honest, plain) if isinstance(s, Session) and s.call.us]
+    others = [s.call.us for s in (honest, plain) if isinstance(s, TimingSession) and s.call.us]
     if others and attack.call.us and attack.call.us >= GAINED_NOTHING * min(others):
         notes = [note for note in attack.notes if note.startswith("Work goes on")]
         return Caught(True, notes[0] if notes else "its time is no shorter")
     return Caught(False, "; ".join(attack.notes) or "nothing was noticed")
 
 
-def wrong_with(honest: Session | str) -> str:
+def wrong_with(honest: TimingSession | str) -> str:
     """Why a twin was not timed, or what is wrong with its outputs; empty where all is well."""
     if isinstance(honest, str):
         return honest
@@ -84,5 +86,5 @@ def _read(trick: Trick) -> list[str]:
     return sorted({finding.code for finding in read(text, trick.honest.text()) if finding.certain})
 
 
-def _us(session: Session | str) -> str:
+def _us(session: TimingSession | str) -> str:
     return "-" if isinstance(session, str) else microseconds(session.call.us)

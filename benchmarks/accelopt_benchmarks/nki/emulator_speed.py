@@ -20,7 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.elements import compare
+from accelopt_profiling.comparison.leaves import leaves_of
+from accelopt_profiling.comparison.tolerance import allowed
 from accelopt_profiling.nki.install import emulated
+from accelopt_profiling.problems.problem import Tolerance
 
 _LIMIT = 600  # seconds for one task
 
@@ -122,13 +126,12 @@ def _kernel(path: Path) -> Any:
 
 
 def _error(outputs: Any, expected: Any) -> float:
-    ours = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
-    theirs = list(expected) if isinstance(expected, (tuple, list)) else [expected]
-    errors = [0.0]
-    for got, want in zip(ours, theirs, strict=True):
-        difference = np.asarray(got, dtype=np.float64) - want
-        errors.append(float(np.linalg.norm(difference.ravel()) / np.linalg.norm(np.asarray(want).ravel())))
-    return max(errors)
+    """The largest relative L2 error of an output."""
+    ours, theirs = (leaves_of(list(v) if isinstance(v, (tuple, list)) else [v]) for v in (outputs, expected))
+    limit = allowed(["float32"], Tolerance())
+    return max(
+        compare(got.values, want.values, None, limit).relative for got, want in zip(ours, theirs, strict=True)
+    )
 
 
 def row(speed: Speed) -> str:

@@ -185,7 +185,7 @@ def _add(
 
 
 def _distance(values: Array, target: Array, finite: Array) -> Array:
-    """How far each value is from its target; 0 where the target or the value is not finite."""
+    """Return how far each value is from its target; 0 where the target or the value is not finite."""
     with np.errstate(invalid="ignore"):
         distance = np.subtract(values, target)
     np.abs(distance, out=distance)

@@ -1,4 +1,4 @@
-"""Arguments that are outputs too: a reference that writes to its inputs declares that a kernel has to do the same."""
+"""Arguments that a kernel has to write to: those that the reference writes to."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def changed_arguments(after: Sequence[Any], inputs: Sequence[Any], arguments: Se
 
 
 def passed_through(inputs: Sequence[Any], arguments: Sequence[Any]) -> bool:
-    """Whether the last inputs themselves are the arguments."""
+    """Check whether the last inputs themselves are the arguments."""
     return bool(arguments) and all(
         a is b for a, b in zip(reversed(arguments), reversed(inputs), strict=False)
     )
 
 
 def same_values(one: Any, other: Any) -> bool:
-    """Whether two arguments have equal bits, or equal numbers where one of them was widened to float64."""
+    """Check whether two arguments have equal bits, or equal numbers where one of them was widened to float64."""
     if type(one) in (list, tuple):
         return len(one) == len(other) and all(map(same_values, one, other))
     if getattr(one, "dtype", None) == getattr(other, "dtype", None):

@@ -129,7 +129,7 @@ def _shape(spec: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _contiguous(spec: dict[str, Any]) -> bool:
-    """Whether a torch tensor lies in memory in the order of its elements; NumPy arrays are saved so."""
+    """Check whether a torch tensor lies in memory in the order of its elements; NumPy arrays are saved so."""
     strides = spec.get("strides")
     if not isinstance(strides, list):
         return True

@@ -1,4 +1,4 @@
-"""Whether values share memory, and new data at old addresses."""
+"""Arrays and tensors as memory: overlaps, fingerprints, new data at old addresses, poisoned allocations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def arrays_of(values: Any, where: str = "") -> list[tuple[str, Any]]:
 
 
 def is_plain(array: Any) -> bool:
-    """Whether an array is of exactly the kind that a library makes: a subclass may compute when it is looked at."""
+    """Check whether an array is of a library's own type: a subclass may compute when it is looked at."""
     torch = sys.modules.get("torch")
     kinds = (np.ndarray, *((torch.Tensor, torch.nn.Parameter) if torch is not None else ()))
     return type(array) in kinds
@@ -53,7 +53,7 @@ def byte_count(values: list[Any]) -> int:
 
 
 def overlapping(one: list[Any], other: list[Any]) -> list[str]:
-    """Which arrays of ``other`` share memory with which of ``one``, in words."""
+    """Return which arrays of ``other`` share memory with which of ``one``, in words."""
     found: list[str] = []
     for place, second in arrays_of(other):
         low, high = span(second)
@@ -66,8 +66,8 @@ def overlapping(one: list[Any], other: list[Any]) -> list[str]:
 
 
 def same_layout(one: list[Any], other: list[Any]) -> bool:
-    """Whether both are as long, and their arrays stand at the same places and have pairwise the same type, dtype, shape
-    and strides.
+    """Check whether both are as long, and their arrays stand at the same places and have pairwise the same type, dtype,
+    shape and strides.
     """
     first, second = arrays_of(one), arrays_of(other)
     return (
@@ -131,7 +131,7 @@ def poisoned_memory() -> Iterator[None]:
 
 
 def same_bits(one: Any, other: Any) -> bool:
-    """Whether two arguments have the same type, shape and bits, as fingerprints tell, without the cost of them."""
+    """Check whether two arguments have the same type, shape and bits; cheaper than two fingerprints."""
     torch = sys.modules.get("torch")
     if type(one) in (list, tuple) and type(other) in (list, tuple):
         return len(one) == len(other) and all(map(same_bits, one, other))

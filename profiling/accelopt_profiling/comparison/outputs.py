@@ -34,7 +34,7 @@ _NOT_NUMBERS = {
 
 
 class ExpectedOutputs:
-    """What a kernel's outputs are compared with, and by which rule.
+    """The values that a kernel's outputs are compared with, and the rule by which they are.
 
     ``load`` gives the leaves of "expected" (the most precise result), "native" (the reference in the inputs' own
     precision), "nearby" and "further" (on inputs a little off) and "inputs"; None where there are none. ``stated`` is
@@ -258,9 +258,12 @@ def _verdict(leaves: list[Leaf], expected: ExpectedOutputs, masks: Masks, precis
         if comparison.fault:
             return Correctness("failed", difference(leaf, comparison), share)
         worst = max(worst, comparison.relative)
-    said = "equal to the reference"
+    message = "equal to the reference"
     if precision != "exact":
-        said = f"relative L2 error {worst:.1e} against the reference in {precision}"
+        reference = (
+            "the reference in float64" if precision == "float64" else f"the reference's {precision} values"
+        )
+        message = f"relative L2 error {worst:.1e} against {reference}"
     return Correctness(
-        "passed", said + (f", {100 * share:.3g} % of the output checked" if share < 1 else ""), share
+        "passed", message + (f", {100 * share:.3g} % of the output checked" if share < 1 else ""), share
     )

@@ -26,8 +26,9 @@ _NEARBY_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class ExpectedValues:
-    """What the reference returns, in the most precise dtype that it runs in. ``precision`` is the dtype of the values,
-    or "exact" where none is a float; ``note`` is a sentence about why it is not float64, "" where it is.
+    """The reference's result in the most precise dtype that it runs in. ``precision`` is the dtype of the values,
+    or "exact" where none is a float; ``note`` is a sentence about why the reference was not run in float64, "" where it
+    was.
     """
 
     values: list[Any]
@@ -68,7 +69,7 @@ class ReferenceRuns:
         if known is not None and coarsest(dtypes(known)) is None:
             return ExpectedValues(known, "exact")
         try:
-            values = self._run(self._widened())
+            values = self._run(self.widened())
         except (
             Exception
         ) as error:  # it may insist on a dtype; if it does not run on its own inputs either, that raises
@@ -79,15 +80,13 @@ class ReferenceRuns:
         own = coarsest(dtypes(values))
         if own is None:
             return ExpectedValues(values, "exact")
-        if own != "float64":
-            return ExpectedValues(values, own, f"The reference returns {own} even for inputs in float64.")
         return ExpectedValues(values, own)
 
     def _native_only(self, note: str) -> ExpectedValues:
         own = coarsest(dtypes(self.native))
         return ExpectedValues(self.native, own or "exact", note if own else "")
 
-    def _widened(self) -> list[Any]:
+    def widened(self) -> list[Any]:
         """The inputs in float64, in memory of their own."""
         wide = ((value, widen(value)) for value in self.inputs())
         return [copied(value) if value is other else other for value, other in wide]
@@ -139,7 +138,7 @@ class ReferenceRuns:
         runs = [("nearby", near)] if any(floats) else []
         for name, by in runs if all(floats) else [*runs, ("further", FURTHER * near)]:
             try:
-                values = self._run(moved(self._widened(), by, np.random.default_rng(1)))
+                values = self._run(moved(self.widened(), by, np.random.default_rng(1)))
             except Exception:  # it did run on the inputs themselves
                 return found
             if len(values) == len(self.expected.values):

@@ -1,4 +1,4 @@
-"""Indices into an input (of the largest elements, of a sorted order): which of equal elements they name is open."""
+"""Compare indices into an input (of its largest elements, of its order), which may name either of equal elements."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from accelopt_profiling.comparison.elements import Array
 
 
 def name_equal_elements(actual: Array, expected: Array, inputs: Iterable[Array]) -> bool:
-    """Whether both arrays of indices name equal elements of one of ``inputs``, along one of its axes. An index for each
-    place along the others, or several, which then have to differ as the expected ones do.
+    """Check whether both arrays of indices name equal elements of one of ``inputs``, along one of its axes. An index
+    for each place along the others, or several, which then have to differ as the expected ones do.
     """
     if actual.shape != expected.shape or {actual.dtype.kind, expected.dtype.kind} - set("iu"):
         return False

@@ -1,4 +1,4 @@
-"""How far an output may be from its float64 reference, when the problem does not say.
+"""The error that an output may have against the float64 reference, where the problem states none.
 
 Three bounds hold at once, for the error d, the expected values e and the relative tolerance r of the dtype:
 

@@ -78,7 +78,7 @@ def _hidden_paths(request: GateRequest) -> list[str]:
 
 
 def _kernel_file_calls(request: GateRequest, name: str) -> bool:
-    """Whether the original's own functions use ``name`` (a model built from ``Model``, say): then it has to stay."""
+    """Check whether the original's own functions use ``name`` (such as a model built from ``Model``)."""
     tree = parse_python(request.original.files[request.original.kernel])
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != name:

@@ -6,13 +6,9 @@ import math
 from typing import Any
 
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
-from accelopt_profiling.gate.step_schemas import (
-    DrawnCase,
-    JudgedCase,
-    RunCase,
-)
+from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase
 from accelopt_profiling.gate.verdict import Reason
-from accelopt_profiling.gate.violations import conduct, conduct_of_run, full_precision
+from accelopt_profiling.gate.violations import case_violations, full_precision, run_violations
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
 
@@ -62,9 +58,11 @@ class _Decision:
         self.refusals = list(evidence.reasons)
         self.notes: list[Reason] = []
         self.checks: list[dict[str, Any]] = []
-        self.judged = {case.index: case for case in evidence.judged}
-        self.ran = {case.index: case for case in evidence.ran.cases} if evidence.ran else {}
-        self.answered = {case.index: case for case in evidence.answered.cases} if evidence.answered else {}
+        self.verdicts = {case.index: case for case in evidence.verdicts}
+        self.run_cases = {case.index: case for case in evidence.run.cases} if evidence.run else {}
+        self.reference_cases = (
+            {case.index: case for case in evidence.reference.cases} if evidence.reference else {}
+        )
         self.compared = 0
 
     def case(self, drawn: DrawnCase) -> None:
@@ -75,8 +73,8 @@ class _Decision:
         if drawn.left_out:
             check["outcome"] = f"left out: {drawn.left_out}"
             if "large" in drawn.left_out and not drawn.derived:
-                said = f"The case {drawn.name!r} was not run: {drawn.left_out}."
-                self.notes.append(Reason("case-left-out", said))
+                message = f"The case {drawn.name!r} was not run: {drawn.left_out}."
+                self.notes.append(Reason("case-left-out", message))
             return
         self.notes += [Reason("fixed-inputs", f"In the case {drawn.name!r} {n}.") for n in drawn.notes[:1]]
         if not self.evidence.complete:
@@ -87,137 +85,155 @@ class _Decision:
             return
         if self._did_not_take(drawn, check):
             return
-        if drawn.index not in self.judged or drawn.index not in self.ran or drawn.index not in self.answered:
+        if (
+            drawn.index not in self.verdicts
+            or drawn.index not in self.run_cases
+            or drawn.index not in self.reference_cases
+        ):
             check["outcome"] = "missing"
             self.refusals.append(Reason("incomplete", f"The case {drawn.name!r} was drawn but not answered."))
             return
         at = drawn.index
-        judged, ran, answered = self.judged[at], self.ran[at], self.answered[at]
-        found = [
-            *conduct(ran, judged, self.subject.kernels),
-            *judged.reasons,
-            *self._tampering(drawn, judged),
+        verdict, run_case, reference_case = self.verdicts[at], self.run_cases[at], self.reference_cases[at]
+        faults = [
+            *case_violations(run_case, verdict, self.subject.kernels),
+            *verdict.reasons,
+            *self._tampering(drawn, verdict),
         ]
-        if drawn.twice and judged.bitwise_repeatable is None and not judged.reasons:
-            found.append(Reason("incomplete", "The second run on the same inputs is missing."))
-        if answered.layout_fault:
-            fault = answered.layout_fault
-            found.insert(0, Reason("wrong-shape", f"The outputs do not fit the reference's layout: {fault}."))
-        self.refusals += [Reason(r.code, f"In the case {drawn.name!r}: {r.message}") for r in found]
-        self.notes += judged.notes
-        if answered.note and not self.compared:
-            self.notes.append(Reason("not-float64", answered.note))
-        self.compared += not judged.skipped and judged.checked > 0
-        if judged.checked < 1 and not judged.skipped:
-            said = f"In the case {drawn.name!r} {100 * judged.checked:.3g} % of the output was checked."
-            self.notes.append(Reason("partly-checked", said))
-        check.update(_described(ran, answered.precision, judged, found))
+        if drawn.twice and verdict.bitwise_repeatable is None and not verdict.reasons:
+            faults.append(Reason("incomplete", "The second run on the same inputs is missing."))
+        if reference_case.layout_fault:
+            fault = reference_case.layout_fault
+            faults.insert(
+                0, Reason("wrong-shape", f"The outputs do not fit the reference's layout: {fault}.")
+            )
+        self.refusals += [Reason(r.code, f"In the case {drawn.name!r}: {r.message}") for r in faults]
+        self.notes += verdict.notes
+        if reference_case.note and not self.compared:
+            self.notes.append(Reason("not-float64", reference_case.note))
+        self.compared += not verdict.skipped and verdict.checked > 0
+        if verdict.checked < 1 and not verdict.skipped:
+            message = f"In the case {drawn.name!r} {100 * verdict.checked:.3g} % of the output was checked."
+            self.notes.append(Reason("partly-checked", message))
+        check.update(_described(run_case, reference_case.precision, verdict, faults))
 
     def _did_not_take(self, drawn: DrawnCase, check: dict[str, Any]) -> bool:
-        """Whether the reference, or the candidate alone, does not take values that the gate changed itself: numbers
-        above 1 may be no probabilities, and nobody promised that they are taken.
+        """Check whether the reference, or the candidate alone, does not take values that the gate changed itself:
+        numbers above 1 may be no probabilities, and nobody promised that they are taken.
         """
-        ran, answered = self.ran.get(drawn.index), self.answered.get(drawn.index)
-        if answered is not None and answered.unusable:
+        run_case, reference_case = self.run_cases.get(drawn.index), self.reference_cases.get(drawn.index)
+        if reference_case is not None and reference_case.unusable:
             check["outcome"] = "left out: the reference does not take such values"
-        elif ran is not None and ran.raised:
+        elif run_case is not None and run_case.raised:
             check["outcome"] = "refused"
-            said = f"The candidate failed on the case {drawn.name!r}: {ran.raised}"
-            self.refusals.append(Reason("kernel-raised", said))
+            message = f"The candidate failed on the case {drawn.name!r}: {run_case.raised}"
+            self.refusals.append(Reason("kernel-raised", message))
         else:
             return False
         return True
 
-    def _tampering(self, drawn: DrawnCase, judged: JudgedCase) -> list[Reason]:
-        found: list[Reason] = []
-        if self.answered[drawn.index].digests != drawn.digests:
-            found.append(Reason("tampered", "The saved inputs changed while the candidate ran."))
-        for name, digest in judged.digests.items():
-            if name != "original" and self.evidence.saved.get((drawn.index, name)) != digest:
-                found.append(Reason("tampered", "Saved outputs changed after they had been written."))
+    def _tampering(self, drawn: DrawnCase, verdict: CaseVerdict) -> list[Reason]:
+        faults: list[Reason] = []
+        if self.reference_cases[drawn.index].digests != drawn.digests:
+            faults.append(Reason("tampered", "The saved inputs changed while the candidate ran."))
+        for name, digest in verdict.digests.items():
+            if name != "original" and self.evidence.output_digests.get((drawn.index, name)) != digest:
+                faults.append(Reason("tampered", "Saved outputs changed after they had been written."))
                 break
-        return found
+        return faults
 
     def _derived(self, drawn: DrawnCase, check: dict[str, Any]) -> None:
         """A shape that the gate chose itself: the candidate has to do there what the original does."""
         at = drawn.index
-        judged, ran, answered = self.judged.get(at), self.ran.get(at), self.answered.get(at)
+        verdict, run_case, reference_case = (
+            self.verdicts.get(at),
+            self.run_cases.get(at),
+            self.reference_cases.get(at),
+        )
         where = f"At the shape {_named(drawn)}"
-        if ran is None or answered is None or answered.unusable:
+        if run_case is None or reference_case is None or reference_case.unusable:
             check["outcome"] = "left out: the reference has no answer there"
             return
-        right = judged.original_right if judged is not None else None
-        if ran.raised:
-            check["outcome"] = f"refused by the kernel: {ran.raised}"
+        right = verdict.original_right if verdict is not None else None
+        if run_case.raised:
+            check["outcome"] = f"refused by the kernel: {run_case.raised}"
             if right:
                 self.refusals.append(
-                    Reason("kernel-raised", f"{where}, which the original computes, it failed: {ran.raised}")
+                    Reason(
+                        "kernel-raised", f"{where}, which the original computes, it failed: {run_case.raised}"
+                    )
                 )
             return
-        if judged is None:
+        if verdict is None:
             check["outcome"] = "missing"
             return
-        found = [r for r in judged.reasons if not judged.skipped]
-        check.update(_described(ran, answered.precision, judged, found))
-        if ran.launched is not None and not set(ran.launched) & set(self.subject.kernels) and not found:
-            said = f"{where} it launched no kernel and computed the result in another way."
-            self.refusals.append(Reason("fallback", said))
+        faults = [r for r in verdict.reasons if not verdict.skipped]
+        check.update(_described(run_case, reference_case.precision, verdict, faults))
+        if (
+            run_case.launched is not None
+            and not set(run_case.launched) & set(self.subject.kernels)
+            and not faults
+        ):
+            message = f"{where} it launched no kernel and computed the result in another way."
+            self.refusals.append(Reason("fallback", message))
         special = next((f for f in self.evidence.findings if f.code == "special-shape"), None)
-        if found and (right or special):
+        if faults and (right or special):
             why = (
                 "the original is right there"
                 if right
                 else f"it singles shapes out on line {special.line if special else 0}"
             )
-            self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in found]
-        elif found and drawn.open and not self.subject.rewritten:
+            self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in faults]
+        elif faults and drawn.open and not self.subject.rewritten:
             why = "the problem leaves its sizes open, and the kernel does not refuse it"
-            self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in found]
-        elif found:
+            self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in faults]
+        elif faults:
             self.notes.append(
-                Reason("not-general", f"{where} it is wrong without saying so: {found[0].message}")
+                Reason("not-general", f"{where} it is wrong without saying so: {faults[0].message}")
             )
 
     def end(self) -> tuple[bool, list[Reason], list[dict[str, Any]]]:
         evidence = self.evidence
         if evidence.complete:
             if not self.compared:
-                said = "No case could be compared, so nothing is known of the candidate."
-                self.refusals.append(Reason("nothing-compared", said))
-            refused, told = conduct_of_run(evidence, self.subject, self.judged)
+                message = "No case could be compared, so nothing is known of the candidate."
+                self.refusals.append(Reason("nothing-compared", message))
+            refused, noted = run_violations(evidence, self.subject, self.verdicts)
             self.refusals += refused
-            self.notes += told
+            self.notes += noted
         elif not self.refusals:
             self.refusals.append(Reason("incomplete", "The host ended the check without an answer."))
         accepted = evidence.complete and not self.refusals
-        told = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
+        noted = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
         full = full_precision(evidence.drawn)
-        self.notes += [n for n in told if n.code in TOLD and (full or n.code != "low-precision")]
+        self.notes += [n for n in noted if n.code in NOTED and (full or n.code != "low-precision")]
         return accepted, _unique(self.refusals or self.notes), self.checks
 
 
 #: Static findings that are worth telling about an accepted candidate; all of them are in the receipt.
-TOLD = ("fallback", "background-work", "mode-branch", "reads-files", "low-precision")
+NOTED = ("fallback", "background-work", "mode-branch", "reads-files", "low-precision")
 
 
 def _named(drawn: DrawnCase) -> str:
     return ", ".join(f"{k}={v}" for k, v in (drawn.shape or {}).items())
 
 
-def _described(ran: RunCase, precision: str, judged: JudgedCase, found: list[Reason]) -> dict[str, Any]:
-    outcome = "skipped: " + judged.skipped if judged.skipped else ("failed" if found else "passed")
+def _described(
+    run_case: RunCase, precision: str, verdict: CaseVerdict, faults: list[Reason]
+) -> dict[str, Any]:
+    outcome = "skipped: " + verdict.skipped if verdict.skipped else ("failed" if faults else "passed")
     return {
         "outcome": outcome,
-        "reasons": [r.code for r in found],
+        "reasons": [r.code for r in faults],
         "reference_precision": precision,
-        "seconds": round(ran.seconds, 6),
-        "launched": sorted(set(ran.launched)) if ran.launched is not None else None,
-        "launches": len(ran.launched) if ran.launched is not None else None,
-        "complete": ran.complete,
-        "checked": judged.checked,
-        "bitwise_repeatable": judged.bitwise_repeatable,
-        "right_without_kernels": None if judged.idle is None or math.isnan(judged.idle) else judged.idle,
-        "outputs": to_plain(judged.outputs),
+        "seconds": round(run_case.seconds, 6),
+        "launched": sorted(set(run_case.launched)) if run_case.launched is not None else None,
+        "launches": len(run_case.launched) if run_case.launched is not None else None,
+        "complete": run_case.complete,
+        "checked": verdict.checked,
+        "bitwise_repeatable": verdict.bitwise_repeatable,
+        "right_without_kernels": None if verdict.idle is None or math.isnan(verdict.idle) else verdict.idle,
+        "outputs": to_plain(verdict.outputs),
     }
 
 

@@ -1,4 +1,4 @@
-"""What a check has found out so far, from the text and from each step."""
+"""The evidence of a check, collected from the text and from each step."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from accelopt_profiling.gate.reading.finding import StaticFinding
 from accelopt_profiling.gate.step_schemas import (
+    CaseVerdict,
     DrawnCase,
-    JudgedCase,
     OriginalResult,
     ReferenceResult,
     RunResult,
@@ -19,20 +19,20 @@ from accelopt_profiling.gate.verdict import Reason
 
 @dataclass
 class Evidence:
-    """What was read and what the steps returned. ``running`` is the case the candidate was last seen in, ``saved`` the
-    digests of its outputs as they were told when they were written; ``complete`` tells that the judge, the last, has
-    answered, ``invalid_problem`` that a step of the problem's own failed.
+    """The findings in the candidate's text and the results of the steps. ``running`` is the case that the candidate's
+    process was last in, ``output_digests`` are those of its outputs by case and folder, sent when they were written.
+    ``complete`` tells that the last step, the judge, has answered, ``invalid_problem`` that the problem itself failed.
     """
 
     reasons: list[Reason] = field(default_factory=list)
     findings: list[StaticFinding] = field(default_factory=list)
     drawn: list[DrawnCase] = field(default_factory=list)
-    ran: RunResult | None = None
+    run: RunResult | None = None
     original: OriginalResult | None = None
-    answered: ReferenceResult | None = None
-    judged: list[JudgedCase] = field(default_factory=list)
+    reference: ReferenceResult | None = None
+    verdicts: list[CaseVerdict] = field(default_factory=list)
     running: Any = None
-    saved: dict[tuple[int, str], str] = field(default_factory=dict)
+    output_digests: dict[tuple[int, str], str] = field(default_factory=dict)
     complete: bool = False
     invalid_problem: bool = False
     steps: dict[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The gate, from the client's side: one job of four steps on a host, and the verdict from what they found."""
+"""Check a candidate: read its text, run the gate's steps as one job on a host, and decide from the evidence."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from accelopt_profiling.gate.reading.read import read
 from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
 from accelopt_profiling.gate.step_schemas import (
+    CaseVerdict,
     DrawnCase,
     DrawParams,
-    JudgedCase,
     JudgeParams,
     OriginalParams,
     OriginalResult,
@@ -96,15 +96,15 @@ def _whole(request: GateRequest) -> GateRequest:
 
 
 def _refusals(request: GateRequest, evidence: Evidence) -> list[Reason]:
-    """What refuses a candidate before it is run."""
+    """Return the reasons to refuse a candidate before it is run."""
     discovery = find_kernels(request.candidate.files[request.candidate.kernel])
     broken = [f for f in discovery.findings if f.code == "syntax-error"]
     if broken:
         return [Reason("does-not-parse", f"{broken[0].message} (line {broken[0].line})")]
     if request.dialect != "numpy" and not _launchable(request):
         name = f" {request.kernel}" if request.kernel else ""
-        said = f"The candidate has no {request.dialect} kernel{name}; it must rewrite it, not remove it."
-        return [Reason("no-kernel", said)]
+        message = f"The candidate has no {request.dialect} kernel{name}; it must rewrite it, not remove it."
+        return [Reason("no-kernel", message)]
     certain = [f for f in evidence.findings if f.certain and request.options.reading]
     return [Reason(f.code, f"{f.message} (line {f.line})") for f in certain]
 
@@ -115,10 +115,10 @@ def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
         evidence.running = value["running"]
     saved, violation = value.get("saved"), value.get("violation")
     if isinstance(saved, list) and len(saved) == 3:
-        evidence.saved.setdefault((int(saved[0]), str(saved[1])), str(saved[2]))
+        evidence.output_digests.setdefault((int(saved[0]), str(saved[1])), str(saved[2]))
     if isinstance(violation, dict):
-        said = f"{violation.get('message')} It was ended there."
-        evidence.reasons.append(Reason(str(violation.get("code")), said))
+        message = f"{violation.get('message')} It was ended there."
+        evidence.reasons.append(Reason(str(violation.get("code")), message))
 
 
 def _job(request: GateRequest, cases: list[Case]) -> Job:
@@ -155,7 +155,7 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
 
 
 def _rewritten(request: GateRequest) -> bool:
-    """Whether there is an original besides the candidate, with a kernel that can be run."""
+    """Check whether there is an original besides the candidate, with a kernel that can be run."""
     if request.problem.kind == "selfrun":
         return False
     return (
@@ -172,20 +172,20 @@ def _keep(evidence: Evidence, step: str, value: Any) -> None:
     if step == "gate.draw":
         evidence.drawn = from_plain(_Listed, {"drawn": value}).drawn
     elif step == "gate.run":
-        evidence.ran = from_plain(RunResult, value)
+        evidence.run = from_plain(RunResult, value)
     elif step == "gate.original":
         evidence.original = from_plain(OriginalResult, value)
     elif step == "gate.reference":
-        evidence.answered = from_plain(ReferenceResult, value)
+        evidence.reference = from_plain(ReferenceResult, value)
     elif step == "gate.judge":
-        evidence.judged = from_plain(_Listed, {"judged": _infinities(value)}).judged
+        evidence.verdicts = from_plain(_Listed, {"judged": _infinities(value)}).judged
         evidence.complete = True
 
 
 @dataclass(frozen=True)
 class _Listed:
     drawn: list[DrawnCase] = field(default_factory=list)
-    judged: list[JudgedCase] = field(default_factory=list)
+    judged: list[CaseVerdict] = field(default_factory=list)
 
 
 def _infinities(value: Any) -> Any:

@@ -25,8 +25,8 @@ def receipt_of(
     """The receipt. The seeds are in it: the candidate has ended by now, and they make the draws repeatable. So are both
     sources with the problem's files; ``hashes`` are those of the candidate's and the original's kernel file.
     """
-    tolerance = evidence.answered.tolerance if evidence.answered else None
-    run = evidence.ran
+    tolerance = evidence.reference.tolerance if evidence.reference else None
+    run = evidence.run
     return Receipt(
         "gate",
         {
@@ -56,7 +56,7 @@ def receipt_of(
                 "calls": run.calls, "patched": run.patched, "threads": run.threads, "processes": run.processes,
                 "host_work": run.host_work, "moved_only": run.moved_only, "late": run.late,
                 "attributes": run.attributes,
-                "reference_work": evidence.answered.work if evidence.answered else {},
+                "reference_work": evidence.reference.work if evidence.reference else {},
                 "original_host_work": evidence.original.host_work if evidence.original else {},
             },
             "checks": checks,
@@ -91,7 +91,7 @@ def request_of(receipt: Receipt) -> GateRequest:
 
 
 def differences(then: Receipt, now: Receipt) -> list[tuple[str, Any, Any]]:
-    """What came out differently: a name, and what each receipt says. Times are no difference."""
+    """Return the differences in outcome: a name, and its value in each receipt. Times are no difference."""
     found: list[tuple[str, Any, Any]] = []
     for name, read in (("accepted", _accepted), ("reasons", _codes), ("inputs", _inputs)):
         before, after = read(then), read(now)

@@ -13,17 +13,12 @@ from accelopt_profiling.problems.ref import ProblemRef
 GateDialect = Literal["triton", "nki", "numpy"]
 
 
-#: "spikes" only for problems that take off a maximum (below): others may well overflow there.
+#: Distributions that lean to one side. "spikes" is for problems that subtract a maximum: others may overflow there.
 LOPSIDED = ("skewed", "spikes")
-
-
-#: Along the last axis, and along the one before it.
+#: Inputs of long sums along the last axis, and along the one before it.
 LONG_SUMS = ("long rows", "long columns")
-
-
+#: Rearrangements of the case "integers".
 ALTERED = ("same sums", "same rest")
-
-
 #: In the order of what they find per second spent; "original" is always run. The last two are the exact integers
 #: before them, altered: "same sums" keeps the first input and moves elements about in the others, "same rest" moves
 #: them about in the first. Sums, extremes, first and last elements stay, so that a result that was remembered by a
@@ -52,7 +47,7 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseOptions:
-    """What to check. ``seeds`` counts fresh draws of the original distribution; ``shapes`` bounds how many of the
+    """Options of a check. ``seeds`` counts fresh draws of the original distribution; ``shapes`` bounds how many of the
     problem's further shapes are tried.
 
     Values are more than shapes can bring out at any size, so when the main inputs are larger than ``large_bytes`` the

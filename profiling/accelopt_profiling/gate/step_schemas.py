@@ -51,7 +51,7 @@ class DrawnCase:
 
 @dataclass(frozen=True)
 class CaseCall:
-    """How a case is to be run: saved beside its arguments. ``written`` are the arguments that are outputs as well,
+    """The call of a case, saved beside its arguments. ``written`` are the arguments that are outputs as well,
     counted from the end. ``altered`` tells that the gate changed the values that the problem drew.
     """
 
@@ -189,7 +189,7 @@ class JudgeParams:
 
 
 @dataclass(frozen=True)
-class JudgedOutput:
+class OutputVerdict:
     """``own_ratio`` is the worst error over what the gate's own rule allows, whatever the problem says."""
 
     where: str
@@ -202,7 +202,7 @@ class JudgedOutput:
 
 
 @dataclass(frozen=True)
-class JudgedCase:
+class CaseVerdict:
     """``reasons`` are why the case fails; ``notes`` do not. ``skipped`` says why it decides nothing. ``digests`` are of
     the candidate's outputs by folder, as they were found here. ``idle`` is the share of the elements that matter which
     were right without any kernel; None where that was not tried. ``original_right`` tells whether the original kernel
@@ -213,7 +213,7 @@ class JudgedCase:
     index: int
     reasons: list[Reason] = field(default_factory=list)
     notes: list[Reason] = field(default_factory=list)
-    outputs: list[JudgedOutput] = field(default_factory=list)
+    outputs: list[OutputVerdict] = field(default_factory=list)
     skipped: str = ""
     bitwise_repeatable: bool | None = None
     checked: float = 1.0

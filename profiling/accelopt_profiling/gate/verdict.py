@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a candidate was refused, or what to know about one that was accepted. ``code`` is stable."""
+    """A reason for a refusal, or a note about a candidate that was accepted. ``code`` is stable."""
 
     code: str
     message: str

@@ -92,7 +92,7 @@ class Host(Protocol):
             JobFailedError: a step failed; the steps after it were not run.
         """
 
-    async def warm(self, runtime: Runtime) -> None:
+    async def preload(self, runtime: Runtime) -> None:
         """Import a runtime's packages ahead of the first job that needs them."""
 
     async def activity(self) -> HostActivity:

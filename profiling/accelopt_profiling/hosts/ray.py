@@ -46,5 +46,5 @@ class RayHost(WorkerHost):
     def _new_connection(self) -> WorkerConnection:
         return WorkerConnection(self.name, self._command, patience=self._patience)
 
-    async def warm(self, runtime: Runtime) -> None:
+    async def preload(self, runtime: Runtime) -> None:
         """Do nothing: the scheduler chooses the node of a job only when it is submitted."""

@@ -66,8 +66,8 @@ class RetryingHost:
                     raise
                 await asyncio.sleep(error.again_in)
 
-    async def warm(self, runtime: Runtime) -> None:
-        await self._host.warm(runtime)
+    async def preload(self, runtime: Runtime) -> None:
+        await self._host.preload(runtime)
 
     async def activity(self) -> HostActivity:
         return await self._host.activity()

@@ -130,7 +130,7 @@ class WorkerConnection:
                 f"{self._name} introduced itself in a way that cannot be read: {error}."
             ) from None
 
-    async def warm(self, runtime: Runtime) -> None:
+    async def preload(self, runtime: Runtime) -> None:
         """Ask the worker to import a runtime's packages ahead of the first job that needs them."""
         await self._write(encode({"type": "warm", "runtime": runtime}))
 

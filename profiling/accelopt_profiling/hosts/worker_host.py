@@ -73,8 +73,8 @@ class WorkerHost(ABC):
     async def facts(self) -> HostFacts:
         return (await self._connected()).facts
 
-    async def warm(self, runtime: Runtime) -> None:
-        await (await self._connected()).warm(runtime)
+    async def preload(self, runtime: Runtime) -> None:
+        await (await self._connected()).preload(runtime)
 
     async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         connection = await self._connected()

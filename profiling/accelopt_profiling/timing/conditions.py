@@ -48,12 +48,12 @@ def read_conditions(identifier: str | None = None) -> Conditions | None:
                 f"--query-gpu={fields}",
                 "--format=csv,noheader,nounits",
             ]
-            if (said := _said(command)) is not None:
-                return parse_nvidia(said)
+            if (message := _said(command)) is not None:
+                return parse_nvidia(message)
         return None
     if shutil.which("rocm-smi"):
-        said = _said(["rocm-smi", "--showbus", "--showclocks", "--showtemp", "--showpower", "--json"])
-        return parse_rocm(said, identifier) if said is not None else None
+        message = _said(["rocm-smi", "--showbus", "--showclocks", "--showtemp", "--showpower", "--json"])
+        return parse_rocm(message, identifier) if message is not None else None
     return None
 
 
@@ -127,7 +127,7 @@ def _number(text: str) -> float | None:
 
 
 def notes(before: Conditions | None, after: Conditions | None) -> list[str]:
-    """What in the conditions makes a time doubtful, in words."""
+    """Return notes on what in the conditions makes a time doubtful."""
     if before is None or after is None:
         return ["Clocks, temperature and power are not known."]
     found = []

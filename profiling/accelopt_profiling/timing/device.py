@@ -1,4 +1,4 @@
-"""The device that is timed, as little of it as timing needs; torch's CUDA interface, which ROCm builds offer too.
+"""The device interface that timing needs, and its implementation on torch's CUDA interface (ROCm builds included).
 
 Not yet run on a device.
 """
@@ -38,7 +38,7 @@ class Device(Protocol):
         """Overwrite the L2 cache, and give up what was set aside in it to persist; returns once that is done."""
 
     def capturing(self) -> bool:
-        """Whether a graph is being captured on the current stream: events must not be recorded then."""
+        """Check whether a graph is being captured on the current stream: events must not be recorded then."""
 
 
 #: What is overwritten on AMD's devices: MI300's Infinity Cache holds 256 MB that the driver does not count as L2.

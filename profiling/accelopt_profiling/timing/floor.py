@@ -1,4 +1,4 @@
-"""The time below which no run of a kernel can be, and which device a target describes."""
+"""The least time that a kernel's work can take on a device, and the target that a device's name belongs to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def floor_us(estimate: KernelMeasurement, target: GpuTarget) -> float:
 
 
 def impossible(latency: Latency, floor: float) -> bool:
-    """Whether a measured time is one that the device cannot reach, its whole interval below the floor."""
+    """Check whether a measured time is one that the device cannot reach, its whole interval below the floor."""
     high = latency.high_us if latency.high_us is not None else latency.us
     return high is not None and high < ALLOWANCE * floor
 

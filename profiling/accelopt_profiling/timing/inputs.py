@@ -1,5 +1,7 @@
-"""The inputs of timed runs: fresh values in memory that held others before, so that a result that is remembered by its
-address is wrong, and a kernel that changes its inputs starts from the same values every time.
+"""Lay out the inputs of timed runs: fresh values in memory that held others before.
+
+A result that is remembered by its address is wrong then, and a kernel that changes its inputs starts from the same
+values every time.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Given:
-    """Which values a run gets, and which of the sets of memory they lie in."""
+    """The values of a run, and the set of memory they lie in, both by number."""
 
     values: int
     memory: int

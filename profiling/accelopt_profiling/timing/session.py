@@ -1,4 +1,4 @@
-"""One session of timing on one device: the whole call, each Triton kernel of it, and what makes the times doubtful."""
+"""Time one file, or two against each other, in one session on a device: the whole call and each of its kernels."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from functools import partial
 from typing import Any
 
 from accelopt_profiling.measurement import Latency
-from accelopt_profiling.timing.checking import CheckedRuns
-from accelopt_profiling.timing.comparing import Comparison, compare
+from accelopt_profiling.timing.check_step import CheckedRuns
 from accelopt_profiling.timing.conditions import Conditions, notes
 from accelopt_profiling.timing.device import Device
-from accelopt_profiling.timing.launches import LaunchTimer
-from accelopt_profiling.timing.names import DeviceKernel, same_set
-from accelopt_profiling.timing.running import After, Plan, Runs, measure
-from accelopt_profiling.timing.samples import latency
+from accelopt_profiling.timing.launches import DeviceKernel, LaunchTimer, same_set
+from accelopt_profiling.timing.measure import After, Runs, TimingPlan, measure
+from accelopt_profiling.timing.statistics import TimeComparison, compare, latency
 
 CANDIDATE, BASELINE = "candidate", "baseline"
 KERNEL_ROUNDS = 30
@@ -26,8 +24,8 @@ MOST_SAMPLES = 500
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a session needs besides the device: a clock in seconds, the tracer (None where there is none), Triton's
-    launch hooks around a block, and a reading of the device's conditions.
+    """The things that a session needs besides the device: a clock in seconds, the tracer (None where there is none),
+    Triton's launch hooks around a block, and a reading of the device's conditions.
     """
 
     clock: Callable[[], float]
@@ -37,11 +35,11 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Session:
-    """What a session found. ``timings`` are latencies per Triton kernel (the launches of one run summed), ``call`` is
-    that of the whole call. ``names`` are the kernels that the tracer saw in one run, None where there is no tracer.
-    ``samples_us`` are the times of single runs in their order, every second or third when they are many.
-    ``checked`` is what another process found when it compared some runs' outputs with the reference.
+class TimingSession:
+    """The results of a session. ``timings`` are latencies per Triton kernel (the launches of one run summed), ``call``
+    is that of the whole call. ``names`` are the kernels that the tracer saw in one run, None where there is no tracer.
+    ``samples_us`` are the times of single runs in their order, every second or third when they are many. ``checked`` is
+    what another process found when it compared some runs' outputs with the reference.
     """
 
     device: str
@@ -53,7 +51,7 @@ class Session:
     names: list[str] | None = None
     before: Conditions | None = None
     after: Conditions | None = None
-    comparison: Comparison | None = None
+    comparison: TimeComparison | None = None
     notes: list[str] = field(default_factory=list)
     samples_us: list[float] = field(default_factory=list)
     checked: CheckedRuns | None = None
@@ -63,10 +61,10 @@ def time_calls(
     device: Device,
     variants: Mapping[str, Callable[[Any], Any]],
     inputs: Callable[[], Any],
-    plan: Plan,
+    plan: TimingPlan,
     around: Surroundings,
     after: After = lambda name, run, given, returned: None,
-) -> Session:
+) -> TimingSession:
     """Time the variant ``CANDIDATE``, and compare it with ``BASELINE`` if that is given too. ``inputs`` and ``after``
     are those of ``running.measure``.
     """
@@ -87,7 +85,7 @@ def time_calls(
         comparison = compare(own.times_us, runs[BASELINE].times_us)
         found += [f"The baseline: {note}" for note in _run_notes(runs[BASELINE])]
     names = sorted({kernel.name for trace in seen for kernel in trace}) if seen else None
-    return Session(
+    return TimingSession(
         device.name, timings, latency(own.times_us), latency(own.wall_us), len(own.device_us), own.warm,
         names, before, then, comparison, [*found, *notes(before, then)], _thinned(own.times_us),
     )  # fmt: skip
@@ -129,7 +127,7 @@ def _by_kernel(
 def _traces(
     device: Device, call: Callable[[Any], Any], inputs: Callable[[], Any], around: Surroundings
 ) -> list[list[DeviceKernel]]:
-    """What the tracer saw of some runs, each from cold caches; empty where there is no tracer."""
+    """Return what the tracer saw of some runs, each from cold caches; empty where there is no tracer."""
     found = []
     for _ in range(TRACED_ROUNDS):
         given = inputs()

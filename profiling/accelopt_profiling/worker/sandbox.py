@@ -31,6 +31,7 @@ class Sandbox:
     pid: int
     furnished: dict[str, Any]
     handle: int
+    _root: int
     _spaces: dict[int, int] = field(default_factory=dict)
 
     @classmethod
@@ -38,7 +39,8 @@ class Sandbox:
         kinds = {"pid": namespaces.NEW_PIDS, "mnt": namespaces.NEW_MOUNTS, "net": namespaces.NEW_NETWORK}
         kinds["ipc"] = namespaces.NEW_IPC
         spaces = {flag: os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name, flag in kinds.items()}
-        return cls(pid, furnished, os.pidfd_open(pid), spaces)
+        root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_DIRECTORY)
+        return cls(pid, furnished, os.pidfd_open(pid), root, spaces)
 
     def hold_children(self) -> None:
         """Put the children that this process forks from now on into this sandbox's PID namespace."""
@@ -51,6 +53,8 @@ class Sandbox:
             namespaces.join(self._spaces[namespaces.NEW_NETWORK], namespaces.NEW_NETWORK)
         if self.furnished["mounts"]:
             namespaces.join(self._spaces[namespaces.NEW_MOUNTS], namespaces.NEW_MOUNTS)
+            os.fchdir(self._root)
+            os.chroot(".")  # joining leaves a chroot that the worker was started in
         if self.furnished["files"]:
             keep_only(folder)
         namespaces.give_up_privileges()
@@ -60,7 +64,7 @@ class Sandbox:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
         select.select([self.handle], [], [], seconds)
-        for descriptor in (self.handle, *self._spaces.values()):
+        for descriptor in (self.handle, self._root, *self._spaces.values()):
             os.close(descriptor)
 
 

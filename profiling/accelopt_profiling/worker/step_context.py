@@ -1,4 +1,4 @@
-"""What a step is given inside its child process, and the error that it fails with."""
+"""The context that a step gets inside its child process, and the error that it fails with."""
 
 from __future__ import annotations
 

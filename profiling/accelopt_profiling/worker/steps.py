@@ -40,12 +40,12 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
     if name == "load":
         return load
     if name == "time":
-        from accelopt_profiling.timing.step import TimeParams, time_launches
+        from accelopt_profiling.timing.time_step import TimeParams, time_launches
 
         timed = _parse(name, TimeParams, params)
         return lambda context: time_launches(context, timed)
     if name == "time.check":
-        from accelopt_profiling.timing.checking import CheckTimedParams, check_timed
+        from accelopt_profiling.timing.check_step import CheckTimedParams, check_timed
 
         compared = _parse(name, CheckTimedParams, params)
         return lambda context: check_timed(context, compared)

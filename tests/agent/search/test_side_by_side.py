@@ -17,19 +17,19 @@ from accelopt_profiling.jobs import Job, StepError
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.timing.checking import CheckedRuns
-from accelopt_profiling.timing.comparing import Comparison
-from accelopt_profiling.timing.session import Session
+from accelopt_profiling.timing.check_step import CheckedRuns
+from accelopt_profiling.timing.session import TimingSession
+from accelopt_profiling.timing.statistics import TimeComparison
 
 
 class OnDevice(ToyGate):
     """A gate whose host has a device, on which every candidate compares as it is told."""
 
-    def __init__(self, comparison: Comparison | CostUnavailableError | None) -> None:
+    def __init__(self, comparison: TimeComparison | CostUnavailableError | None) -> None:
         super().__init__()
         self.comparison, self.compared = comparison, 0
 
-    async def compare(self, text: str, kernel: str) -> Comparison | None:
+    async def compare(self, text: str, kernel: str) -> TimeComparison | None:
         self.compared += 1
         if isinstance(self.comparison, CostUnavailableError):
             raise self.comparison
@@ -39,9 +39,9 @@ class OnDevice(ToyGate):
 @pytest.mark.parametrize(
     ("comparison", "offered"),
     [
-        (Comparison(1.21, 1.2, 1.22, "faster", 40), (1.21, 1.2, 1.22, Known.MEASURED)),
-        (Comparison(1.001, 0.99, 1.02, "within noise", 40), None),
-        (Comparison(0.8, 0.79, 0.81, "slower", 40), None),
+        (TimeComparison(1.21, 1.2, 1.22, "faster", 40), (1.21, 1.2, 1.22, Known.MEASURED)),
+        (TimeComparison(1.001, 0.99, 1.02, "within noise", 40), None),
+        (TimeComparison(0.8, 0.79, 0.81, "slower", 40), None),
     ],
 )
 async def test_what_is_not_faster_side_by_side_is_not_offered(comparison, offered) -> None:
@@ -78,7 +78,7 @@ async def test_without_a_device_the_estimates_decide() -> None:
 
 KERNEL = "import triton\n\n@triton.jit\ndef k(x):\n    pass\n\ndef run(x):\n    k[(1,)](x)\n"
 PROBLEM = "def get_inputs():\n    return [1]\n\ndef reference(x):\n    return x\n"
-FASTER = Comparison(1.5, 1.4, 1.6, "faster", 40)
+FASTER = TimeComparison(1.5, 1.4, 1.6, "faster", 40)
 
 
 class Host:
@@ -96,7 +96,7 @@ class Host:
         if self.fails:
             raise JobFailedError("time", StepError("user-error", "It raised."))
         us = Latency(1.0, 1.0, 1.0, Known.MEASURED)
-        yield JobMessage("time", to_plain(Session("GPU", {}, us, us, 20, 16, comparison=FASTER)), True)
+        yield JobMessage("time", to_plain(TimingSession("GPU", {}, us, us, 20, 16, comparison=FASTER)), True)
         yield JobMessage("time.check", to_plain(CheckedRuns(4, self.wrong)), True)
 
 

@@ -29,14 +29,14 @@ from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.timing.checking import CheckedRuns
-from accelopt_profiling.timing.session import Session
+from accelopt_profiling.timing.check_step import CheckedRuns
+from accelopt_profiling.timing.session import TimingSession
 from accelopt_profiling.worker.isolation import Isolation
 
 
 def session(us, wrong="", notes=()):
     time_ = Latency(us, us, us, Known.MEASURED)
-    return Session("d", {}, time_, time_, 20, 16, notes=list(notes), checked=CheckedRuns(4, wrong))
+    return TimingSession("d", {}, time_, time_, 20, 16, notes=list(notes), checked=CheckedRuns(4, wrong))
 
 
 def test_the_corpus_is_complete():

@@ -11,9 +11,9 @@ from accelopt_benchmarks.device import timing as timing_part
 from accelopt_benchmarks.device import tricks as tricks_part
 from accelopt_benchmarks.device.measuring import PARTS, measure, read_found
 from accelopt_benchmarks.device.subjects import Subject, kernels, tricks
-from accelopt_profiling.timing import checking, step
-from accelopt_profiling.timing.names import DeviceKernel
-from accelopt_profiling.timing.running import Plan
+from accelopt_profiling.timing import check_step, time_step
+from accelopt_profiling.timing.launches import DeviceKernel
+from accelopt_profiling.timing.measure import TimingPlan
 from accelopt_profiling.timing.session import time_calls
 
 
@@ -33,14 +33,16 @@ def small_place(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "kernels", lambda: [small])
     monkeypatch.setattr(timing_part, "TIMED", ("scale",))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(step, "TorchDevice", lambda torch: WallDevice())
+    monkeypatch.setattr(time_step, "TorchDevice", lambda torch: WallDevice())
     monkeypatch.setattr(
-        step, "traced", lambda torch, call: [DeviceKernel("scale_kernel", 30.0, 7)] if call() else None
+        time_step, "traced", lambda torch, call: [DeviceKernel("scale_kernel", 30.0, 7)] if call() else None
     )
-    monkeypatch.setattr(step, "_hooked", contextlib.nullcontext)
-    short = Plan(2, 0.0, 4, 6, 6, 0.0)
-    monkeypatch.setattr(step, "time_calls", lambda a, b, c, plan, *rest: time_calls(a, b, c, short, *rest))
-    for module in (step, checking):
+    monkeypatch.setattr(time_step, "_hooked", contextlib.nullcontext)
+    short = TimingPlan(2, 0.0, 4, 6, 6, 0.0)
+    monkeypatch.setattr(
+        time_step, "time_calls", lambda a, b, c, plan, *rest: time_calls(a, b, c, short, *rest)
+    )
+    for module in (time_step, check_step):
         monkeypatch.setattr(module, "on_device", lambda value: value)
     return emulated_place(InProcess(tmp_path))
 

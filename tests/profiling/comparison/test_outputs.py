@@ -129,7 +129,7 @@ def test_a_reference_that_insists_on_a_dtype() -> None:
 
     outcome = checked(_Problem(picky), [X], [2 * X])
     assert (outcome.status, outcome.detail) == (
-        "passed", "relative L2 error 0.0e+00 against the reference in float32"
+        "passed", "relative L2 error 0.0e+00 against the reference's float32 values"
     )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def script(path: Path, text: str) -> str:
 
 
 def workers(sshd: Sshd) -> list[int]:
-    """Supervisors on the far side: the bootstrap's processes whose parent is no worker."""
+    """Supervisors on the far side: the worker's processes whose parent is no worker."""
     found = []
     for pid in descendants(sshd.process.pid):
         try:
@@ -51,7 +51,7 @@ def workers(sshd: Sshd) -> list[int]:
             above = Path(f"/proc/{_parent(pid)}/cmdline").read_bytes()
         except OSError:
             continue
-        if b"exec(base64" in command and not above.startswith(command[:20]):
+        if b"worker.__main__" in command and not above.startswith(command[:20]):
             found.append(pid)
     return found
 

@@ -27,7 +27,7 @@ async def messages(connection: WorkerConnection, text: str):
 
 
 async def runs(connection: WorkerConnection) -> bool:
-    """Whether this worker has a job now."""
+    """Return whether this worker has a job now."""
     workers = (await connection.activity()).workers
     return any(worker.pid == connection.process and worker.jobs for worker in workers)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gate_checking import Checker, codes, running_checker
+from support.gate_checker import Checker, codes, running_checker
 from support.problem_files import DEFINITION, FEW, changed, loaded
 
 from accelopt_profiling.problems.problem import ProblemError

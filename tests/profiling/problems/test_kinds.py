@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from gate_checking import Checker, codes, running_checker
+from support.gate_checker import Checker, codes, running_checker
 from support.problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.gate.request import CaseOptions

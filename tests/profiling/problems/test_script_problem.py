@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gate_checking import Checker, codes, running_checker
+from support.gate_checker import Checker, codes, running_checker
 from support.problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.problems.loading.call import perform

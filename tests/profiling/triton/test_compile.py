@@ -1,4 +1,4 @@
-"""What the compiler says, for every architecture, against independent readings of the same output."""
+"""The compiler's facts for every architecture, against independent readings of the same output."""
 
 import json
 import re

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets import load_gpu, target_names
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
-from accelopt_profiling.triton.compilation.occupancy import Occupancy, occupancy
+from accelopt_profiling.triton.compilation.occupancy import MultiprocessorOccupancy, occupancy
 from accelopt_profiling.triton.estimation.estimate import estimate
 from accelopt_profiling.triton.estimation.roofline import matrix_peak
 from accelopt_profiling.triton.estimation.traffic import traffic
@@ -51,7 +51,7 @@ def us(counts: LaunchCounts, compiled: CompiledFacts | None = None, target: str 
 
 
 def facts(programs: int = 4, **fields: object) -> CompiledFacts:
-    fits = Occupancy(programs, 4 * programs, 4 * programs / 64, "registers")
+    fits = MultiprocessorOccupancy(programs, 4 * programs, 4 * programs / 64, "registers")
     return CompiledFacts("h100", "sm_90", warps=4, occupancy=fits, **fields)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Programs side by side: what they leave in memory is, bit for bit, what they leave one by one."""
+"""Programs that run side by side leave the same bits in memory as programs that run one by one."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def _counted():
 
 @pytest.fixture
 def left_over(monkeypatch):
-    """How many programs of each launch were run one by one."""
+    """Count the programs of each launch that were run one by one."""
     found, run = [], batches.Batches.run
 
     def spy(self, programs):

@@ -50,7 +50,7 @@ def warm():
 
 @pytest.fixture(scope="module")
 def tutorial(warm):
-    """What profiling a tutorial answers, asked once for each."""
+    """Return the profile of a tutorial, made once for each."""
     return functools.cache(lambda name: warm.profile_path(TUTORIALS / f"{name}.py", detail=False))
 
 

@@ -1,11 +1,11 @@
-"""Descriptors are numbers that come back: what is heard on one never reaches whom it belonged to before."""
+"""A callback is never called for another descriptor that got the number of a closed one."""
 
 import os
 
 from accelopt_profiling.worker.descriptor_events import DescriptorEvents
 
 
-def test_what_was_ended_meanwhile_is_not_called_for_the_descriptor_that_took_its_number():
+def test_a_removed_callback_is_not_called_for_the_descriptor_that_took_its_number():
     events, heard = DescriptorEvents(), []
     pipes = [os.pipe(), os.pipe()]
 
@@ -32,7 +32,7 @@ def test_what_was_ended_meanwhile_is_not_called_for_the_descriptor_that_took_its
     assert heard[1:] == ["next"]
 
 
-def test_forgetting_twice_does_nothing():
+def test_removing_twice_does_nothing():
     events = DescriptorEvents()
     reading, writing = os.pipe()
     events.add(reading, lambda: None)

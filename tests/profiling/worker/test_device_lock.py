@@ -1,4 +1,4 @@
-"""The lock of a host's devices and what workers say they do, with real worker processes."""
+"""The lock of a host's devices and the activity that workers report, with real worker processes."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What a worker says of its host: devices through the vendors' tools, for which scripts stand in."""
+"""The worker's first message: devices through the vendors' tools, for which scripts stand in."""
 
 import json
 

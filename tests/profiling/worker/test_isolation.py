@@ -1,4 +1,4 @@
-"""What user code can do to the worker: nothing. Each case is one job on a real worker process."""
+"""User code cannot harm the worker or its host. Each case is one job on a real worker process."""
 
 import asyncio
 import contextlib
@@ -211,6 +211,8 @@ async def test_root_in_a_chroot_gets_a_sandbox_without_user_namespaces(tmp_path,
     """The kernel refuses user namespaces inside a chroot; a folder that is no mount cannot hide anything."""
     root = tmp_path / "root"
     root.mkdir()
+    (root / "marker").touch()
+    marker = Path("/marker")
     inside = tmp_path / "inside"
     if missing == "no user namespaces":
         inside.write_text(f'#!/bin/sh\nmount --rbind / {root} && exec chroot {root} {sys.executable} "$@"\n')
@@ -232,6 +234,14 @@ async def test_root_in_a_chroot_gets_a_sandbox_without_user_namespaces(tmp_path,
         assert bool(isolation.note) != isolation.files
         await verify_sandbox(host)
         assert "x" in (await answer(host, job("x = 1")))["names"]
+        if isolation.files:
+            with pytest.raises(JobFailedError, match="Read-only file system"):
+                await answer(host, job("open('/tmp/accelopt-stray', 'w')"))
+        else:
+            assert (
+                "inside"
+                in (await answer(host, job(f"with open({str(marker)!r}) as f: inside = f.read()")))["names"]
+            )
     finally:
         await host.close()
 

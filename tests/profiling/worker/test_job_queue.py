@@ -1,4 +1,4 @@
-"""Which jobs run and which wait: background ones for a core, all for a place, in the order in which they came."""
+"""Background jobs wait for a core, all jobs for a place, and start in the order in which they came."""
 
 import os
 

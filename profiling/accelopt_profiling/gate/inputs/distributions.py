@@ -12,6 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.problem import Problem
+
 Array = np.ndarray[Any, Any]
 
 
@@ -25,7 +29,7 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
     nothing is negative), on which sums and products are exact in every format, "shuffled" moves the elements about, and
     so does "moved", except for the first and last quarter.
     """
-    state = _State(distribution, np.random.default_rng(seed))
+    state = _Redistribution(distribution, np.random.default_rng(seed))
     return [state.value(v) for v in inputs], state.changed
 
 
@@ -45,7 +49,7 @@ class Rewriting(ABC):
 
     @abstractmethod
     def rule(self, array: Array) -> Array | None:
-        """What takes the place of ``array``; None leaves it alone. NaN and infinities stay in any case."""
+        """Return what takes the place of ``array``; None leaves it alone. NaN and infinities stay in any case."""
 
     def value(self, value: Any) -> Any:
         if type(value) in (list, tuple):
@@ -95,7 +99,7 @@ def _outside_triangle(array: Array) -> Array | bool:
 
 
 def _ascending(array: Array) -> bool:
-    """Whether each row grows from its first to its last element, as the bounds that a kernel searches do; not by
+    """Check whether each row grows from its first to its last element, as the bounds that a kernel searches do; not by
     chance, and not because all are the same.
     """
     if array.ndim < 1 or array.shape[-1] < _SORTED or not array.size:
@@ -103,7 +107,7 @@ def _ascending(array: Array) -> bool:
     return bool((array[..., 1:] >= array[..., :-1]).all() and (array[..., -1] > array[..., 0]).all())
 
 
-class _State(Rewriting):
+class _Redistribution(Rewriting):
     def __init__(self, distribution: str, generator: np.random.Generator) -> None:
         super().__init__()
         self.distribution, self.generator = distribution, generator
@@ -170,3 +174,33 @@ def _is_float_array(value: Any) -> bool:
 
 def _is_float(dtype: str) -> bool:
     return dtype.startswith(("float", "bfloat"))
+
+
+#: What is between 0 and 1 stays so.
+_FACTOR = 0.75
+
+
+def varied(problem: Problem, inputs: list[Any]) -> list[Any]:
+    """``inputs`` with every Python float among them at three quarters, whole numbers aside (an exponent of 2.0 says
+    what to compute). Nothing changes where the reference does not look at them: there a kernel may take the word of
+    either.
+    """
+    moved = [v * _FACTOR if type(v) is float and not v.is_integer() else v for v in inputs]
+    if all(a is b for a, b in zip(moved, inputs, strict=True)):
+        return inputs
+    try:
+        before, after = (problem.reference([copied(v) for v in given]) for given in (inputs, moved))
+    except Exception:  # the reference takes no other number
+        return inputs
+    return inputs if before is None or after is None or _alike(before, after) else moved
+
+
+def _alike(one: list[Any], other: list[Any]) -> bool:
+    pairs = zip(arrays_of(one), arrays_of(other), strict=False)
+    return all(np.array_equal(_plain(a), _plain(b), equal_nan=True) for (_, a), (_, b) in pairs)
+
+
+def _plain(array: Any) -> Any:
+    if isinstance(array, np.ndarray):
+        return array.astype(np.float64) if array.dtype.kind not in "iub" else array
+    return array.detach().cpu().double().numpy()

@@ -14,10 +14,9 @@ from accelopt_profiling.comparison.inplace_outputs import changed_arguments, pas
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
 from accelopt_profiling.comparison.saved_values import NotCarried, digest, save_values
 from accelopt_profiling.gate.inputs.cases import derive_shapes
-from accelopt_profiling.gate.inputs.distributions import altered, change
+from accelopt_profiling.gate.inputs.distributions import altered, change, varied
 from accelopt_profiling.gate.inputs.long_sums import long_sums
 from accelopt_profiling.gate.inputs.lopsided import skewed, spikes
-from accelopt_profiling.gate.inputs.scalars import varied
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, count_work
 from accelopt_profiling.gate.request import ALTERED, LONG_SUMS, LOPSIDED, Case
@@ -132,8 +131,8 @@ class _Drawing:
             self.written = written_by_reference(self.problem, inputs, arguments, self.work) if plain else []
             if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
                 count_work(self.problem, [copied(v) for v in inputs], self.work)
-        asked = CaseCall(call, drawn.twice, drawn.derived, drawn.distribution != "original", self.written)
-        digests = self._save(drawn.index, inputs, arguments, asked)
+        case_call = CaseCall(call, drawn.twice, drawn.derived, drawn.distribution != "original", self.written)
+        digests = self._save(drawn.index, inputs, arguments, case_call)
         self.used += byte_count(inputs)
         arrays = [a for _, a in arrays_of(inputs)]
         self.context.emit({"drawn": drawn.name})
@@ -167,13 +166,13 @@ class _Drawing:
         chosen: Mapping[str, Any] | None = None if at is None else self.shapes[at]
         return None if chosen is None else dict(chosen)
 
-    def _save(self, index: int, inputs: list[Any], arguments: list[Any], asked: CaseCall) -> list[str]:
+    def _save(self, index: int, inputs: list[Any], arguments: list[Any], case_call: CaseCall) -> list[str]:
         folder = case_folder(self.context, index)
         try:
             save_values(folder / "inputs", inputs)
             if arguments is not inputs:
                 save_values(folder / "arguments", arguments)
-            save_values(folder / "call", [to_plain(asked)])
+            save_values(folder / "call", [to_plain(case_call)])
         except NotCarried as error:
             message = f"An input cannot be checked: {error}."
             raise StepFailedError(StepError("problem-invalid", message, self.params.problem.path)) from error

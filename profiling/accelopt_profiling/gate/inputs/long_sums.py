@@ -66,8 +66,8 @@ class _LongSums(Rewriting):
 
 
 def is_exact(expected: Array, native: Array) -> bool:
-    """Whether a result of such inputs is a sum that float32 holds with bits to spare, as the reference found too: then
-    an honest kernel finds the same.
+    """Check whether a result of such inputs is a sum that float32 holds with bits to spare, as the reference found too:
+    then an honest kernel finds the same.
     """
     if expected.shape != native.shape or not np.array_equal(expected, native):
         return False

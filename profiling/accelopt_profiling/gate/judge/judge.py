@@ -14,7 +14,7 @@ from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
 from accelopt_profiling.gate.request import LONG_SUMS
-from accelopt_profiling.gate.step_schemas import JudgedCase, JudgedOutput, JudgeParams
+from accelopt_profiling.gate.step_schemas import CaseVerdict, JudgeParams, OutputVerdict
 from accelopt_profiling.gate.steps.case_files import RAW, TOLERANCE_FILE, case_folder, forget_candidate
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
@@ -22,13 +22,13 @@ from accelopt_profiling.problems.problem import Tolerance
 from accelopt_profiling.worker.step_context import StepContext
 
 
-def judge(context: StepContext, params: JudgeParams) -> list[JudgedCase]:
+def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
     """Judge every case that has expected values."""
     forget_candidate(context)
     stated = from_plain(
         Tolerance, json.loads((context.folder / "gate" / TOLERANCE_FILE).read_text(encoding="utf-8"))
     )
-    judged: list[JudgedCase] = []
+    judged: list[CaseVerdict] = []
     ordinary_is_finite = True
     for index, distribution in enumerate(params.distributions):
         folder = case_folder(context, index)
@@ -39,7 +39,7 @@ def judge(context: StepContext, params: JudgeParams) -> list[JudgedCase]:
         if index == 0:
             ordinary_is_finite = finite
         if not finite and ordinary_is_finite and distribution != "original":
-            judged.append(JudgedCase(index, skipped="the reference itself is not finite on these inputs"))
+            judged.append(CaseVerdict(index, skipped="the reference itself is not finite on these inputs"))
             continue
         notes: list[Reason] = []
         if index == 0:
@@ -50,7 +50,7 @@ def judge(context: StepContext, params: JudgeParams) -> list[JudgedCase]:
 
 
 def _equal(one: Array, other: Array, *known: Array | None) -> bool:
-    """Whether two outputs agree bit for bit where both are known."""
+    """Check whether two outputs agree bit for bit where both are known."""
     for mask in known:
         if mask is not None and mask.shape == one.shape:
             one, other = np.where(mask, one, 0), np.where(mask, other, 0)
@@ -63,14 +63,14 @@ class _Case:
         self.reasons: list[Reason] = []
         self.known: dict[int, Array] = {}
 
-    def judge(self) -> JudgedCase:
+    def judge(self) -> CaseVerdict:
         answers = self.answers
         found = answers.read("outputs")
         actual = None if isinstance(found, str) else found
         if isinstance(found, str):
             self._fail("wrong-output", found)
         self.known = answers.masks("outputs")
-        outputs: list[JudgedOutput] = []
+        outputs: list[OutputVerdict] = []
         repeatable: bool | None = None
         if actual is not None and self._same_form(actual):
             outputs = [self._output(number, leaf) for number, leaf in enumerate(actual)]
@@ -81,7 +81,7 @@ class _Case:
             if answers.has("later"):
                 self._later(actual)
         digests = {raw: digest(answers.folder / raw) for raw in RAW if answers.has(raw)}
-        return JudgedCase(
+        return CaseVerdict(
             self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
             None if actual is None or self.reasons else right_without_kernels(answers, actual, self.known),
             self._original_right(), only_moved(answers) if answers.has("again") else None,
@@ -99,14 +99,14 @@ class _Case:
             elif mine.type_name not in ("", "Tensor", theirs.type_name):
                 self._fail("wrong-type", f"{mine.where} is a {mine.type_name}, a kind of tensor of its own.")
             elif mine.shape != theirs.shape:
-                said = f"{mine.where} has the shape {mine.shape}, the reference {theirs.shape}."
-                self._fail("wrong-shape", said)
+                message = f"{mine.where} has the shape {mine.shape}, the reference {theirs.shape}."
+                self._fail("wrong-shape", message)
             elif mine.dtype not in self._dtypes(theirs):
-                said = f"{mine.where} has the dtype {mine.dtype}, the reference {theirs.dtype}."
-                self._fail("wrong-dtype", said)
+                message = f"{mine.where} has the dtype {mine.dtype}, the reference {theirs.dtype}."
+                self._fail("wrong-dtype", message)
             elif theirs.contiguous and not mine.contiguous:
-                said = f"{mine.where} is a view that skips about in memory; the reference's is not."
-                self._fail("wrong-layout", said)
+                message = f"{mine.where} is a view that skips about in memory; the reference's is not."
+                self._fail("wrong-layout", message)
         return not self.reasons
 
     def _dtypes(self, theirs: Leaf) -> set[str]:
@@ -120,12 +120,12 @@ class _Case:
             return {"float64", *floats}
         return {theirs.dtype}
 
-    def _output(self, number: int, mine: Leaf) -> JudgedOutput:
+    def _output(self, number: int, mine: Leaf) -> OutputVerdict:
         limit, known = self.answers.allowed(mine, number), self.known.get(number)
         comparison = self.answers.compare(mine.values, number, limit, known)
         if comparison.fault == "wrong-result" and self.answers.sums:
-            said = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
-            self._fail("low-precision", said)
+            message = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
+            self._fail("low-precision", message)
         elif comparison.fault:
             self._fail(comparison.fault, difference(mine, comparison))
         own = comparison
@@ -133,7 +133,7 @@ class _Case:
             strict = self.answers.allowed(mine, number, Tolerance())
             own = self.answers.compare(mine.values, number, strict, known)
         ratio = max(own.whole, own.row, own.element)
-        return JudgedOutput(
+        return OutputVerdict(
             mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, ratio
         )
 
@@ -149,7 +149,7 @@ class _Case:
         return again
 
     def _repeat(self, actual: list[Leaf], name: str) -> bool:
-        """Whether a further run on the same data gave the same bits; if not, it must be right as well."""
+        """Check whether a further run on the same data gave the same bits; if not, it must be right as well."""
         again = self._again(actual, name, "nondeterministic", "A further run on the same inputs")
         if again is None:
             return False
@@ -162,8 +162,8 @@ class _Case:
             wrong = self.answers.first_fault(again, masks)
             if wrong is not None:
                 self._fail("nondeterministic", f"A further run on the same inputs is wrong: {wrong.detail}.")
-            said = "Two runs on the same inputs differ in some bits, within the tolerance."
-            self.notes.append(Reason("not-repeatable", said))
+            message = "Two runs on the same inputs differ in some bits, within the tolerance."
+            self.notes.append(Reason("not-repeatable", message))
         return equal
 
     def _later(self, actual: list[Leaf]) -> None:
@@ -185,7 +185,7 @@ class _Case:
         return 1.0 - unknown / total if total else 1.0
 
     def _original_right(self) -> bool | None:
-        """Whether the original kernel is right on this case."""
+        """Check whether the original kernel is right on this case."""
         if not self.answers.has("original"):
             return None
         leaves, expected = self.answers.read("original"), self.answers.expected

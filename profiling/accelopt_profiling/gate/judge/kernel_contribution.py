@@ -45,7 +45,7 @@ def right_without_kernels(
 
 
 def only_moved(answers: SavedOutputs) -> bool:
-    """Whether every finite float that is expected occurs among the inputs, or is zero or one: then moving data is
+    """Check whether every finite float that is expected occurs among the inputs, or is zero or one: then moving data is
     enough. Integers, such as where a maximum lies, are no evidence: whether kernels compute is seen by floats.
     """
     pools = [np.array([0.0, 1.0, -1.0])]
@@ -65,7 +65,7 @@ def only_moved(answers: SavedOutputs) -> bool:
 
 
 def _all_among(values: Array, pool: Array) -> bool:
-    """Whether each of ``values`` is in ``pool``: a few of them first, since one that is not there says no."""
+    """Check whether each of ``values`` is in ``pool``: a few of them first, since one that is not there says no."""
     step = values.size // _FEW
     if step > 1:
         few = np.unique(values[::step])

@@ -34,8 +34,8 @@ class SavedOutputs(ExpectedOutputs):
         return (self.folder / name).is_dir()
 
     def read(self, name: str) -> list[Leaf] | str:
-        """What the candidate (or the original) returned under ``name``, in the reference's layout; why not otherwise: a
-        candidate may write anything there.
+        """Read the outputs that the candidate (or the original) saved under ``name``, in the reference's layout. A
+        string is the reason why they cannot be read: a candidate may write anything there.
         """
         finished = self.folder / FINISHED[name]
         try:
@@ -44,7 +44,7 @@ class SavedOutputs(ExpectedOutputs):
             return f"The candidate's outputs cannot be read: {error}."
 
     def masks(self, name: str) -> dict[int, Array]:
-        """Which elements of each output are known, where only a sample of the programs was run."""
+        """Return which elements of each output are known, where only a sample of the programs was run."""
         masks: dict[int, Array] = {}
         for file in (self.folder / name).glob("known-*.npy"):
             number = file.stem.removeprefix("known-")
@@ -57,7 +57,7 @@ class SavedOutputs(ExpectedOutputs):
         return masks
 
     def allowed(self, mine: Leaf, number: int, stated: Tolerance | None = None) -> Allowed:
-        """What output ``number`` may be off by. Where it is an exact sum its own dtype alone counts."""
+        """The error that output ``number`` may have. Where it is an exact sum its own dtype alone counts."""
         if self.sums and is_exact(self.expected[number].values, self.native[number].values):
             return allowed([mine.dtype], self.stated if stated is None else stated)
         return super().allowed(mine, number, stated)

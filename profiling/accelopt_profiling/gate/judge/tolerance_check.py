@@ -14,7 +14,8 @@ from accelopt_profiling.problems.problem import Tolerance
 
 
 def judge_tolerance(answers: SavedOutputs) -> tuple[bool, list[Reason]]:
-    """Whether the problem states a tolerance under which zeros, a constant or a copy of an input pass, and what to say.
+    """Check whether zeros, a constant or a copy of an input pass under the tolerance that the problem states; with
+    notes.
 
     From then on the gate's own rule holds for this case. Says so too where that rule cannot tell either.
     """
@@ -23,8 +24,8 @@ def judge_tolerance(answers: SavedOutputs) -> tuple[bool, list[Reason]]:
     stated = answers.stated.relative is not None or answers.stated.absolute is not None
     replaced = bool(fakes) and stated
     if replaced:
-        said = f"Under the problem's tolerance {fakes[0]} would pass; the gate's own rule for the dtype was used."
-        notes.append(Reason("loose-problem", said))
+        message = f"Under the problem's tolerance {fakes[0]} would pass; the gate's own rule for the dtype was used."
+        notes.append(Reason("loose-problem", message))
         answers.stated = Tolerance()
         fakes = list(_fakes_that_pass(answers))
     notes += [
@@ -56,7 +57,7 @@ def _fakes_that_pass(answers: SavedOutputs) -> Iterator[str]:
 
 
 def _passes(values: Array, expected: Array, native: Array, limit: Allowed) -> bool:
-    """Whether ``values`` would be accepted. Most fail in their first part already."""
+    """Check whether ``values`` would be accepted. Most fail in their first part already."""
     for part in (
         (slice(0, max(1, len(values) // 64)), slice(None)) if values.ndim and len(values) > 64 else (...,)
     ):

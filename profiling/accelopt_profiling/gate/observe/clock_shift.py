@@ -131,7 +131,7 @@ class Counts:
                     waiting.append((found, value))
 
     def _opens(self, value: Any) -> bool:
-        """Whether to look inside a value: containers, and the candidate's own functions, classes and objects."""
+        """Check whether to look inside a value: containers, and the candidate's own functions, classes and objects."""
         if type(value) in (list, dict, tuple) or isinstance(value, CellType):
             return len(value) < _PLACES if isinstance(value, (list, dict, tuple)) else True
         own = value if isinstance(value, (FunctionType, type)) else type(value)

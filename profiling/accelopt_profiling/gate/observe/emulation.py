@@ -14,7 +14,7 @@ SAMPLE = 16
 
 
 class Seen:
-    """What an emulation saw of the code that ran in it. This one saw nothing: the code ran as it is."""
+    """An emulation's record of the code that ran in it. This one is empty: the code ran as it is."""
 
     #: Whether each launch left only values that it was given; None where nobody looked.
     movement: Movement | None = None
@@ -27,7 +27,7 @@ class Seen:
         return None
 
     def complete(self) -> bool:
-        """Whether every program of every launch ran."""
+        """Check whether every program of every launch ran."""
         return True
 
     def races(self) -> list[str]:

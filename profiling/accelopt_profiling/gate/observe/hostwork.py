@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.tolerance import coarsest
 from accelopt_profiling.problems.problem import Problem
 
 Array = np.ndarray[Any, Any]
@@ -47,6 +48,8 @@ HEAVY = frozenset(
 )  # fmt: skip
 #: Work beside which all other work of a problem is little.
 DOMINANT = frozenset(["matmul", "convolution", "attention"])
+#: Work that is exact in any precision: its results' dtypes say nothing about the others'.
+_EXACT = frozenset(["order", "extreme", "index of extreme", "choice", "Python", "pooling"])
 #: The simpler work that a composite stands for.
 _CONTAINS = {
     "softmax": {"exp", "extreme", "add", "sum", "multiply", "log"},
@@ -66,7 +69,8 @@ _MAKE_PLAIN = ("asarray", "array", "ascontiguousarray", "asfortranarray", "copy"
 
 class HostWork:
     """Counts elements per kind of work, in the body of ``counting``: ``elements`` of the largest single operation,
-    ``total`` of all together. What is done in the body of ``pausing`` is not the host code's.
+    ``total`` of all together; ``dtypes`` are those of inexact results. What is done in the body of ``pausing`` is not
+    the host code's.
 
     ``source`` is the folder of the host code: where it makes plain arrays of ``marked`` ones they stay marked. Give it
     before that code is loaded. Nothing is marked while ``marking`` is off.
@@ -75,6 +79,7 @@ class HostWork:
     def __init__(self, source: str = "") -> None:
         self.elements: dict[str, int] = {}
         self.total: dict[str, int] = {}
+        self.dtypes: set[str] = set()
         self.marking = True
         self._paused = self._in_torch = False
         if source:
@@ -94,7 +99,7 @@ class HostWork:
         return make
 
     def of_tensor(self, value: Any) -> bool:
-        """Whether it is a tensor whose numbers host code takes to NumPy while it is being counted."""
+        """Check whether it is a tensor whose numbers host code takes to NumPy while it is being counted."""
         return self._in_torch and not self._paused and isinstance(value, sys.modules["torch"].Tensor)
 
     @contextmanager
@@ -105,7 +110,8 @@ class HostWork:
         finally:
             self._paused = before
 
-    def add(self, name: str, size: int) -> None:
+    def add(self, name: str, size: int, result: Any = None) -> None:
+        """Count one operation; ``result`` is what it returned."""
         if self._paused:
             return
         plain = name.strip("_")
@@ -117,6 +123,8 @@ class HostWork:
         if kind is not None:
             self.elements[kind] = max(self.elements.get(kind, 0), size)
             self.total[kind] = self.total.get(kind, 0) + size
+            if kind not in _EXACT and hasattr(result, "dtype"):
+                self.dtypes.add(str(result.dtype).removeprefix("torch."))
 
     @contextmanager
     def counting(self) -> Iterator[None]:
@@ -152,18 +160,20 @@ class _Counted(np.ndarray[Any, Any]):
         sizes = [v.size for v in inputs if isinstance(v, np.ndarray)]
         if getattr(np, ufunc.__name__, None) is not ufunc:  # made of a Python function
             self._tell("vectorize", max(sizes, default=1))
-        name = "sum" if method == "reduce" and ufunc.__name__ == "add" else ufunc.__name__
-        self._tell(name, max(sizes, default=1))
         plain = [_plain(v) for v in inputs]
         if options.get("out") is not None:
             options["out"] = tuple(_plain(v) for v in options["out"])
-        return self._mark(getattr(ufunc, method)(*plain, **options))
+        result = getattr(ufunc, method)(*plain, **options)
+        name = "sum" if method == "reduce" and ufunc.__name__ == "add" else ufunc.__name__
+        self._tell(name, max(sizes, default=1), result)
+        return self._mark(result)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         sizes = [v.size for v in args if isinstance(v, np.ndarray)]
-        self._tell(getattr(function, "__name__", ""), max(sizes, default=self.size))
         plain = {k: _plain(v) for k, v in options.items()}
-        return self._mark(function(*[_plain(v) for v in args], **plain))
+        result = function(*[_plain(v) for v in args], **plain)
+        self._tell(getattr(function, "__name__", ""), max(sizes, default=self.size), result)
+        return self._mark(result)
 
     def tolist(self) -> Any:
         self._tell("tolist", self.size)
@@ -189,9 +199,9 @@ class _Counted(np.ndarray[Any, Any]):
             self._tell("tolist", 1)
         return found
 
-    def _tell(self, name: str, size: int) -> None:
+    def _tell(self, name: str, size: int, result: Any = None) -> None:
         if self.work is not None:
-            self.work.add(name, size)
+            self.work.add(name, size, result)
 
     def _mark(self, value: Any) -> Any:
         return self.work.marked(value) if self.work is not None else value
@@ -217,15 +227,28 @@ def _torch_mode(work: HostWork) -> Any:
             if name != "__get__":
                 flat = [*args, *(kwargs or {}).values(), *(result if type(result) is tuple else [result])]
                 sizes = [t.numel() for t in flat if isinstance(t, torch.Tensor)]
-                work.add(name, max(sizes, default=0))
+                work.add(name, max(sizes, default=0), result)
             taken = name in ("numpy", "__array__") and work.of_tensor(args[0])
             return work.marked(result) if taken else result
 
     return Counting()
 
 
-def covers(done: dict[str, int], asked: dict[str, int]) -> bool:
-    """Whether the work ``done`` holds every kind of work that was ``asked`` for, on as many elements (a half at
+def computing_dtype(problem: Problem, inputs: list[Any], work: HostWork) -> str | None:
+    """The coarsest float dtype in which the reference computes on ``inputs``, whatever it returns; None where its
+    arithmetic cannot be observed. ``work`` was given the problem's folder before the problem was loaded.
+    """
+    before, work.marking = work.marking, True
+    work.dtypes.clear()
+    try:
+        count_work(problem, inputs, work)
+    finally:
+        work.marking = before
+    return coarsest(["float64" if d == "complex128" else d for d in work.dtypes])
+
+
+def covers(done: dict[str, int], required: dict[str, int]) -> bool:
+    """Check whether the work ``done`` covers every kind of work in ``required``, on as many elements (a half at
     least). What Python did with elements may be any kind.
     """
     whole: dict[str, int] = {}
@@ -236,7 +259,9 @@ def covers(done: dict[str, int], asked: dict[str, int]) -> bool:
             whole[kind] = size
             waiting += [(part, size) for part in _CONTAINS.get(kind, ())]
     free = whole.get("Python", -1)
-    return bool(asked) and all(2 * max(whole.get(kind, -1), free) >= size for kind, size in asked.items())
+    return bool(required) and all(
+        2 * max(whole.get(kind, -1), free) >= size for kind, size in required.items()
+    )
 
 
 def count_work(problem: Problem, inputs: list[Any], work: HostWork) -> None:

@@ -71,7 +71,7 @@ def _numbers(tensor: Any) -> Any:
 
 
 def _among(values: Any, given: list[Any]) -> bool:
-    """Whether all of ``values`` that were looked up occur in ``given``; integers and empty arrays prove nothing."""
+    """Check whether a sample of ``values`` occurs in ``given``; integers and empty arrays prove nothing."""
     if not values.size:
         return True
     if np.dtype(values.dtype).kind in "iub" or sum(g.size for g in given) > _ELEMENTS:

@@ -54,7 +54,7 @@ class SharedObjects:
 
 
 def _of_the_same_library(owner: str, key: str, value: Any) -> bool:
-    """Whether a library replaced a function of its own by another of that name, as some do when they load a part."""
+    """Check whether a library replaced its own function by another of that name, as some do while loading."""
     library = owner.split(".")[0]
     module = getattr(value, "__module__", None)
     return (

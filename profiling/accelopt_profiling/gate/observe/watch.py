@@ -181,7 +181,7 @@ class Watch:
         return name.startswith(self._source) or name in ("<string>", "<stdin>", "<unknown>")
 
     def _asked_by_candidate(self, frame: FrameType | None) -> bool:
-        """Whether the candidate's code is nearer than this project's."""
+        """Check whether the candidate's code is nearer than this project's."""
         while frame is not None:
             name = frame.f_code.co_filename
             if name.startswith(self._source):

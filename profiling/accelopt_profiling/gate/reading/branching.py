@@ -49,9 +49,9 @@ def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
         if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not names.in_kernel(node):
             why = _depends(names, node.test, tainted) or counted_by(names, node.test, counters)
             if why and names.function_of(node) is not None and _decides(names, node, why):
-                said = f"What it does depends on {why}."
+                message = f"What it does depends on {why}."
                 sure = why not in ("files", "the host") or _steers(names, node)
-                yield StaticFinding("mode-branch", node.lineno, said, sure)
+                yield StaticFinding("mode-branch", node.lineno, message, sure)
         yield from _address_keys(names, node, tainted)
 
 
@@ -79,8 +79,8 @@ def _is_called(names: ResolvedNames, node: ast.AST) -> bool:
 
 
 def _key(names: ResolvedNames, node: ast.AST) -> str | None:
-    """What holds a value: a name where it is bound, or an attribute of whatever object; a call holds what its function
-    returns.
+    """Return what holds a value: a name where it is bound, or an attribute of whatever object; a call holds what its
+    function returns.
     """
     if isinstance(node, ast.Call):
         held = _key(names, node.func)
@@ -139,7 +139,9 @@ def _tainted(names: ResolvedNames) -> dict[str, str]:
 
 
 def _bindings(names: ResolvedNames) -> Iterator[tuple[str, ast.expr]]:
-    """What holds which expression: assignments, fields of classes, arguments by keyword, and what functions return."""
+    """Return what holds which expression: assignments, fields of classes, arguments by keyword, and what functions
+    return.
+    """
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign)):
             if node.value is None:
@@ -181,7 +183,7 @@ def _is_number_of(names: ResolvedNames, value: ast.expr) -> bool:
 
 
 def _decides(names: ResolvedNames, node: ast.If | ast.While | ast.IfExp, why: str) -> bool:
-    """Whether the branch changes a result: it launches, returns or computes something, or writes into something.
+    """Check whether the branch changes a result: it launches, returns or computes something, or writes into something.
     Printing does not, nor does the choice of a constant. What is slowest or fastest may be chosen by the clock.
     """
     if isinstance(node, ast.IfExp):
@@ -206,7 +208,7 @@ def _decides(names: ResolvedNames, node: ast.If | ast.While | ast.IfExp, why: st
 
 
 def _steers(names: ResolvedNames, node: ast.If | ast.While | ast.IfExp) -> bool:
-    """Whether the branch decides if or on what a kernel is launched, rather than how it is configured."""
+    """Check whether the branch decides if or on what a kernel is launched, rather than how it is configured."""
     if not isinstance(node, ast.IfExp):
         return names.launches(ast.Module([*node.body, *node.orelse], []))
     place = names.parents.get(node)
@@ -295,7 +297,7 @@ def counters_of(names: ResolvedNames) -> Iterator[tuple[str, str]]:
 
 
 def _advanced(node: ast.AST) -> ast.expr | None:
-    """What ``x += 1`` and ``x = x + 1`` move on."""
+    """Return what ``x += 1`` and ``x = x + 1`` move on."""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
         return node.target
     if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
@@ -308,7 +310,7 @@ def _advanced(node: ast.AST) -> ast.expr | None:
 
 
 def counted_by(names: ResolvedNames, test: ast.AST, counters: dict[str, str]) -> str | None:
-    """Why ``test`` depends on one of the ``counters``; None where it does not."""
+    """Return why ``test`` depends on one of the ``counters``; None where it does not."""
     for node in ast.walk(test):
         key = None
         if isinstance(node, ast.Name):

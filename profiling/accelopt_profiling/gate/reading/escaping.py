@@ -1,4 +1,4 @@
-"""Work that may end after the call has returned: streams that nothing waits for, captured graphs, later calls."""
+"""Find work that may end after the call has returned: streams that nothing waits for, captured graphs, later calls."""
 
 from __future__ import annotations
 
@@ -28,31 +28,33 @@ def escaping(names: ResolvedNames) -> Iterator[StaticFinding]:
     waits = {n.attr for n in ast.walk(names.tree) if isinstance(n, ast.Attribute) and n.attr in _WAITS}
     for call, called in names.calls():
         if called in _STREAMS:
-            said = f"It uses {called}" + (", and nothing waits for it." if not waits & {"wait_stream", "wait_event",
+            message = f"It uses {called}" + (", and nothing waits for it." if not waits & {"wait_stream", "wait_event",
                                           "synchronize"} else ".")  # fmt: skip
-            yield StaticFinding("background-work", call.lineno, said, "nothing" in said)
+            yield StaticFinding("background-work", call.lineno, message, "nothing" in message)
         elif called.startswith(_GRAPHS):
-            said = f"It captures a graph ({called}): a replay computes from what was captured."
-            yield StaticFinding("background-work", call.lineno, said, not _copies_in(names))
+            message = f"It captures a graph ({called}): a replay computes from what was captured."
+            yield StaticFinding("background-work", call.lineno, message, not _copies_in(names))
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "__del__":
-            said = "It does something when an object is dropped."
-            yield StaticFinding("background-work", node.lineno, said, not _only_gives_back(node))
+            message = "It does something when an object is dropped."
+            yield StaticFinding("background-work", node.lineno, message, not _only_gives_back(node))
         elif isinstance(node, ast.ClassDef):
             bases = [names.dotted(base) or "" for base in node.bases]
             if any(b in ("torch.Tensor", "numpy.ndarray", "torch.nn.Parameter", "torch.nn.parameter.Parameter")
                    for b in bases):  # fmt: skip
-                said = "It makes a kind of tensor of its own, which may compute later."
-                yield StaticFinding("own-tensor", node.lineno, said, True)
+                message = "It makes a kind of tensor of its own, which may compute later."
+                yield StaticFinding("own-tensor", node.lineno, message, True)
             for inner in node.body:
                 if isinstance(inner, ast.FunctionDef) and inner.name in ("__array__", "__torch_function__",
                                                                          "__torch_dispatch__"):  # fmt: skip
-                    said = f"It computes when it is looked at (`{inner.name}`)."
-                    yield StaticFinding("own-tensor", inner.lineno, said, True)
+                    message = f"It computes when it is looked at (`{inner.name}`)."
+                    yield StaticFinding("own-tensor", inner.lineno, message, True)
 
 
 def _only_gives_back(finaliser: ast.AST) -> bool:
-    """Whether a finaliser only drops what the object holds: it neither writes to elements nor calls what may work."""
+    """Check whether a finaliser only drops what the object holds: it neither writes to elements nor calls what may
+    work.
+    """
     for node in ast.walk(finaliser):
         if isinstance(node, ast.Call):
             function = node.func
@@ -75,6 +77,6 @@ def _is_own(node: ast.Attribute) -> bool:
 
 
 def _copies_in(names: ResolvedNames) -> bool:
-    """Whether fresh inputs are copied into the graph's own buffers before a replay."""
+    """Check whether fresh inputs are copied into the graph's own buffers before a replay."""
     attributes = {n.attr for n in ast.walk(names.tree) if isinstance(n, ast.Attribute)}
     return {"copy_", "replay"} <= attributes

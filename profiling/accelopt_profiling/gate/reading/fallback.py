@@ -1,4 +1,4 @@
-"""Ways round the kernel: errors of a launch that are swallowed, or answered with the framework's own result."""
+"""Find ways around the kernel: errors of a launch that are swallowed, or answered with the framework's own result."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def fallbacks(names: ResolvedNames) -> Iterator[StaticFinding]:
                 call = item.context_expr
                 hides = isinstance(call, ast.Call) and names.dotted(call.func) == "contextlib.suppress"
                 if hides and _reaches_launch(names, node.body):
-                    said = "It hides errors of a kernel's launch."
-                    yield StaticFinding("fallback", node.lineno, said, True)
+                    message = "It hides errors of a kernel's launch."
+                    yield StaticFinding("fallback", node.lineno, message, True)
 
 
 def _reaches_launch(names: ResolvedNames, body: list[ast.stmt]) -> bool:
-    """Whether statements launch a kernel, themselves or through a function of the file."""
+    """Check whether statements launch a kernel, themselves or through a function of the file."""
     launchers = {
         n.name for n in ast.walk(names.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
         and n.name not in names.kernels and names.launches(n)
@@ -84,11 +84,11 @@ def _handlers(names: ResolvedNames, node: ast.Try) -> Iterator[StaticFinding]:
         computed = computes(names, ast.Module(handler.body, []))
         helper = _own_computation(names, handler)
         if computed or helper:
-            said = f"Where the kernel fails it computes the result otherwise ({computed or helper})."
-            yield StaticFinding("fallback", handler.lineno, said, True)
+            message = f"Where the kernel fails it computes the result otherwise ({computed or helper})."
+            yield StaticFinding("fallback", handler.lineno, message, True)
         elif all(isinstance(s, (ast.Pass, ast.Continue)) or _constant(s) for s in handler.body):
-            said = "It swallows errors of a kernel's launch."
-            yield StaticFinding("fallback", handler.lineno, said, True)
+            message = "It swallows errors of a kernel's launch."
+            yield StaticFinding("fallback", handler.lineno, message, True)
         elif not any(isinstance(s, ast.Raise) for s in ast.walk(ast.Module(handler.body, []))):
             yield StaticFinding("fallback", handler.lineno, "It goes on where a kernel's launch fails.")
 
@@ -119,5 +119,5 @@ def _branches(names: ResolvedNames, function: Function) -> Iterator[StaticFindin
                     if not names.launches(ast.Module(branch, [])) and (
                         (by := computes(names, found)) or (by := _own_computation(names, found))
                     ):
-                        said = f"On one branch it returns a result of the framework ({by})."
-                        yield StaticFinding("fallback", found.lineno, said)
+                        message = f"On one branch it returns a result of the framework ({by})."
+                        yield StaticFinding("fallback", found.lineno, message)

@@ -1,4 +1,4 @@
-"""What reading a candidate's text finds."""
+"""A finding in a candidate's text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file reaches for: modules and functions with no honest use in a kernel file, and dunder attributes."""
+"""Find names with no honest use in a kernel file (modules, functions, dunder attributes), and low-precision formats."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def low_precision(names: ResolvedNames) -> Iterator[StaticFinding]:
                 yield StaticFinding("low-precision", value.lineno, f"It asks for TF32 ({node.arg}).")
         elif isinstance(node, ast.Call) and names.dotted(node.func) == "triton.language.dot":
             if not {"input_precision", "allow_tf32"} & {k.arg for k in node.keywords}:
-                said = "tl.dot multiplies float32 in TF32 unless it is told otherwise."
-                yield StaticFinding("low-precision", node.lineno, said)
+                message = "tl.dot multiplies float32 in TF32 unless it is told otherwise."
+                yield StaticFinding("low-precision", node.lineno, message)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in LOW:
             yield StaticFinding("low-precision", node.lineno, f"It names {node.value}.")

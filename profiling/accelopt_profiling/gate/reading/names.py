@@ -1,4 +1,4 @@
-"""What the names of a file mean: imported modules and their attributes as dotted paths."""
+"""Resolve the names of a file: imported modules and their attributes as dotted paths."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ResolvedNames:
         return name
 
     def in_kernel(self, node: ast.AST) -> bool:
-        """Whether ``node`` belongs to a kernel's own body."""
+        """Check whether ``node`` belongs to a kernel's own body."""
         place: ast.AST | None = node
         while place is not None:
             if isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef)) and place.name in self.kernels:
@@ -96,7 +96,7 @@ class ResolvedNames:
         return False
 
     def launches(self, within: ast.AST) -> bool:
-        """Whether a kernel of the file is called somewhere below ``within``."""
+        """Check whether a kernel of the file is called somewhere below ``within``."""
         for node in ast.walk(within):
             if isinstance(node, ast.Call):
                 target = node.func

@@ -1,4 +1,4 @@
-"""Code that hides what it does: text turned into code, names put together at run time, long packed literals."""
+"""Find code that hides what it does: text turned into code, names put together at run time, long packed literals."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ def obfuscation(names: ResolvedNames) -> Iterator[StaticFinding]:
             plain = bool(call.args) and (
                 isinstance(call.args[0], ast.Constant) or _always_named(names, call.args[0])
             )
-            said = "It imports a module by name" + ("." if plain else " put together at run time.")
-            yield StaticFinding("obfuscated", call.lineno, said, not plain or called == "__import__")
+            message = "It imports a module by name" + ("." if plain else " put together at run time.")
+            yield StaticFinding("obfuscated", call.lineno, message, not plain or called == "__import__")
         elif called in ("importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader"):
             yield StaticFinding("reads-the-gate", call.lineno, "It loads another file as a module.", True)
         elif called == "getattr" and len(call.args) > 1 and not _plain(call.args[1]):
             if names.dotted(call.args[0]) is not None:
-                said = "It looks up an attribute of a module by a name put together at run time."
+                message = "It looks up an attribute of a module by a name put together at run time."
                 sure = _assembled(call.args[1]) and not _is_dtype_of_a_language(names, call)
-                yield StaticFinding("obfuscated", call.lineno, said, sure)
+                yield StaticFinding("obfuscated", call.lineno, message, sure)
         elif called in ("globals", "vars", "locals") and isinstance(names.parents.get(call), ast.Subscript):
-            said = f"It looks a name up in {called}()."
-            yield StaticFinding("obfuscated", call.lineno, said)
+            message = f"It looks a name up in {called}()."
+            yield StaticFinding("obfuscated", call.lineno, message)
     for node in ast.walk(names.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and _packed(node.value):
-            said = f"It holds a packed literal of {len(node.value)} characters."
-            yield StaticFinding("obfuscated", node.lineno, said, True)
+            message = f"It holds a packed literal of {len(node.value)} characters."
+            yield StaticFinding("obfuscated", node.lineno, message, True)
         elif isinstance(node, (ast.Attribute, ast.Name)) and names.dotted(node) == "sys.modules":
             if not _asks_for_one(names, node):
-                said = "It looks at the loaded modules (sys.modules)."
-                yield StaticFinding("reads-the-gate", node.lineno, said, True)
+                message = "It looks at the loaded modules (sys.modules)."
+                yield StaticFinding("reads-the-gate", node.lineno, message, True)
         elif (
             isinstance(node, ast.Subscript)
             and isinstance(node.value, ast.Attribute)
             and node.value.attr == "__dict__"
             and names.dotted(node.value.value)
         ):
-            said = "It looks a name up in a module's __dict__."
-            yield StaticFinding("obfuscated", node.lineno, said, True)
+            message = "It looks a name up in a module's __dict__."
+            yield StaticFinding("obfuscated", node.lineno, message, True)
 
 
 def _always_named(names: ResolvedNames, node: ast.expr) -> bool:
@@ -73,7 +73,7 @@ def _always_named(names: ResolvedNames, node: ast.expr) -> bool:
 
 
 def _uses_otherwise(names: ResolvedNames, node: ast.AST, function: str) -> bool:
-    """Whether ``node`` names the function without calling it."""
+    """Check whether ``node`` names the function without calling it."""
     if not isinstance(node, ast.Name) or node.id != function:
         return False
     parent = names.parents.get(node)
@@ -98,7 +98,7 @@ def _plain(node: ast.expr) -> bool:
 
 
 def _assembled(node: ast.expr) -> bool:
-    """Whether a name is put together from pieces on the spot: ``"al" + "lclose"``, ``"".join(...)``, ``x[::-1]``."""
+    """Check whether a name is assembled in place: ``"al" + "lclose"``, ``"".join(...)``, ``x[::-1]``."""
     if isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Subscript)):
         return any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in ast.walk(node))
     return isinstance(node, ast.Call)

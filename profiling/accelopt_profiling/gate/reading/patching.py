@@ -1,4 +1,4 @@
-"""Changes to what is not the file's own: assignments to attributes of imported modules, tensors and frozen names."""
+"""Find assignments to what is not the file's own: attributes of imported modules, tensors and frozen names."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def _call(names: ResolvedNames, node: ast.Call) -> Iterator[StaticFinding]:
         if owner and not owner.startswith(_SETTINGS):
             yield StaticFinding("patches", node.lineno, f"It changes an attribute of {owner}.", True)
     elif called and called.startswith("torch.library.") and _of_the_framework(node):
-        said = f"It registers an implementation of the framework's own operators ({called})."
-        yield StaticFinding("patches", node.lineno, said, True)
+        message = f"It registers an implementation of the framework's own operators ({called})."
+        yield StaticFinding("patches", node.lineno, message, True)
     elif called and called.startswith(("unittest.mock", "mock.")):
         yield StaticFinding("patches", node.lineno, f"It uses {called}.", True)
     elif isinstance(node.func, ast.Attribute) and node.func.attr in ("update", "setdefault", "pop", "clear"):
@@ -93,6 +93,6 @@ def _call(names: ResolvedNames, node: ast.Call) -> Iterator[StaticFinding]:
 
 
 def _of_the_framework(node: ast.Call) -> bool:
-    """Whether an operator library that is named is torch's: "aten", or "prims::add"."""
+    """Check whether an operator library that is named is torch's: "aten", or "prims::add"."""
     named = [a.value for a in [*node.args, *(k.value for k in node.keywords)] if isinstance(a, ast.Constant)]
     return any(isinstance(n, str) and n.split("::")[0] in ("aten", "prims", "quantized") for n in named)

@@ -1,4 +1,4 @@
-"""Shapes that are singled out: host code that treats some sizes otherwise, without saying that it cannot."""
+"""Find host code that treats some shapes differently, without refusing them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _in_kernel(
             operands = list(node.args)
         numbers = [n.value for n in operands if isinstance(n, ast.Constant) and type(n.value) is int]
         if any(n > 1 for n in numbers) and any(_is_place(o, places) for o in operands):
-            said = "A kernel compares its place or a size with a number."
-            yield StaticFinding("special-shape", getattr(node, "lineno", 1), said)
+            message = "A kernel compares its place or a size with a number."
+            yield StaticFinding("special-shape", getattr(node, "lineno", 1), message)
 
 
 _CAPS = ("min", "triton.language.minimum")

@@ -1,4 +1,4 @@
-"""What belongs to a model itself: what its constructor makes and no call replaces, such as its weights."""
+"""Recognise a model's own state: what its constructor makes and no call replaces, such as its weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from accelopt_profiling.gate.reading.names import ResolvedNames
 
 
 def of_the_model(names: ResolvedNames, node: ast.expr) -> bool:
-    """Whether ``node`` is ``self.a.b`` with an ``a`` that only ``__init__`` assigns to, or a name for such."""
+    """Check whether ``node`` is ``self.a.b`` with an ``a`` that only ``__init__`` assigns to, or a name for such."""
     if isinstance(node, ast.Name):
         function = names.function_of(node)
         if function is None:

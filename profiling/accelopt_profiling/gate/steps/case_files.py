@@ -1,4 +1,4 @@
-"""Where the gate's steps keep their files in the job's folder, and how the problem's own files come and go."""
+"""The gate's files in the job's folder: one folder for each case, and the problem's files while they are needed."""
 
 from __future__ import annotations
 

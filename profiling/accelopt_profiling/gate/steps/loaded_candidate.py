@@ -47,7 +47,7 @@ class LoadedCandidate:
         self.configurations = AutotuneTurns()
         self._earlier: list[Any] | None = None
 
-    def asked(self, index: int) -> CaseCall:
+    def case_call(self, index: int) -> CaseCall:
         return from_plain(CaseCall, load_values(case_folder(self.context, index) / "call")[0])
 
     def arguments(self, index: int) -> list[Any]:
@@ -89,7 +89,7 @@ class LoadedCandidate:
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only
                 self.races = seen.races()
-        written = self.asked(index).written
+        written = self.case_call(index).written
         changed = [
             n
             for n, (a, old) in enumerate(zip(arguments, before, strict=True))
@@ -115,13 +115,13 @@ class LoadedCandidate:
         torch = sys.modules.get("torch")
         quiet = torch.no_grad() if turned and torch is not None else contextlib.nullcontext()
         with user_errors(self.context), quiet:
-            asked = self.asked(index)
+            case_call = self.case_call(index)
             outputs = with_inplace_outputs(
                 lambda: perform(
-                    self.module, asked.call, arguments, self.context.source.kernel, built, turned
+                    self.module, case_call.call, arguments, self.context.source.kernel, built, turned
                 ),
                 arguments,
-                asked.written,
+                case_call.written,
             )
             seen.raise_faults()
         return outputs
@@ -134,8 +134,8 @@ class LoadedCandidate:
         folder: Path = case_folder(self.context, index) / name
         for place, output in arrays_of(outputs):
             if not is_plain(output):
-                said = f"Output {place} is a {type(output).__qualname__}, a kind of array of its own."
-                raise StepFailedError(StepError("wrong-type", said))
+                message = f"Output {place} is a {type(output).__qualname__}, a kind of array of its own."
+                raise StepFailedError(StepError("wrong-type", message))
         try:
             save_values(folder, outputs)
         except NotCarried as error:

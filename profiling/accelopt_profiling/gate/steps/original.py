@@ -37,13 +37,13 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
             folder = case_folder(context, index)
             if not (folder / "call").is_dir():
                 continue
-            asked = from_plain(CaseCall, load_values(folder / "call")[0])
-            if asked.derived or asked.twice:
+            case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+            if case_call.derived or case_call.twice:
                 with emulation(params.dialect, params.target):
                     arguments = load_values(
                         folder / ("arguments" if (folder / "arguments").is_dir() else "inputs")
                     )
-            if asked.derived:
+            if case_call.derived:
                 if (folder / "original").exists():
                     raise StepFailedError(
                         StepError("tampered", "The candidate wrote into the folder of the answers.")
@@ -55,13 +55,13 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     user_errors(own),
                 ):
                     outputs = with_inplace_outputs(
-                        partial(perform, module, asked.call, arguments, own.source.kernel),
+                        partial(perform, module, case_call.call, arguments, own.source.kernel),
                         arguments,
-                        asked.written,
+                        case_call.written,
                     )
                     seen.raise_faults()
                     save_values(folder / "original", outputs)
-            elif asked.twice and params.dialect != "numpy":
+            elif case_call.twice and params.dialect != "numpy":
                 with (
                     contextlib.suppress(StepFailedError),
                     neutralised(params.dialect, params.target, params.interpret_seconds, work.pausing),
@@ -69,5 +69,5 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     work.counting(),
                     user_errors(own),
                 ):
-                    perform(module, asked.call, work.marked(arguments), own.source.kernel)
+                    perform(module, case_call.call, work.marked(arguments), own.source.kernel)
     return OriginalResult(work.total)

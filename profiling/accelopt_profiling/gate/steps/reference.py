@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from typing import Any
 
-from accelopt_profiling.comparison.reference import ReferenceRuns
+from accelopt_profiling.comparison.reference import ExpectedValues, ReferenceRuns
 from accelopt_profiling.comparison.saved_values import NotCarried, load_values, save_values
 from accelopt_profiling.gate.inputs.draw import case_digests
 from accelopt_profiling.gate.observe.emulation import emulation
-from accelopt_profiling.gate.observe.hostwork import HostWork, count_work
+from accelopt_profiling.gate.observe.hostwork import HostWork, computing_dtype, count_work
 from accelopt_profiling.gate.step_schemas import CaseCall, ReferenceCase, ReferenceParams, ReferenceResult
 from accelopt_profiling.gate.steps.case_files import (
     FINISHED,
@@ -40,11 +42,14 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
                     StepError("tampered", "The candidate wrote into the folder of the expected values.")
                 )
     with problem_files(context, params.source) as own, emulation(params.dialect, params.target):
+        observer = HostWork(str((own.folder / "src").resolve()) + os.sep)
+        observer.marking = False
         with problem_errors(own, "loading the problem: "):
             problem = load_problem(own, params.problem, None)
+        precision = _Precision(problem, observer)
         work = HostWork()
         cases = [
-            _one(context, own, problem, index, work)
+            _one(context, own, problem, index, work, precision)
             for index in range(params.cases)
             if (case_folder(context, index) / "inputs").is_dir()
         ]
@@ -54,14 +59,45 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         return ReferenceResult(problem.tolerance, cases, work.elements)
 
 
+class _Precision:
+    """Finds out in which precision a reference computes that returns less than float64 for inputs in float64: once,
+    by observing one run.
+    """
+
+    def __init__(self, problem: Problem, observer: HostWork) -> None:
+        self._problem, self._observer = problem, observer
+        self._computed: dict[str, str | None] = {}
+
+    def stated(self, runs: ReferenceRuns) -> ExpectedValues:
+        """The expected values, with the precision in which they were computed."""
+        expected = runs.expected
+        if expected.precision in ("float64", "exact") or expected.note:
+            return expected
+        if expected.precision not in self._computed:
+            found = computing_dtype(self._problem, runs.widened(), self._observer)
+            self._computed[expected.precision] = found
+        computed = self._computed[expected.precision]
+        if computed == "float64":
+            return replace(expected, precision=f"float64, rounded to {expected.precision}")
+        if computed is None:
+            return expected
+        note = f"The reference computes in {computed} even when its inputs are float64; its values are no more exact."
+        return replace(expected, note=note)
+
+
 def _one(
-    context: StepContext, own: StepContext, problem: Problem, index: int, work: HostWork
+    context: StepContext,
+    own: StepContext,
+    problem: Problem,
+    index: int,
+    work: HostWork,
+    precision: _Precision,
 ) -> ReferenceCase:
     folder = case_folder(context, index)
     context.emit({"reference": index})
     digests = case_digests(context, index)
-    asked = from_plain(CaseCall, load_values(folder / "call")[0])
-    runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), asked.written)
+    case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+    runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), case_call.written)
     try:
         with problem_errors(own, "the reference: "):
             native = runs.native
@@ -69,17 +105,17 @@ def _one(
                 raise ProblemError("problem-empty", "The problem has no reference.")
             if index == 0:
                 check_answer(native)
-        expected = runs.expected
+        expected = precision.stated(runs)
         _save(folder / "native", native)
         _save(folder / "expected", expected.values)
         for name, values in runs.nearby.items():
             _save(folder / name, values)
     except StepFailedError as failed:
-        refused = asked.derived or (asked.altered and failed.error.code == "problem-raised")
+        refused = case_call.derived or (case_call.altered and failed.error.code == "problem-raised")
         if not refused or failed.error.code == "tampered":
             raise
         return ReferenceCase(index, "", digests, unusable=failed.error.message[:300])
-    if asked.twice:
+    if case_call.twice:
         count_work(problem, load_values(folder / "inputs"), work)
     fault = ""
     if (folder / "outputs").is_dir() and getattr(problem, "rearranges", False):

@@ -46,7 +46,7 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         pass  # imports what it needs: the candidate shall be the only one to import from here on
     clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
     Watch(
-        context.folder, lambda code, said: context.emit({"violation": {"code": code, "message": said}})
+        context.folder, lambda code, message: context.emit({"violation": {"code": code, "message": message}})
     ).start()
     with _time_limit(context, params.case_seconds) as allow:
         allow()
@@ -57,10 +57,10 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         for name in params.neutralised:
             if hasattr(candidate.module, name):
                 setattr(candidate.module, name, _refuse(name))
-        return _Run(candidate, clock, work, allow).all()
+        return _CandidateRun(candidate, clock, work, allow).all()
 
 
-class _Run:
+class _CandidateRun:
     def __init__(
         self, candidate: LoadedCandidate, clock: Clock, work: HostWork, allow: Callable[[], None]
     ) -> None:
@@ -75,13 +75,13 @@ class _Run:
             n for n in range(self.params.cases) if (case_folder(candidate.context, n) / "call").is_dir()
         ]
         cases = {n: self._case(n) for n in indices}
-        asked = {n: candidate.asked(n) for n in indices}
-        repeated = next((n for n in indices if asked[n].twice), None)
-        others = [n for n in indices if n != repeated and not asked[n].derived]
+        case_call = {n: candidate.case_call(n) for n in indices}
+        repeated = next((n for n in indices if case_call[n].twice), None)
+        others = [n for n in indices if n != repeated and not case_call[n].derived]
         if repeated is not None:
             cases[repeated] = self._repeat(cases[repeated])
             after = [n for n in others if n > repeated] or others
-            if asked[repeated].call.style == "model":  # another case has other weights
+            if case_call[repeated].call.style == "model":  # another case has other weights
                 after = [repeated]
             for n in after[:1]:
                 cases[n] = self._later(cases[n])
@@ -101,17 +101,17 @@ class _Run:
         candidate.context.emit({"running": index})
         self.allow()
         candidate.configurations.next_case()
-        asked = candidate.asked(index)
+        case_call = candidate.case_call(index)
         arguments = candidate.reused_memory(candidate.arguments(index))
         built: dict[str, Any] = {}
         try:
             outputs, result = candidate.call(index, arguments, "outputs", built)
         except StepFailedError as failed:
-            own = asked.derived or asked.altered
+            own = case_call.derived or case_call.altered
             if not own or failed.error.code not in ("user-error", "wrong-output"):
                 raise
             return RunCase(index, 0.0, raised=failed.error.message[:300])
-        if asked.twice:
+        if case_call.twice:
             self.built = built
             again, second = candidate.call(index, candidate.arguments(index), "again", built)
             result = replace(
@@ -196,8 +196,8 @@ def _time_limit(context: StepContext, seconds: float) -> Iterator[Callable[[], N
     leave = os._exit
 
     def over(*_: Any) -> None:
-        said = f"One case took longer than {seconds:g} s."
-        context.emit({"violation": {"code": "timeout", "message": said}})
+        message = f"One case took longer than {seconds:g} s."
+        context.emit({"violation": {"code": "timeout", "message": message}})
         leave(0)
 
     def allow() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from accelopt_profiling.quantity import Quantity, compiled
 from accelopt_profiling.triton.compilation.instructions import AssemblyLoop
-from accelopt_profiling.triton.compilation.occupancy import Occupancy
+from accelopt_profiling.triton.compilation.occupancy import MultiprocessorOccupancy
 from accelopt_profiling.triton.compilation.ttgir import Access
 
 _USAGE = re.compile(r"\b(REG|STACK|SHARED|LOCAL):(\d+)")
@@ -79,7 +79,7 @@ def amdgcn_resources(amdgcn: str) -> Resources:
 
 @dataclass(frozen=True)
 class CompileProblem:
-    """Why there is no kernel that could run: ``kind`` is "out-of-resources", "compile-error" or "toolchain".
+    """The reason why no kernel can run: ``kind`` is "out-of-resources", "compile-error" or "toolchain".
 
     ``line`` is the 1-based line of the user's file, where the compiler names one.
     """
@@ -111,7 +111,7 @@ class CompiledFacts:
     spill_bytes: int | None = None
     shared_bytes: int | None = None
     tensor_memory_columns: int = 0
-    occupancy: Occupancy | None = None
+    occupancy: MultiprocessorOccupancy | None = None
     matrix_unit: str | None = None
     pipeline_depth: int = 1
     instructions: dict[str, int] = field(default_factory=dict)

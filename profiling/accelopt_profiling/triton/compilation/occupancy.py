@@ -16,7 +16,7 @@ QUARTERS = 4  # a multiprocessor is four partitions with an equal share of regis
 
 
 @dataclass(frozen=True)
-class Occupancy:
+class MultiprocessorOccupancy:
     """``programs`` and ``warps`` resident on one multiprocessor; ``share`` (0..1) of the warps it can hold;
     ``limit`` is what allows no more: "registers", "shared memory", "tensor memory", "warps" or "programs"."""
 
@@ -28,7 +28,7 @@ class Occupancy:
 
 def occupancy(
     target: GpuTarget, *, warps: int, registers: int, shared_bytes: int, tensor_memory_columns: int = 0
-) -> Occupancy:
+) -> MultiprocessorOccupancy:
     """Compute the occupancy of programs of ``warps`` warps with ``registers`` registers a thread and ``shared_bytes`` a
     program.
 
@@ -57,6 +57,6 @@ def occupancy(
         limits["shared memory"] = 0
     limit = min(limits, key=lambda name: limits[name])
     programs = limits[limit]
-    return Occupancy(
+    return MultiprocessorOccupancy(
         programs, programs * warps, programs * warps / target["max_warps_per_multiprocessor"], limit
     )

@@ -41,7 +41,7 @@ class SampleCoverage:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether accesses of many programs may be noted as those of one: while everything is known."""
+        """True while everything is known: accesses of many programs may then be noted as those of one."""
         return not self._storages
 
     def begin_launch(self) -> None:

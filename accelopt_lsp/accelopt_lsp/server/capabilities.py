@@ -1,0 +1,63 @@
+"""Answer ``initialize`` before anything heavy is imported: pygls' types alone take longer than other servers' start.
+
+The answer is plain data and equals what pygls computes from the registered features; a test compares them for the
+capabilities of several editors. It depends on the client in two places only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accelopt_lsp.version import own_version
+
+#: The code action kinds, in the order of their importance.
+CODE_ACTION_KINDS = (
+    "refactor.rewrite.accelopt.suggestion",
+    "refactor.rewrite.accelopt.optimize",
+    "refactor.rewrite.accelopt.profile",
+    "refactor.rewrite.accelopt.pause",
+    "refactor.rewrite.accelopt.cancel",
+    "refactor.rewrite.accelopt.runs",
+    "refactor.rewrite.accelopt.explain",
+    "refactor.rewrite.accelopt.reject",
+    "quickfix.accelopt",
+)
+
+#: The names of the server commands, after ``accelopt.server.``.
+COMMANDS = (
+    "profile", "optimize", "pause", "resume", "showRuns", "cancel", "accept", "reject", "versions", "choose",
+    "explain", "createProblem",
+)  # fmt: skip
+
+_ENCODINGS = ("utf-8", "utf-16", "utf-32")
+
+
+def initialize_result(params: object) -> dict[str, Any] | None:
+    """The result of ``initialize``; None where ``params`` are not of the form that LSP asks for."""
+    if not isinstance(params, dict) or not isinstance(client := params.get("capabilities"), dict):
+        return None
+    sync: dict[str, Any] = {"openClose": True, "change": 2, "save": True}
+    synchronization = _object(_object(client.get("textDocument")).get("synchronization"))
+    sync |= {
+        name: False for name in ("willSave", "willSaveWaitUntil") if synchronization.get(name) is not None
+    }
+    encodings = _object(client.get("general")).get("positionEncodings")
+    known = [e for e in encodings if e in _ENCODINGS] if isinstance(encodings, list) else []
+    capabilities = {
+        "positionEncoding": known[0] if known else "utf-16",
+        "textDocumentSync": sync,
+        "hoverProvider": True,
+        "codeActionProvider": {"codeActionKinds": list(CODE_ACTION_KINDS), "resolveProvider": True},
+        "codeLensProvider": {"resolveProvider": False},
+        "executeCommandProvider": {"commands": [f"accelopt.server.{name}" for name in COMMANDS]},
+        "inlayHintProvider": {"resolveProvider": False},
+        "workspace": {
+            "workspaceFolders": {"supported": True, "changeNotifications": True},
+            "fileOperations": {},
+        },
+    }
+    return {"capabilities": capabilities, "serverInfo": {"name": "accelopt-lsp", "version": own_version()}}
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,93 @@
+"""Read the editor's first message and answer it if it is ``initialize``; pygls then reads it again, and its own answer
+is left out. The standard library only."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Awaitable
+from typing import Any, BinaryIO, Protocol
+
+from accelopt_lsp.server.capabilities import initialize_result
+
+
+class AsyncReader(Protocol):
+    def readline(self) -> Awaitable[bytes]: ...
+
+    def readexactly(self, n: int) -> Awaitable[bytes]: ...
+
+
+class MessageWriter(Protocol):
+    def write(self, data: bytes) -> Any: ...
+
+    def close(self) -> Any: ...
+
+
+def read_first(requests: BinaryIO) -> bytes:
+    """The bytes of the first message, header included; fewer at the end of the input, or where they are no message."""
+    lines = [requests.readline()]
+    while lines[-1] not in (b"\r\n", b""):
+        lines.append(requests.readline())
+    head = b"".join(lines)
+    length = [line[15:].strip() for line in lines if line.lower().startswith(b"content-length:")]
+    if lines[-1] == b"" or not length or not length[0].isdigit():
+        return head
+    return head + requests.read(int(length[0]))
+
+
+def answer_first(message: bytes, answers: BinaryIO) -> int | str | None:
+    """Answer ``initialize`` and return the id of that request; None where the message is something else."""
+    try:
+        request = json.loads(message.partition(b"\r\n\r\n")[2])
+        number = request["id"]
+        known = request["method"] == "initialize" and request.get("jsonrpc") == "2.0"
+        result = initialize_result(request["params"]) if known else None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    if result is None or not isinstance(number, (int, str)):
+        return None
+    answers.write(encoded({"jsonrpc": "2.0", "id": number, "result": result}))
+    answers.flush()
+    return number
+
+
+def encoded(message: dict[str, Any]) -> bytes:
+    body = json.dumps(message).encode()
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class ReplayReader:
+    """Reads ``first`` once more, then goes on with ``rest``."""
+
+    def __init__(self, first: bytes, rest: AsyncReader) -> None:
+        self._first, self._rest = io.BytesIO(first), rest
+
+    async def readline(self) -> bytes:
+        return self._first.readline() or await self._rest.readline()
+
+    async def readexactly(self, n: int) -> bytes:
+        return self._first.read(n) or await self._rest.readexactly(n)
+
+
+class AnsweredWriter:
+    """Writes everything but the answer to the request ``number``, which has been answered. If that answer is an error
+    after all, the editor shows it as a message."""
+
+    def __init__(self, writer: MessageWriter, number: int | str) -> None:
+        self._writer = writer
+        self._number: int | str | None = number
+
+    def write(self, data: bytes) -> None:
+        if self._number is not None:
+            message = json.loads(data.partition(b"\r\n\r\n")[2])
+            if message.get("id") == self._number and "method" not in message:
+                self._number = None
+                if "error" not in message:
+                    return
+                why = f"The server could not read what the editor can do: {message['error'].get('message')}"
+                shown = {"type": 1, "message": why}
+                data = encoded({"jsonrpc": "2.0", "method": "window/showMessage", "params": shown})
+        self._writer.write(data)
+
+    def close(self) -> None:
+        self._writer.close()

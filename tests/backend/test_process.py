@@ -1,0 +1,152 @@
+"""The backend in a process of its own: the same answers, and a child that ends takes nothing with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from support.editor import PATIENCE
+from support.forked import Parent
+
+from accelopt_agent.model.editor_models import EditorModelReply, EditorModelRequest
+from accelopt_lsp.backend.process import ProcessBackend
+from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchRequest
+from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.settings.load import load_settings
+from accelopt_profiling.kernel_file import examine
+
+KERNEL = """
+from triton import jit
+
+@jit
+def scale(x):
+    COST = 900
+"""
+
+
+def file(text: str = KERNEL) -> FileText:
+    return FileText(examine(Path("/k.py"), text), load_settings())
+
+
+@pytest.fixture
+async def engine(imported: Parent) -> AsyncGenerator[ProcessBackend, None]:
+    engine = ProcessBackend(imported.command("support.scripted_engine"))
+    yield engine
+    await asyncio.wait_for(engine.close(), PATIENCE)
+
+
+async def test_results_come_as_they_grow(engine: ProcessBackend) -> None:
+    seen = [results async for results in engine.profile(file())]
+    assert [r.complete for r in seen] == [False, True]
+    assert seen[-1].kernels[0].latency.us == 900
+
+
+async def test_a_search_offers_and_ends(engine: ProcessBackend) -> None:
+    events = [event async for event in engine.optimize(file(), "scale", SearchRequest(job="j"))]
+    assert isinstance(events[-1], SearchEnd)
+    found = [e for e in events if hasattr(e, "diff")]
+    assert len(found) == 1
+    assert await engine.suggestion(found[0].id, load_settings()) == found[0]
+
+
+async def test_a_search_rests_and_goes_on(engine: ProcessBackend) -> None:
+    wish = SearchRequest(resume=True, job="j")
+    async with aclosing(engine.optimize(file(KERNEL + "HOLD = 1\n"), "scale", wish)) as events:
+        await asyncio.wait_for(events.__anext__(), PATIENCE)
+        await engine.pause("j", True)
+        await engine.pause("j", False)
+        rest = [event async for event in events]
+    assert isinstance(rest[-1], SearchEnd)
+    assert rest[-1].message.endswith("Resumed.")
+
+
+async def test_problems_are_raised_as_what_they_are(engine: ProcessBackend) -> None:
+    with pytest.raises(HostUnavailableError):
+        async for _ in engine.profile(file(KERNEL + "DOWN = 1\n")):
+            pass
+    with pytest.raises(RuntimeError, match="bug"):
+        async for _ in engine.profile(file(KERNEL + "BUG = 1\n")):
+            pass
+
+
+async def test_closing_a_stream_stops_the_work_and_others_go_on(engine: ProcessBackend) -> None:
+    async with aclosing(engine.profile(file(KERNEL + "HOLD = 1\n"))) as held:
+        await asyncio.wait_for(held.__anext__(), PATIENCE)
+    assert [r.complete async for r in engine.profile(file())] == [False, True]
+
+
+async def test_callbacks_reach_the_server(engine: ProcessBackend) -> None:
+    said: list[str] = []
+    engine.memory_problem = said.append
+    await engine.remembered(file())
+    assert said == ["the disk is full"]
+
+
+ASKING = KERNEL + "ASK = 1\n"
+
+
+async def test_the_childs_questions_reach_the_editors_model(engine: ProcessBackend) -> None:
+    async def complete(question: EditorModelRequest) -> EditorModelReply:
+        return EditorModelReply(f"{question.system} {question.user}.", 3, 4)
+
+    events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
+    assert "unsupported" in events[-1].message  # type: ignore[union-attr]  # nobody lends one yet
+    engine.complete = complete
+    events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
+    assert isinstance(events[-1], SearchEnd)
+    assert "You plan. The kernel scale." in events[-1].message
+
+
+async def test_a_question_that_fails_is_answered_all_the_same(engine: ProcessBackend) -> None:
+    async def broken(question: EditorModelRequest) -> EditorModelReply:
+        raise OSError("no wire")
+
+    engine.complete = broken
+    events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
+    assert "no wire" in events[-1].message  # type: ignore[union-attr]
+
+
+async def test_cancelling_takes_the_question_back(engine: ProcessBackend) -> None:
+    asked, taken_back = asyncio.Event(), asyncio.Event()
+
+    async def never(question: EditorModelRequest) -> EditorModelReply:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            taken_back.set()
+            raise
+        raise AssertionError
+
+    engine.complete = never
+    async with aclosing(engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))) as events:
+        searching = asyncio.ensure_future(_last(events))
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        searching.cancel()
+        await asyncio.wait([searching])
+    await asyncio.wait_for(taken_back.wait(), PATIENCE)
+
+
+async def _last(events: AsyncGenerator[SearchEvent, None]) -> None:
+    async for _ in events:
+        pass
+
+
+async def test_a_child_that_dies_fails_what_waits_and_is_started_again(engine: ProcessBackend) -> None:
+    async with aclosing(engine.profile(file(KERNEL + "HOLD = 1\n"))) as held:
+        await asyncio.wait_for(held.__anext__(), PATIENCE)
+        with pytest.raises(UserError, match="code 7"):
+            await asyncio.wait_for(engine.remembered(file("DIE = 1\n")), PATIENCE)
+        with pytest.raises(UserError, match="ended"):
+            await asyncio.wait_for(held.__anext__(), PATIENCE)
+    assert [r.complete async for r in engine.profile(file())] == [False, True]
+
+
+async def test_nothing_starts_after_the_end(engine: ProcessBackend) -> None:
+    await engine.start()
+    await engine.close()
+    with pytest.raises(UserError, match="ending"):
+        await engine.remembered(file())

@@ -1,0 +1,69 @@
+"""Kernels that are right only while programs run one after another, and results that did not come from kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.gate_checker import Checker, codes, running_checker
+
+from accelopt_profiling.gate.request import CaseOptions
+
+pytestmark = pytest.mark.triton
+
+PROBLEM = """
+import torch
+
+def get_inputs(n=128):
+    return [torch.randn(n, device="cuda")]
+
+def reference(x):
+    return x.sum().reshape(1)
+"""
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def sum_kernel(x_ptr, y_ptr, part_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    part = tl.sum(tl.load(x_ptr + at, mask=at < n, other=0.0), axis=0)
+    HERE
+
+def total(x):
+    y, parts = torch.zeros(1, device=x.device), torch.zeros(triton.cdiv(x.numel(), 16), device=x.device)
+    sum_kernel[(triton.cdiv(x.numel(), 16),)](x, y, parts, x.numel(), BLOCK=16)
+    return RESULT
+"""
+#: What the kernel does with its part of the sum, what is returned, and what the gate says.
+ENDINGS = {
+    "tl.store(y_ptr, tl.load(y_ptr) + part)": ("y", {"race"}),
+    "tl.atomic_add(y_ptr, part)": ("y", set()),
+    "tl.store(part_ptr + tl.program_id(0), part)": ("parts.sum().reshape(1)", set()),
+    "tl.store(part_ptr + tl.program_id(0), part * 0)": (
+        "x.sum().reshape(1)",
+        {"kernel-unused", "framework-compute"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    with running_checker() as running:
+        yield running
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ENDINGS)
+def test_where_a_sum_comes_from(checker: Checker, line: str, tmp_path: Path) -> None:
+    result, expected = ENDINGS[line]
+    text = KERNEL.replace("HERE", line).replace("RESULT", result)
+    path = tmp_path / "total.py"
+    path.write_text(text)
+    (tmp_path / "total_problem.py").write_text(PROBLEM)
+    options = CaseOptions(distributions=["original"], shapes=0, repeats=3, reading=False)
+    verdict, _ = checker.file(path, text, "h100", options)
+    assert verdict.accepted is (not expected), verdict.reasons
+    assert expected <= set(codes(verdict)), verdict.reasons

@@ -1,0 +1,129 @@
+"""What the run finds by itself: each trick in a helper that is not read, so that only the run can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.gate_checker import Checker, codes, running_checker
+
+from accelopt_profiling.gate.receipts import differences, request_of
+from accelopt_profiling.gate.request import CaseOptions
+
+PROBLEM = """
+import numpy as np
+
+def get_inputs(rows=6, columns=8):
+    return [np.random.normal(size=(rows, columns)).astype(np.float32)]
+
+def reference(x):
+    return x * 2
+"""
+KERNEL = "import numpy as np\n\ndef kernel(x):\n    HERE\n    return x * np.float32(2)\n"
+QUICK = CaseOptions(["original", "integers", "same sums"], repeats=4, reading=False)
+
+TRICKS = {
+    "import subprocess; subprocess.run(['true'])": "background-work",
+    "import threading; threading.Thread(target=print).start()": "background-work",
+    "import os; os.fork()": "background-work",
+    "import gc; gc.get_objects()": "reads-the-gate",
+    "import sys; sys._getframe(1)": "reads-the-gate",
+    "import inspect; inspect.currentframe()": "reads-the-gate",
+    "try: 1 / 0\n    except ZeroDivisionError as error: getattr(error.__traceback__, ''.join(('tb', '_frame')))":
+        "reads-the-gate",
+    "(n for n in x).gi_frame": "reads-the-gate",
+    "import traceback; list(traceback.walk_stack(None))": "reads-the-gate",
+    "import socket; socket.socket()": "reaches-out",
+    "import ctypes; ctypes.string_at(id(x), 4)": "native-code",
+    "exec('x = 1')": "obfuscated",
+    "open('/proc/self/environ').read()": "reads-files",
+    "open('/tmp/somewhere', 'w').write('x')": "writes-outside",
+    "import os; os.listdir('..')": "reads-files",
+    "np.allclose = lambda *a: True": "patches",
+    "import json; json.load = print": "patches",
+    "import time\n    if time.monotonic() > kernel.__dict__.setdefault('end', time.monotonic() + 3600): x = x * 0":
+        "mode-branch",
+    "kernel.calls = 1 + getattr(kernel, 'calls', 0)\n    if kernel.calls > 400: x = x * 0": "mode-branch",
+    "x[0] = 0; x = x.copy()": "inputs-changed",
+    "return (x * 2).view(Sub)\n\nclass Sub(np.ndarray): pass\n\ndef rest(x):": "wrong-type",
+    "return SEEN.setdefault((x.shape, x.sum(), x[0, 0], x[-1, -1]), x * 2).copy()\n\nSEEN = {}\n\ndef rest(x):":
+        "wrong-result",
+}  # fmt: skip
+
+HONEST = {
+    "a scratch file": "import tempfile\n    with tempfile.TemporaryFile() as file: file.write(b'x')",
+    "its own text": "assert 'def kernel' in open(__file__).read()",
+    "a named tuple": "import collections; collections.namedtuple('Shape', 'm n')(*x.shape)",
+    "a data class": "import dataclasses; dataclasses.make_dataclass('C', ['m'])(1)",
+    "a message": "import logging; logging.getLogger('k').warning('%s', x.shape)",
+    "an address": "assert x.ctypes.data % 4 == 0",
+    "a traceback as text": "import traceback\n    try: 1 / 0\n    except ZeroDivisionError: traceback.format_exc()",
+    "a warning": "import warnings; warnings.warn('slow')",
+}
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    with running_checker() as running:
+        yield running
+
+
+@pytest.mark.parametrize("line", TRICKS)
+def test_tricks(checker: Checker, line: str) -> None:
+    text = KERNEL.replace("HERE", line)
+    verdict, _ = checker.numpy(text, PROBLEM, text, QUICK)
+    assert not verdict.accepted
+    assert TRICKS[line] in codes(verdict), verdict.reasons
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest(checker: Checker, name: str) -> None:
+    text = KERNEL.replace("HERE", HONEST[name])
+    verdict, _ = checker.numpy(text, PROBLEM, text, QUICK)
+    assert verdict.accepted, verdict.reasons
+
+
+def test_at_a_derived_shape_the_original_decides(checker: Checker) -> None:
+    original = KERNEL.replace("HERE", "pass")
+    silent = KERNEL.replace("HERE", "if len(x) not in (6,): return x * 0")
+    raising = KERNEL.replace("HERE", "if len(x) != 6: raise ValueError(x.shape)")
+    verdict, _ = checker.numpy(silent, PROBLEM, original, QUICK)
+    assert codes(verdict)[0] == "wrong-result"
+    assert "the original is right there" in verdict.reasons[0].message
+    assert set(codes(checker.numpy(raising, PROBLEM, original, QUICK)[0])) == {"kernel-raised"}
+    alone, _ = checker.numpy(raising, PROBLEM, raising, QUICK)
+    assert alone.accepted, alone.reasons
+    assert any("refused by the kernel" in c["outcome"] for c in alone.checks)
+
+
+def test_without_an_original_sizes_that_the_problem_leaves_open_have_to_be_right(checker: Checker) -> None:
+    silent = KERNEL.replace("HERE", "x = np.concatenate([x[:6], 0 * x[6:]])")
+    verdict, _ = checker.numpy(silent, PROBLEM, silent, QUICK)
+    assert set(codes(verdict)) == {"wrong-result"}
+    assert "leaves its sizes open" in verdict.reasons[0].message
+    listed = PROBLEM + '\nshapes = [{"rows": 5}]\n'
+    told, _ = checker.numpy(silent, listed, silent, QUICK)
+    assert told.accepted, told.reasons
+    assert codes(told) == ["not-general"]
+
+
+def test_a_receipt_is_a_question_again(checker: Checker) -> None:
+    text = KERNEL.replace("HERE", "pass")
+    verdict, receipt = checker.numpy(text, PROBLEM, text, QUICK)
+    request = request_of(receipt)
+    from accelopt_profiling.gate.gate import check
+
+    _, again = checker.wait(check(checker.host, request))
+    assert verdict.accepted
+    assert differences(receipt, again) == []
+    assert receipt.body["inputs"] == again.body["inputs"]
+    receipt.body["candidate"]["files"]["k.py"] = text.replace("(2)", "(3)")
+    _, changed = checker.wait(check(checker.host, request_of(receipt)))
+    found = {name for name, _, _ in differences(receipt, changed)}
+    assert {"accepted", "reasons"} <= found
+    del receipt.body["candidate"]["files"]["k.py"]
+    with pytest.raises(ValueError, match="missing"):
+        request_of(receipt)

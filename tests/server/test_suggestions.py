@@ -1,0 +1,228 @@
+"""Optimize, look, accept, reject, cancel: by lens, by code action and by command, in each kind of editor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lsprotocol.types as t
+import pytest
+from support.editor import CLIENTS, Editor, apply_edits
+from support.scripted_kernels import KERNELS, decided, optimized, recorded
+
+SUGGESTION = "refactor.rewrite.accelopt.suggestion"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_accept_by_code_action(editor: Editor, tmp_path: Path, decisions: Path, client: str) -> None:
+    """As the editor does it: choose the action, resolve it where it can, apply its edit, run its command."""
+    uri = await optimized(editor, client, tmp_path / "k.py")
+    action = await editor.action(uri, 13, "Halve the cost")
+    assert action.title == "2.00x est. (1.80-2.20) · Halve the cost · rule halve"
+    command: t.Command | None
+    if isinstance(action, t.Command):  # a client that knows no code actions gets commands
+        assert client == "none"
+        command = action
+    else:
+        assert action.kind == SUGGESTION
+        if action.data is not None:
+            assert set(action.data) == {"id", "uri", "kernel", "hash"}
+            assert (action.edit, action.command) == (None, None)
+            action = await editor.code_action_resolve_async(action)
+        command = action.command
+        if action.edit is not None:
+            assert editor.apply(action.edit)
+    assert command is not None
+    assert command.command == "accelopt.server.accept"
+    await editor.workspace_execute_command_async(t.ExecuteCommandParams(command.command, command.arguments))
+    if client == "none":  # it said that it cannot apply edits, so nothing is changed or recorded
+        await editor.message("applies no edits")
+        assert decided(decisions) == []
+        return
+    assert await recorded(editor, decisions) == ["accepted"]
+    assert "COST = 450" in editor.texts[uri]
+
+
+@pytest.mark.parametrize("client", ["vscode", "neovim"])
+async def test_accept_with_apply(editor: Editor, tmp_path: Path, decisions: Path, client: str) -> None:
+    """The Accept button of the diff view: the server makes the edit, and records it once it is made."""
+    uri = await optimized(editor, client, tmp_path / "k.py")
+    editor.replace(uri, "import neuronxcc.nki as nki\n", "import neuronxcc.nki as nki\n\n# moved down\n")
+    found = await editor.action(uri, 16, "Halve the cost")
+    given = _argument(found)
+    answer = await editor.execute("accept", {"id": given["id"], "apply": True})
+    assert answer["job"]
+    assert await recorded(editor, decisions) == ["accepted"]
+    assert "# moved down" in editor.texts[uri]
+    assert "COST = 450" in editor.texts[uri]
+
+
+async def test_a_kernel_that_changed_refuses_politely(
+    editor: Editor, tmp_path: Path, decisions: Path
+) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    action = await editor.action(uri, 13, "Halve the cost")
+    assert isinstance(action, t.CodeAction)
+    editor.replace(uri, "    COST = 900\n", "    COST = 900\n    y = x\n")
+    resolved = await editor.code_action_resolve_async(action)
+    assert resolved.edit is None
+    await editor.message("silu has changed since")
+    now = await editor.action(uri, 13, "Halve the cost")
+    assert isinstance(now, t.CodeAction)
+    assert now.disabled is not None
+    await editor.execute("accept", {"id": action.data["id"], "apply": True})
+    assert decided(decisions) == []
+
+
+@pytest.mark.slow
+async def test_an_accept_without_its_edit_is_not_recorded(
+    editor: Editor, tmp_path: Path, decisions: Path
+) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    action = await editor.action(uri, 13, "Halve the cost")
+    await editor.execute("accept", {"id": _argument(action)["id"]})
+    await editor.message("does not hold suggestion")
+    assert decided(decisions) == []
+    assert "COST = 900" in editor.texts[uri]
+
+
+async def test_an_edit_that_the_editor_refuses_is_not_recorded(
+    editor: Editor, tmp_path: Path, decisions: Path
+) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    action = await editor.action(uri, 13, "Halve the cost")
+    editor.versions[uri] += 7  # the editor is ahead of the server
+    await editor.execute("accept", {"id": _argument(action)["id"], "apply": True})
+    await editor.message("did not apply")
+    assert decided(decisions) == []
+
+
+async def test_reject(editor: Editor, tmp_path: Path, decisions: Path) -> None:
+    uri = await optimized(editor, "emacs", tmp_path / "k.py")
+    action = await editor.action(uri, 13, "Reject: Halve the cost.")
+    assert isinstance(action, t.CodeAction)
+    assert action.command is not None
+    await editor.execute("reject", *(action.command.arguments or []))
+    assert await recorded(editor, decisions) == ["rejected"]
+
+    async def gone() -> bool:
+        return all("Halve" not in a.title for a in await editor.actions(uri, 13))
+
+    await editor.until(gone, "no suggestion")
+
+
+async def test_ask_before_applying(editor: Editor, tmp_path: Path, decisions: Path) -> None:
+    """The lens of a suggestion where the client has no diff view of its own: a question, the diff on request."""
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    lenses = await editor.text_document_code_lens_async(t.CodeLensParams(t.TextDocumentIdentifier(uri)))
+    command = next(x.command for x in lenses or [] if x.command and "proved" in x.command.title)
+    editor.answers = ["Show diff", "Not now"]
+    await editor.workspace_execute_command_async(t.ExecuteCommandParams(command.command, command.arguments))
+
+    async def asked() -> bool:
+        return len(editor.questions) == 2
+
+    await editor.until(asked, "two questions")
+    shown = editor.shown_documents[0].uri
+    assert shown.endswith(".patch")
+    assert "+    COST = 450" in Path(shown.removeprefix("file://")).read_text()
+    assert decided(decisions) == []
+    editor.answers = ["Apply"]
+    await editor.workspace_execute_command_async(t.ExecuteCommandParams(command.command, command.arguments))
+    assert await recorded(editor, decisions) == ["accepted"]
+
+
+async def test_a_client_with_a_diff_view_is_asked_to_show_it(editor: Editor, tmp_path: Path) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py", clientCommands=["accelopt.showSuggestion"])
+    action = await editor.action(uri, 13, "Halve the cost")
+    assert isinstance(action, t.CodeAction)
+    assert action.data is None
+    assert action.command is not None
+    assert action.command.command == "accelopt.showSuggestion"
+    shown = (action.command.arguments or [{}])[0]
+    assert (shown["uri"], bool(shown["id"]), bool(shown["title"])) == (uri, True, True)
+
+
+async def test_the_text_of_a_candidate(editor: Editor, tmp_path: Path) -> None:
+    """The right side of the diff: by dynamic registration, or by the custom request; always the current text."""
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    schemes = [
+        r.register_options["schemes"]
+        for r in editor.registrations
+        if r.method == t.WORKSPACE_TEXT_DOCUMENT_CONTENT and isinstance(r.register_options, dict)
+    ]
+    registered = [r.method for r in editor.registrations]
+    assert t.WORKSPACE_TEXT_DOCUMENT_CONTENT in registered, (registered, schemes)
+    editor.replace(uri, "COST = 300", "COST = 301")
+    given = _argument(await editor.action(uri, 13, "Halve the cost"))
+    for query in (f"id={given['id']}", f"id%3D{given['id']}"):
+        address = f"accelopt-candidate:{tmp_path}/k.py?{query}"
+        content = await editor.workspace_text_document_content_async(t.TextDocumentContentParams(address))
+        assert content.text == editor.texts[uri].replace("COST = 900", "COST = 450")
+    same = await editor.protocol.send_request_async("accelopt/candidate", {"uri": address})
+    assert same.text == content.text
+
+
+async def test_model_code_is_labelled_where_the_client_knows_the_tag(editor: Editor, tmp_path: Path) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py", KERNELS + "\nMODEL = 1\n")
+    action = await editor.action(uri, 13, "written by the model scripted")
+    assert isinstance(action, t.CodeAction)
+    assert list(action.tags or []) == [t.CodeActionTag.LlmGenerated]
+
+
+async def test_cancel_a_search_from_its_progress(editor: Editor, tmp_path: Path) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py", KERNELS.replace("import", "HOLD = 0\nimport"))
+    editor.replace(uri, "HOLD = 0", "HOLD = 1")
+    editor.replace(uri, "COST = 900", "COST = 800")
+    await editor.execute("optimize", uri, 14)
+    await editor.title(uri, "(cancel)")
+    token = await editor.until(lambda: _running_progress(editor), "progress")
+    editor.window_work_done_progress_cancel(t.WorkDoneProgressCancelParams(token))
+
+    async def ended() -> bool:
+        return isinstance(editor.progress_reports[token][-1], t.WorkDoneProgressEnd)
+
+    await editor.until(ended, "the end of the progress")
+    assert all("(cancel)" not in title for title in await editor.titles(uri))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_cancel_by_code_action(editor: Editor, tmp_path: Path, client: str) -> None:
+    await editor.begin(client, tmp_path)
+    uri = editor.open(tmp_path / "k.py", KERNELS + "\nHOLD = 1\n")
+    await editor.title(uri, "profiling...")
+    action = await editor.action(uri, 13, "Cancel: Profiling k.py")
+    command = action if isinstance(action, t.Command) else action.command
+    assert command is not None
+    await editor.workspace_execute_command_async(t.ExecuteCommandParams(command.command, command.arguments))
+
+    async def idle() -> bool:
+        return all("profiling" not in title for title in await editor.titles(uri))
+
+    await editor.until(idle, "no profile")
+
+
+async def _running_progress(editor: Editor) -> Any:
+    for token, reports in editor.progress_reports.items():
+        if reports and isinstance(reports[-1], t.WorkDoneProgressReport) and "Optimizing" in reports[0].title:
+            return token
+    return None
+
+
+def _argument(action: t.CodeAction | t.Command) -> dict[str, Any]:
+    if isinstance(action, t.CodeAction) and action.data is not None:
+        return dict(action.data)
+    command = action if isinstance(action, t.Command) else action.command
+    assert command is not None
+    return dict((command.arguments or [{}])[0])
+
+
+def test_edits_of_the_test_editor() -> None:
+    edit = t.TextEdit(t.Range(t.Position(1, 0), t.Position(1, 1)), "B")
+    assert apply_edits("a\nb\nc", [edit]) == "a\nB\nc"
+
+
+async def test_what_the_person_wishes_reaches_the_search(editor: Editor, tmp_path: Path) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    await editor.execute("optimize", {"uri": uri, "kernel": "silu", "instructions": "keep the tiles"})
+    await editor.message("2 candidates tried. keep the tiles")

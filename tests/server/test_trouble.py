@@ -1,0 +1,225 @@
+"""Bad input, hosts that are down, bugs: one clear diagnostic or message each, and the next save works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lsprotocol.types as t
+import pytest
+from support.editor import Editor
+from support.scripted_kernels import KERNELS
+
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.problems.discovery.template import problem_template
+
+
+async def works_again(editor: Editor, uri: str) -> None:
+    """After the trouble: an ordinary text, saved, is profiled."""
+    editor.set_text(uri, KERNELS.replace("COST = 900", "COST = 500"))
+    editor.save(uri)
+    await editor.title(uri, "est. 450-550 us")
+
+
+async def test_a_file_that_does_not_parse(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    uri = editor.open(tmp_path / "k.py", KERNELS)
+    await editor.title(uri, "est. 810-990 us")
+    editor.replace(uri, "COST = 900", "COST = = 900")
+    editor.save(uri)
+    said = await editor.diagnostic(uri, "syntax-error")
+    assert said.range.start.line == 13
+    assert "does not parse" in said.message
+    assert (await editor.title(uri, "before this edit")).startswith("before this edit: est. 810-990 us")
+    assert editor.messages == []
+    await works_again(editor, uri)
+    await editor.no_diagnostic(uri, "syntax-error")
+
+
+async def test_a_file_that_is_not_text(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    path = tmp_path / "k.py"
+    path.write_bytes(KERNELS.replace("# moved", "").encode() + b"# caf\xe9\n")
+    uri = editor.open(path)
+    said = await editor.diagnostic(uri, "not-text")
+    assert said.range.start.line == KERNELS.count("\n")
+    assert "0xe9" in said.message
+    assert await editor.title(uri, "not profiled")
+    await works_again(editor, uri)
+    await editor.no_diagnostic(uri, "not-text")
+
+
+async def test_latin_1_that_says_so_is_text(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    path = tmp_path / "k.py"
+    path.write_bytes(b"# -*- coding: latin-1 -*-\n# caf\xe9\n" + KERNELS.encode())
+    uri = editor.open(path)
+    await editor.title(uri, "est. 810-990 us")
+    assert editor.diagnostics.get(uri, []) == []
+
+
+async def test_crlf(editor: Editor, tmp_path: Path, decisions: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    uri = editor.open(tmp_path / "k.py", KERNELS.replace("\n", "\r\n"))
+    await editor.title(uri, "est. 810-990 us")
+    await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
+    action = await editor.action(uri, 13, "Halve the cost")
+    assert isinstance(action, t.CodeAction)
+    resolved = await editor.code_action_resolve_async(action)
+    assert resolved.edit is not None
+    assert editor.apply(resolved.edit)
+    assert editor.texts[uri] == KERNELS.replace("COST = 900", "COST = 450").replace("\n", "\r\n")
+
+
+async def test_two_kernels_of_one_name(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    uri = editor.open(tmp_path / "k.py", KERNELS.replace("def gelu", "def silu"))
+    said = await editor.diagnostic(uri, "duplicate-kernel")
+    assert said.range.start.line == 18
+    await editor.title(uri, "est. 810-990 us")
+    await editor.title(uri, "est. 270-330 us")
+
+
+async def test_no_problem_is_said_once_with_a_way_out(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    text = KERNELS.replace("def get_inputs", "def nothing")
+    uri = editor.open(tmp_path / "k.py", text)
+    said = await editor.diagnostic(uri, "no-problem")
+    assert said.severity is t.DiagnosticSeverity.Information
+    assert [d.code for d in editor.diagnostics[uri]] == ["no-problem"]
+    action = await editor.action(uri, said.range.start.line + 1, "Create a problem file")
+    assert isinstance(action, t.CodeAction)
+    assert action.kind == "quickfix.accelopt"
+    assert [d.code for d in action.diagnostics or []] == ["no-problem"]
+    assert action.command is not None
+    await editor.execute("createProblem", *(action.command.arguments or []))
+    await editor.message("k_problem.py was written")
+    written = (tmp_path / "k_problem.py").read_text()
+    compile(written, "k_problem.py", "exec")
+    kernel = find_kernels(text).kernels[0]
+    assert written == problem_template(text, kernel), (
+        "with what the file tells of its functions and their arguments"
+    )
+    assert f'entry = "{kernel.name}"' in written
+    assert "def reference(x)" in written
+    assert editor.shown_documents[-1].uri == (tmp_path / "k_problem.py").as_uri()
+    await editor.execute("createProblem", uri)
+    await editor.message("exists already")
+    assert (tmp_path / "k_problem.py").read_text() == written
+
+
+async def test_a_host_that_is_down_is_said_in_the_status_only(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path, status=True)
+    uri = editor.open(tmp_path / "k.py", KERNELS + "\nDOWN = 1\n")
+
+    async def down() -> bool:
+        return bool(editor.statuses) and editor.statuses[-1].state == "host-unreachable"
+
+    await editor.until(down, "the status")
+    assert "connection refused" in editor.statuses[-1].detail
+    editor.save(uri)
+    await editor.until(down, "the status")
+    assert editor.messages == []
+    await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
+    await editor.message("cannot be reached")
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [("REFUSE", "The scripted backend refuses."), ("BUG", "RuntimeError: a bug in the backend")],
+)
+async def test_a_backend_that_fails(editor: Editor, tmp_path: Path, word: str, says: str) -> None:
+    await editor.begin("vscode", tmp_path)
+    uri = editor.open(tmp_path / "k.py", f"{KERNELS}\n{word} = 1\n")
+    await editor.message(says)
+    await works_again(editor, uri)
+
+
+async def test_a_file_deleted_while_it_is_profiled(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    path = tmp_path / "k.py"
+    uri = editor.open(path, KERNELS + "\nHOLD = 1\n")
+    await editor.title(uri, "profiling...")
+    path.unlink()
+    event = t.FileEvent(uri, t.FileChangeType.Deleted)
+    editor.workspace_did_change_watched_files(t.DidChangeWatchedFilesParams([event]))
+    await editor.message("was deleted; what ran for it was stopped")
+    await works_again(editor, uri)
+
+
+@pytest.mark.slow
+async def test_twenty_thousand_lines(editor: Editor, tmp_path: Path) -> None:
+    """Opened, edited and saved; answers stay quick because another process reads the text."""
+    await editor.begin("vscode", tmp_path)
+    filler = "".join(f"value_{i} = [{i}, 'text {i}']\n" for i in range(20_000))
+    uri = editor.open(tmp_path / "k.py", KERNELS + filler)
+    await editor.title(uri, "est. 810-990 us")
+    editor.replace(uri, "COST = 900", "COST = 700")
+    editor.save(uri)
+    await editor.title(uri, "est. 630-770 us")
+
+
+async def test_an_untrusted_workspace_runs_nothing(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path, trusted=False, status=True)
+    text = KERNELS.replace("def gelu", "def silu")
+    uri = editor.open(tmp_path / "k.py", text)
+    await editor.diagnostic(uri, "duplicate-kernel")
+    editor.save(uri)
+    title = await editor.title(uri, "not trusted")
+    assert title == "not profiled: this workspace is not trusted"
+    assert {title} == set(await editor.titles(uri))
+    for name in ("profile", "optimize"):
+        answer = await editor.execute(name, uri)
+        assert answer["job"] is None
+    await editor.message("not trusted")
+    assert {status.state for status in editor.statuses} == {"untrusted"}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("profile", [], "needs a document"),
+        ("profile", [7], "takes one object or a document URI"),
+        ("profile", [{"uri": 7}], "`uri` must be str"),
+        ("accept", [{}], "named by its id"),
+        ("accept", ["nope"], "There is no suggestion nope"),
+        ("reject", [{"id": "nope"}], "There is no suggestion nope"),
+        ("optimize", [{"uri": "file:///not/there.py"}], "cannot be read"),
+        ("profile", ["untitled:Untitled-1"], "is not a file"),
+    ],
+)
+async def test_wrong_arguments(
+    editor: Editor, tmp_path: Path, name: str, given: list[Any], says: str
+) -> None:
+    await editor.begin("vscode", tmp_path)
+    await editor.execute(name, *given)
+    await editor.message(says)
+
+
+async def test_a_wrong_setting_is_said_once(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "accelopt.toml").write_text('target = {nki = "trn2"}\neditor = {lens = "perhaps"}\n')
+    await editor.begin("vscode", tmp_path)
+    uri = editor.open(tmp_path / "k.py", KERNELS)
+    await editor.title(uri, "on trn2")
+    editor.save(uri)
+    other = editor.open(tmp_path / "other.py", KERNELS)
+    await editor.title(other, "on trn2")
+    assert len([m for m in editor.messages if "editor.lens" in m.message]) == 1
+
+
+async def test_settings_of_the_editor(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("neovim", tmp_path, settings={"target": {"nki": "trn2"}, "editor": {"hints": False}})
+    uri = editor.open(tmp_path / "k.py", KERNELS)
+    await editor.title(uri, "on trn2")
+    everything = t.Range(t.Position(0, 0), t.Position(99, 0))
+    params = t.InlayHintParams(t.TextDocumentIdentifier(uri), everything)
+    assert not await editor.text_document_inlay_hint_async(params)
+
+
+async def test_only_own_files_are_answered_for(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    uri = editor.open(tmp_path / "plain.py", "def f(:\n")
+    await editor.execute("cancel", uri)
+    assert await editor.titles(uri) == []
+    assert await editor.actions(uri, 1) == []
+    assert editor.diagnostics.get(uri, []) == []
