@@ -1,4 +1,4 @@
-"""Put the emulated dialects where ``import neuronxcc.nki`` and ``import nki`` look, unless the real SDK is there."""
+"""Makes ``import neuronxcc.nki`` and ``import nki`` find the emulated dialects, unless the real SDK is there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.nki.emulator.limits import Limits
-from accelopt_profiling.nki.emulator.machine import Machine
-from accelopt_profiling.nki.emulator.memory import Mode
+from accelopt_profiling.nki.beta1.modules import modules as beta1_modules
+from accelopt_profiling.nki.current.modules import modules as current_modules
+from accelopt_profiling.nki.current.versions import emulated_version
+from accelopt_profiling.nki.data.core_limits import CoreLimits
+from accelopt_profiling.nki.emulator.machine import Machine, Mode
 from accelopt_profiling.nki.sdk import real_packages, simulating
 
 
@@ -20,7 +22,7 @@ class Emulation:
 
     mode: Mode = "full"
     record: bool = True
-    limits: Limits = field(default_factory=Limits)
+    limits: CoreLimits = field(default_factory=CoreLimits)
     real: bool = False
     machines: list[Machine] = field(default_factory=list)
 
@@ -41,13 +43,13 @@ def _launch(kernel: str) -> Machine:
 
 
 def sdk_present() -> bool:
-    """Whether a real SDK with a simulator is importable; stand-ins do not count."""
+    """True if a real SDK with a simulator is importable; stand-ins do not count."""
     return bool(real_packages())
 
 
 @contextmanager
 def emulated(
-    mode: Mode = "full", record: bool = True, limits: Limits | None = None, sdk: bool = True
+    mode: Mode = "full", record: bool = True, limits: CoreLimits | None = None, sdk: bool = True
 ) -> Iterator[Emulation]:
     """Run kernels of the body on the emulator, or with ``sdk`` on the real SDK's simulator where that is importable.
 
@@ -56,7 +58,7 @@ def emulated(
     Raises:
         UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
-    emulation = Emulation(mode, record, limits or Limits())
+    emulation = Emulation(mode, record, limits or CoreLimits())
     real = real_packages() if sdk else {}
     emulation.real = bool(real)
     modules = {
@@ -82,12 +84,7 @@ _built: dict[str, dict[str, Any]] = {}
 
 def _modules() -> dict[str, Any]:
     """The stand-in modules of both dialects, built once per version of the current one."""
-    from accelopt_profiling.nki.current.versions import chosen
-
-    version = chosen()
+    version = emulated_version()
     if version not in _built:
-        from accelopt_profiling.nki.beta1.modules import modules as beta1
-        from accelopt_profiling.nki.current.modules import modules as current
-
-        _built[version] = {**beta1(_launch), **current(_launch, version)}
+        _built[version] = {**beta1_modules(_launch), **current_modules(_launch, version)}
     return _built[version]

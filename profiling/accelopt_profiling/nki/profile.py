@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -13,15 +14,15 @@ from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
-from accelopt_profiling.nki.current.versions import UnknownVersion, chosen
+from accelopt_profiling.nki.current.versions import UnknownVersionError, emulated_version
+from accelopt_profiling.nki.data.dtypes import dtype_named
 from accelopt_profiling.nki.data.instruction import Trace
-from accelopt_profiling.nki.emulator.diagnostics import KernelFault
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.frontend import jit as launching
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.report import measurement
 from accelopt_profiling.nki.sdk import real_packages
-from accelopt_profiling.nki.specs import specs_of, stand_ins
-from accelopt_profiling.nki.time_model.estimate import Estimate, estimate
+from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
 from accelopt_profiling.problems.loading.load import load_problem
@@ -40,13 +41,13 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         StepFailedError: the file or its problem cannot be run.
     """
     try:
-        chosen()
+        emulated_version()
         machine = hardware(params.target)
-    except (UnknownTargetError, UnknownVersion) as error:
+    except (UnknownTargetError, UnknownVersionError) as error:
         raise StepFailedError(StepError("unsupported", str(error))) from None
     sdk = real_packages()
     with emulated(limits=machine.limits, sdk=False):
-        run = _Run(context, params, machine)
+        run = _ProfileRun(context, params, machine)
         if params.input_specs:
             run.trace(stand_ins(params.input_specs))
         with problem_errors(context, "get_inputs"):
@@ -65,7 +66,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     return run.measurements()
 
 
-class _Run:
+class _ProfileRun:
     """One file under emulation: its module and problem, and what is known of its kernels so far."""
 
     def __init__(self, context: StepContext, params: ProfileParams, machine: Hardware) -> None:
@@ -73,12 +74,12 @@ class _Run:
         self.toolchain = _TOOLCHAIN
         self.load()
         self.traced: Emulation | None = None
-        self.fault: KernelFault | None = None
+        self.fault: KernelFaultError | None = None
         self.findings: list[Finding] = []
         self.broke_off: Finding | None = None
         self.correctness = Correctness()
         self.stage = "traced"
-        self.answers: dict[str, Estimate] = {}
+        self.answers: dict[str, TimeEstimate] = {}
 
     def load(self) -> None:
         """Load the file and its problem, with whatever ``nki`` is in place."""
@@ -94,7 +95,7 @@ class _Run:
                 return load_module(self.context)
         except StepFailedError as failed:
             cause = failed.__cause__
-            if isinstance(cause, KernelFault):
+            if isinstance(cause, KernelFaultError):
                 raise StepFailedError(
                     StepError(cause.code, cause.message, self.context.source.kernel, cause.line)
                 ) from None
@@ -105,7 +106,7 @@ class _Run:
         with emulated("trace", limits=self.hardware.limits, sdk=False) as emulation:
             try:
                 self.problem.run(self.module, inputs)
-            except KernelFault as fault:
+            except KernelFaultError as fault:
                 self._stop(fault, emulation)
             except (Exception, SystemExit):
                 return
@@ -123,7 +124,7 @@ class _Run:
                 with user_errors(self.context):
                     outputs = self.problem.run(self.module, inputs)
             except StepFailedError as failed:
-                if isinstance(failed.__cause__, KernelFault):
+                if isinstance(failed.__cause__, KernelFaultError):
                     self._stop(failed.__cause__, emulation)
                 elif not self._broke_off(failed, emulation):
                     raise
@@ -138,14 +139,14 @@ class _Run:
             self.correctness = check_outputs(self.problem, inputs, outputs, inputs)
         self.stage = "checked"
 
-    def _stop(self, fault: KernelFault, emulation: Emulation) -> None:
-        """Note a violation; the launch it ended has no cost to speak of."""
+    def _stop(self, fault: KernelFaultError, emulation: Emulation) -> None:
+        """Keep a violation; the launch that it ended has no cost."""
         self.fault = fault
         if emulation.machines:
             emulation.machines.pop()
 
     def _broke_off(self, failed: StepFailedError, emulation: Emulation) -> bool:
-        """Whether a file that runs itself failed outside of its kernels, after launches: those have their cost then."""
+        """True if a file that runs itself failed outside of its kernels, after launches that keep their cost."""
         error = failed.error
         frames = traceback.extract_tb(failed.__cause__.__traceback__ if failed.__cause__ else None)
         of_kernel = any(frame.filename == launching.__file__ for frame in frames)
@@ -169,7 +170,7 @@ class _Run:
                     self.findings.append(finding)
 
     def measurements(self) -> list[KernelMeasurement]:
-        """What is known now, kernel by kernel."""
+        """The present measurement of each kernel."""
         return [self._measure(kernel, first=at == 0) for at, kernel in enumerate(self.params.kernels)]
 
     def _measure(self, kernel: Kernel, first: bool) -> KernelMeasurement:
@@ -195,7 +196,7 @@ class _Run:
             correctness = Correctness("failed", self.fault.message)
         answer = self._answer(kernel)
         if answer is not None:
-            found = measurement(
+            measured = measurement(
                 kernel,
                 self.params.target,
                 self.params.host,
@@ -206,7 +207,7 @@ class _Run:
                 self.toolchain,
             )
             shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
-            return replace(found, timeline=shown)
+            return replace(measured, timeline=shown)
         if self.fault is None:
             message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
             findings.append(Finding("never-launched", kernel.line, "information", message))
@@ -219,7 +220,7 @@ class _Run:
     def _owned(self, line: int) -> bool:
         return any(k.first_line <= line <= k.end_line for k in self.params.kernels)
 
-    def _answer(self, kernel: Kernel) -> Estimate | None:
+    def _answer(self, kernel: Kernel) -> TimeEstimate | None:
         """The model's answer for the kernel's launches; once per trace."""
         if kernel.name not in self.answers and (trace := self._trace_of(kernel)) is not None:
             self.answers[kernel.name] = estimate(trace, self.hardware)
@@ -236,3 +237,32 @@ class _Run:
             [i for t in launches for i in t.instructions], sum(t.input_bytes for t in launches),
             sum(t.output_bytes for t in launches), name,
         )  # fmt: skip
+
+
+# Inputs as shapes and types: a trace needs no values, so first numbers need not wait for values to be drawn
+
+_PLAIN_TYPES = (bool, int, float, str, type(None))
+
+
+def specs_of(inputs: Sequence[Any]) -> list[dict[str, Any]] | None:
+    """The specifications of drawn inputs; None when one of them is neither an array nor a plain value."""
+    specs: list[dict[str, Any]] = []
+    for value in inputs:
+        if hasattr(value, "shape") and hasattr(value, "dtype"):
+            name = str(value.dtype).rpartition(".")[2]
+            specs.append({"shape": [int(n) for n in value.shape], "dtype": name})
+        elif isinstance(value, _PLAIN_TYPES):
+            specs.append({"value": value})
+        else:
+            return None
+    return specs
+
+
+def stand_ins(specs: Sequence[dict[str, Any]]) -> list[Any]:
+    """Arrays of the given shapes that take no memory: one zero seen everywhere."""
+    return [
+        np.broadcast_to(np.zeros((), dtype=dtype_named(s["dtype"])), tuple(s["shape"]))
+        if "shape" in s
+        else s["value"]
+        for s in specs
+    ]

@@ -1,4 +1,4 @@
-"""Turn the model's answer into what the editor shows: quantities, line costs, findings."""
+"""Turns an estimate into a measurement: quantities, line costs, findings."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from accelopt_profiling.measurement import (
     LineCost,
     Severity,
 )
-from accelopt_profiling.nki.data.instruction import DMA, Memory
-from accelopt_profiling.nki.time_model.estimate import Estimate
+from accelopt_profiling.nki.data.instruction import DMA
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.time_model.estimate import TimeEstimate
 from accelopt_profiling.nki.time_model.explain import Wait
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 
 #: DMA guide: contiguous pieces of 2 KiB or more are recommended, below 256 B the overhead rules.
 _GOOD_PIECE = 2048
-#: Lines below this share of the time are not worth a word.
+#: Lines below this share of the time are not mentioned.
 _WORTH = 0.02
 #: From this share of the time on a transfer in small pieces is a warning.
 _WORTH_A_WARNING = 0.1
 
 
 def measurement(
-    kernel: Kernel, target: str, host: str, answer: Estimate, findings: list[Finding], correctness: Correctness,
+    kernel: Kernel, target: str, host: str, answer: TimeEstimate, findings: list[Finding], correctness: Correctness,
     stage: str, toolchain: dict[str, str],
 ) -> KernelMeasurement:  # fmt: skip
-    """One kernel's measurement from the model's answer."""
+    """The measurement of one kernel."""
     latency = Latency(answer.us, answer.low_us, answer.high_us, Known.ESTIMATED)
     return KernelMeasurement(
         name=kernel.name, line=kernel.line, dialect="nki", target=target, host=host, correctness=correctness,
@@ -38,41 +39,41 @@ def measurement(
     )  # fmt: skip
 
 
-def quantities(answer: Estimate) -> dict[str, Quantity]:
+def quantities(answer: TimeEstimate) -> dict[str, Quantity]:
     """Bytes and instructions as executed; engine times as estimated."""
     plan = answer.schedule
-    found = {
+    table = {
         "dma_read_bytes": executed(plan.read_bytes, "B"),
         "dma_write_bytes": executed(plan.write_bytes, "B"),
         "dma_descriptors": executed(sum(plan.line_descriptors.values()), ""),
         "instructions": executed(sum(plan.instructions.values()), ""),
-        "sbuf_peak": executed(plan.residency.peak[Memory.SBUF], "B per partition"),
-        "psum_peak": executed(plan.residency.peak[Memory.PSUM], "B per partition"),
+        "sbuf_peak": executed(plan.residency.peak[MemorySpace.SBUF], "B per partition"),
+        "psum_peak": executed(plan.residency.peak[MemorySpace.PSUM], "B per partition"),
         "roofline": _interval(answer, answer.roofline_us, exact=True),
     }
     for name, size in (("spill", plan.residency.saved_bytes), ("reload", plan.residency.reloaded_bytes)):
         if size:
-            found[f"{name}_bytes"] = estimated(size, 0, 2 * size, "B")
+            table[f"{name}_bytes"] = estimated(size, 0, 2 * size, "B")
     for engine, ns in plan.busy.items():
         if ns:
-            found[f"{engine} busy"] = _interval(answer, ns / 1000)
+            table[f"{engine} busy"] = _interval(answer, ns / 1000)
     if waited := sum(wait.ns for wait in answer.waits):
-        found[f"{answer.critical} waits"] = _interval(answer, waited / 1000)
-    return found
+        table[f"{answer.critical} waits"] = _interval(answer, waited / 1000)
+    return table
 
 
-def _interval(answer: Estimate, us: float, exact: bool = False) -> Quantity:
+def _interval(answer: TimeEstimate, us: float, exact: bool = False) -> Quantity:
     if exact or not answer.us:
         return estimated(us, us, us, "us")
     return estimated(us, us * answer.low_us / answer.us, us * answer.high_us / answer.us, "us")
 
 
-def lines(answer: Estimate) -> list[LineCost]:
+def lines(answer: TimeEstimate) -> list[LineCost]:
     """A short text per line that costs something: the engine it keeps busy, or the bytes it moves."""
     plan = answer.schedule
     scale = answer.us / plan.total if plan.total else 0.0
     waiting = {w.line: w for w in reversed(answer.waits) if w.ns >= _WORTH * plan.total}
-    found = []
+    costs = []
     for line, engines in sorted(plan.lines.items()):
         engine = max(engines, key=lambda e: engines[e])
         share = engines[engine] / plan.total if plan.total else 0.0
@@ -85,29 +86,29 @@ def lines(answer: Estimate) -> list[LineCost]:
             text = f"{engine} est. {_time(ns)}, {share:.0%}"
         wait = waiting.get(line)
         if wait is not None:
-            text += f"; {_said(wait)}"
+            text += f"; {_wait_text(wait)}"
         details = {f"{e} busy": _interval(answer, t * scale) for e, t in engines.items()}
         if wait is not None:
             details[f"{wait.engine} waits"] = _interval(answer, wait.ns / 1000)
         if line in plan.line_bytes:
             details["dma_bytes"] = executed(plan.line_bytes[line], "B")
-        found.append(LineCost(line, text, share, details))
-    return [cost for cost in found if cost.share is None or cost.share >= _WORTH / 10]
+        costs.append(LineCost(line, text, share, details))
+    return [cost for cost in costs if cost.share is None or cost.share >= _WORTH / 10]
 
 
-def _said(wait: Wait) -> str:
+def _wait_text(wait: Wait) -> str:
     what = "for line" if wait.why == "operand" else "for room still in use on line"
     return f"{wait.engine} waits {_time(wait.ns)} {what} {wait.cause_line} ({wait.cause_engine})"
 
 
-def cost_findings(answer: Estimate) -> list[Finding]:
-    """Lines whose transfers are cut too small, and tiles that find no room, where it matters."""
+def cost_findings(answer: TimeEstimate) -> list[Finding]:
+    """Findings on transfers in small pieces and on tiles that do not fit, where they cost time."""
     return [*_small_transfers(answer), *_no_room(answer)]
 
 
-def _no_room(answer: Estimate) -> list[Finding]:
+def _no_room(answer: TimeEstimate) -> list[Finding]:
     residency = answer.schedule.residency
-    found = []
+    findings = []
     moved = max(1, answer.schedule.read_bytes + answer.schedule.write_bytes)
     for line, size in sorted(residency.spilled.items()):
         if size >= _WORTH * moved:
@@ -115,19 +116,19 @@ def _no_room(answer: Estimate) -> list[Finding]:
                 f"Tiles made here do not fit in SBUF together with what else is alive: {_bytes(size)} are written out "
                 f"and read back, {size / moved:.0%} of all bytes moved. Use them sooner or make them smaller."
             )
-            found.append(Finding("capacity", line, "warning", message))
+            findings.append(Finding("capacity", line, "warning", message))
     for line, banks in sorted(residency.crowded.items()):
         message = (
             f"{banks} PSUM banks are alive here at once; there are {residency.banks}. Copy results to SBUF sooner or "
             "use smaller tiles."
         )
-        found.append(Finding("capacity", line, "error", message))
-    return found
+        findings.append(Finding("capacity", line, "error", message))
+    return findings
 
 
-def _small_transfers(answer: Estimate) -> list[Finding]:
+def _small_transfers(answer: TimeEstimate) -> list[Finding]:
     plan = answer.schedule
-    found = []
+    findings = []
     for line, size in plan.line_bytes.items():
         piece = size / max(1, plan.line_descriptors.get(line, 1))
         busy = plan.lines[line].get(DMA, 0.0) / plan.total if plan.total else 0.0
@@ -137,8 +138,8 @@ def _small_transfers(answer: Estimate) -> list[Finding]:
                 f"time; pieces of 2 KiB or more use them well. Make the free dimension of the tile larger."
             )
             severity: Severity = "warning" if busy >= _WORTH_A_WARNING else "information"
-            found.append(Finding("small-dma", line, severity, message))
-    return found
+            findings.append(Finding("small-dma", line, severity, message))
+    return findings
 
 
 def _bytes(size: float) -> str:

@@ -26,7 +26,7 @@ def real_packages() -> dict[str, ModuleType]:
 
     The placeholders of that name on public package indexes raise when imported, or lack the simulator.
     """
-    found: dict[str, ModuleType] = {}
+    packages: dict[str, ModuleType] = {}
     for dotted, simulator in _SIMULATORS.items():
         root = dotted.partition(".")[0]
         loaded = sys.modules.get(root)
@@ -39,8 +39,8 @@ def real_packages() -> dict[str, ModuleType]:
         except (ImportError, ValueError):
             continue
         if callable(getattr(module, simulator, None)):
-            found[dotted] = module
-    return found
+            packages[dotted] = module
+    return packages
 
 
 class Simulated:

@@ -8,10 +8,10 @@ import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for, two_operands
 from accelopt_profiling.nki.compute.operations import ACTIVATIONS, REDUCTIONS, operation_name
-from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 from accelopt_profiling.nki.frontend.operators import MOVABLE
 
 
@@ -42,8 +42,10 @@ def activation(
             x = x + _number(rest[-1])
         return function(x if x.dtype.kind == "f" else x.astype(np.float32))
 
-    cost = machine.operand(data)
-    result = machine.run("activation", (SCALAR,), operands, compute, dtype_or_none(dtype), mask, cost=cost)
+    cost = machine.executor.operand(data)
+    result = machine.executor.run(
+        "activation", (SCALAR,), operands, compute, dtype_or_none(dtype), mask, cost=cost
+    )
     if reduce_op is not None and reduce_res is not None:
         _reduce_into(machine, "activation_reduce", reduce_op, result, reduce_res, reduce_cmd)
     return result
@@ -64,14 +66,16 @@ def _reduce_into(
     producer = result.producer
     assert producer is not None
     producer.opcode = opcode
-    target = machine.operand(place)
+    target = machine.executor.operand(place)
     producer.writes.append(target.region())
     name = operation_name(op)
     if name not in REDUCTIONS:
         machine.fault("unsupported", f"{opcode} cannot reduce with {name!r}.")
     function = REDUCTIONS[name]
-    total = machine.later(lambda x: function(x, axis=tuple(range(1, x.ndim))).reshape(target.shape), result)
-    machine.write(target, total)
+    total = machine.executor.defer(
+        lambda x: function(x, axis=tuple(range(1, x.ndim))).reshape(target.shape), result
+    )
+    machine.executor.write(target, total)
 
 
 def activation_reduce(
@@ -97,7 +101,7 @@ def tensor_tensor(
     """``data1 op data2`` element by element on VectorE or GpSimdE."""
     machine = current()
     engines = engines_for(machine, engine, (VECTOR,))
-    return machine.run(
+    return machine.executor.run(
         "tensor_tensor", engines, [data1, data2], two_operands(machine, op), dtype_or_none(dtype), mask
     )
 
@@ -120,10 +124,10 @@ def tensor_scalar(
             x = second(b, x) if reverse1 else second(x, b)
         return x
 
-    cost = machine.operand(data)
+    cost = machine.executor.operand(data)
     divides = "divide" in (operation_name(op0), operation_name(op1))
     opcode, usual = ("divide_scalar", (VECTOR,)) if divides else ("tensor_scalar", MOVABLE)
-    return machine.run(
+    return machine.executor.run(
         opcode, engines_for(machine, engine, usual), operands, compute, dtype_or_none(dtype), mask, cost=cost
     )
 
@@ -140,8 +144,8 @@ def tensor_scalar_reduce(
         a = _like(a, x)
         return first(a, x) if reverse0 else first(x, a)
 
-    cost = machine.operand(data)
-    result = machine.run(
+    cost = machine.executor.operand(data)
+    result = machine.executor.run(
         "tensor_scalar", (VECTOR,), [data, operand0], compute, dtype_or_none(dtype), mask, cost=cost
     )
     _reduce_into(machine, "tensor_scalar_reduce", reduce_op, result, reduce_res)
@@ -168,8 +172,8 @@ def scalar_tensor_tensor(
         x = first(a, x) if reverse0 else first(x, a)
         return second(b, x) if reverse1 else second(x, b)
 
-    cost = machine.operand(data)
-    return machine.run(
+    cost = machine.executor.operand(data)
+    return machine.executor.run(
         "scalar_tensor_tensor",
         (VECTOR,),
         [data, operand0, operand1],
@@ -181,4 +185,4 @@ def scalar_tensor_tensor(
 
 
 def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
-    return current().run("reciprocal", (VECTOR,), [data], np.reciprocal, dtype_or_none(dtype), mask)
+    return current().executor.run("reciprocal", (VECTOR,), [data], np.reciprocal, dtype_or_none(dtype), mask)

@@ -13,7 +13,7 @@ from accelopt_profiling.nki.data.instruction import DMA, GPSIMD, SCALAR, TENSOR,
 from accelopt_profiling.nki.emulator.machine import Machine
 
 
-class Engine(Enum):
+class Beta1Engine(Enum):
     tensor = TENSOR
     vector = VECTOR
     scalar = SCALAR
@@ -24,9 +24,9 @@ class Engine(Enum):
 
 def engines_for(machine: Machine, engine: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
     """The engines an instruction may run on: the developer's choice, or those the compiler would choose from."""
-    if engine is None or engine is Engine.unknown:
+    if engine is None or engine is Beta1Engine.unknown:
         return usual
-    chosen = engine.value if isinstance(engine, Engine) else str(engine)
+    chosen = engine.value if isinstance(engine, Beta1Engine) else str(engine)
     allowed = (*usual, GPSIMD)
     if chosen not in allowed:
         machine.fault(

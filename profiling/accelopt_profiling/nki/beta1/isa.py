@@ -14,7 +14,7 @@ from accelopt_profiling.nki.beta1.elementwise import (
     tensor_scalar_reduce,
     tensor_tensor,
 )  # fmt: skip
-from accelopt_profiling.nki.beta1.engines import Engine
+from accelopt_profiling.nki.beta1.engines import Beta1Engine
 from accelopt_profiling.nki.beta1.matrix import nc_matmul, nc_transpose
 from accelopt_profiling.nki.beta1.moves import (
     affine_select,
@@ -25,18 +25,18 @@ from accelopt_profiling.nki.beta1.moves import (
     tensor_copy_predicated,
 )  # fmt: skip
 from accelopt_profiling.nki.beta1.reductions import bn_aggr, bn_stats, tensor_reduce, tensor_tensor_scan
-from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
-class NcVersion(Enum):
+class Beta1NcVersion(Enum):
     gen2 = 2
     gen3 = 3
 
 
-def get_nc_version() -> NcVersion:
+def get_nc_version() -> Beta1NcVersion:
     """The generation of the core that is emulated."""
-    return NcVersion.gen3 if current().limits.sbuf_bytes > (192 << 10) else NcVersion.gen2
+    return Beta1NcVersion.gen3 if current().limits.sbuf_bytes > (192 << 10) else Beta1NcVersion.gen2
 
 
 def names() -> dict[str, Any]:
@@ -48,9 +48,9 @@ def names() -> dict[str, Any]:
     )  # fmt: skip
     table: dict[str, Any] = {f.__name__: f for f in functions}
     table.update(
-        {f"{member.name}_engine": member for member in Engine},
-        engine=Engine,
-        nc_version=NcVersion,
+        {f"{member.name}_engine": member for member in Beta1Engine},
+        engine=Beta1Engine,
+        nc_version=Beta1NcVersion,
         reduce_cmd=ReduceCmd,
     )
     return table

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1 import elementwise, matrix
-from accelopt_profiling.nki.buffer import BUFFERS, PSUM, SBUF, SHARED_HBM, Buffer
-from accelopt_profiling.nki.compute.operations import BINARY, operation_name
+from accelopt_profiling.nki.compute.operations import BINARY, copy_values, operation_name
 from accelopt_profiling.nki.data import loop_counter as counter
 from accelopt_profiling.nki.data.index import Affine, arange
-from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
+from accelopt_profiling.nki.data.memory_space import BUFFERS, PSUM, SBUF, SHARED_HBM, Buffer, MemorySpace
+from accelopt_profiling.nki.emulator.assignment import LoopReduction
 from accelopt_profiling.nki.emulator.block_array import BlockArray
-from accelopt_profiling.nki.emulator.machine import Pending, current
+from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
 from accelopt_profiling.nki.frontend.operators import binary, reduce
-from accelopt_profiling.nki.movement import same
 from accelopt_profiling.nki.replay.loop_replay import iterations
 
 
@@ -39,16 +39,19 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
         machine.fault("unsupported", f"The buffer {buffer!r} is not nl.sbuf, nl.psum or an HBM buffer.")
     kind, fill = data_type(dtype), counter.plain(fill)
     plain = tuple(int(n) for n in sizes)
-    if place.memory is Memory.HBM:
+    if place.memory is MemorySpace.HBM:
         if place.shared and fill is None:
-            return machine.shared(plain, kind, name)
-        return machine.allocate(plain, kind, Memory.HBM, name, fill)
+            return machine.memory.shared(plain, kind, name)
+        return machine.memory.allocate(plain, kind, MemorySpace.HBM, name, fill)
     rank = next((at for at, n in enumerate(sizes) if isinstance(n, ParDim)), 0)
     if rank:
-        return BlockArray(machine, plain, rank, kind, place.memory, name, machine.line(), fill)
+        return BlockArray(
+            machine.memory, machine.recorder, machine.diagnostics, plain, rank, kind, place.memory, name,
+            machine.diagnostics.line(), fill,
+        )  # fmt: skip
     if len(plain) < 2:
         plain = (*plain, 1)
-    return machine.allocate(plain, kind, place.memory, name, fill)
+    return machine.memory.allocate(plain, kind, place.memory, name, fill)
 
 
 def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
@@ -79,7 +82,7 @@ def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "",
 
 
 def _buffer_of(a: Any) -> Buffer:
-    return {Memory.SBUF: SBUF, Memory.PSUM: PSUM, Memory.HBM: SHARED_HBM}[a.buffer]
+    return {MemorySpace.SBUF: SBUF, MemorySpace.PSUM: PSUM, MemorySpace.HBM: SHARED_HBM}[a.buffer]
 
 
 def shared_constant(constant: Any, dtype: Any = None, **unused: Any) -> Tile:
@@ -140,18 +143,18 @@ def affine_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
 
 def load(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
     """Bring a tile from HBM to SBUF."""
-    return current().load(src, data_type_or_none(dtype), mask)
+    return current().transfers.load(src, data_type_or_none(dtype), mask)
 
 
 def store(dst: Any, value: Any, *, mask: Any = None, **unused: Any) -> None:
     """Write a tile to HBM."""
-    current().store(dst, value, mask)
+    current().transfers.store(dst, value, mask)
 
 
 def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
     """Bring a tile from HBM to SBUF with its two dimensions swapped: a DMA of single elements."""
     machine = current()
-    tile = machine.operand(src)
+    tile = machine.executor.operand(src)
     if len(tile.dims) != 2:
         machine.fault("unsupported", "nl.load_transpose2d takes a tensor of two dimensions.")
     swapped = tile.strided(tile.offset, (tile.dims[1], tile.dims[0]))
@@ -159,12 +162,14 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused:
         machine.fault(
             "unsupported", "nl.load_transpose2d with a mask or an index out of range is not emulated."
         )
-    return machine.load(swapped, data_type_or_none(dtype), None)
+    return machine.transfers.load(swapped, data_type_or_none(dtype), None)
 
 
 def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
     """Copy a tile on the chip; the compiler runs it on ScalarE."""
-    return current().run("tensor_copy", (SCALAR, VECTOR), [src], same, data_type_or_none(dtype), mask)
+    return current().executor.run(
+        "tensor_copy", (SCALAR, VECTOR), [src], copy_values, data_type_or_none(dtype), mask
+    )
 
 
 def broadcast_to(src: Any, *, shape: Any, **unused: Any) -> Tile:
@@ -179,7 +184,7 @@ def loop_reduce(
     name = operation_name(op)
     if name not in BINARY:
         machine.fault("unsupported", f"loop_reduce with {name!r}; use add, multiply, max or min.")
-    return Pending(machine.operand(value), name, all(i == 0 for i in loop_indices))
+    return LoopReduction(machine.executor.operand(value), name, all(i == 0 for i in loop_indices))
 
 
 # Computation
@@ -188,10 +193,10 @@ def loop_reduce(
 def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unused: Any) -> Tile:
     """``x @ y``. Without ``transpose_x`` TensorE transposes ``x`` first, and a copy brings it back to SBUF."""
     machine = current()
-    left = machine.operand(x)
+    left = machine.executor.operand(x)
     if not transpose_x:
         turned = matrix.nc_transpose(left)
-        left = machine.run("tensor_copy", (SCALAR, VECTOR), [turned], same, left.dtype)
+        left = machine.executor.run("tensor_copy", (SCALAR, VECTOR), [turned], copy_values, left.dtype)
     return matrix.nc_matmul(left, y, mask=mask)
 
 
@@ -202,7 +207,7 @@ def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> 
 
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
     """``x`` where ``condition`` is not zero, else ``y``."""
-    return language.chosen(condition, x, y, data_type_or_none(dtype), mask)
+    return language.select_values(condition, x, y, data_type_or_none(dtype), mask)
 
 
 def _mean(
@@ -232,7 +237,7 @@ def var(x: Any, axis: Any = None, **unused: Any) -> Any:
 
 
 def static_cast(value: Any, dtype: Any) -> Tile:
-    return current().run("tensor_copy", (VECTOR, SCALAR), [value], same, data_type(dtype))
+    return current().executor.run("tensor_copy", (VECTOR, SCALAR), [value], copy_values, data_type(dtype))
 
 
 def program_ndim() -> int:
@@ -240,12 +245,12 @@ def program_ndim() -> int:
 
 
 def _operator(name: str, *operands: Any) -> Tile:
-    """What Python operators on tiles mean."""
+    """Python's operators on tiles."""
     machine = current()
     if name == "astype":
         return static_cast(operands[0], operands[1])
     if name == "negative":
-        return machine.run("tensor_scalar", (VECTOR, SCALAR), list(operands), np.negative)
+        return machine.executor.run("tensor_scalar", (VECTOR, SCALAR), list(operands), np.negative)
     result = binary(machine, name, *operands)
     assert isinstance(result, Tile)
     return result

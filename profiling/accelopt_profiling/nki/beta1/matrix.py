@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1.engines import Engine, dtype_or_none
-from accelopt_profiling.nki.compute.step import Step
-from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR, Memory
-from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.beta1.engines import Beta1Engine, dtype_or_none
+from accelopt_profiling.nki.compute.operations import multiply_values, transpose_values
+from accelopt_profiling.nki.compute.step import ComputeStep
+from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.movement import multiplied, turned
 
 
 def nc_matmul(
@@ -25,22 +25,25 @@ def nc_matmul(
     With ``is_transpose`` the moving operand is the identity and the result is the stationary one, transposed.
     """
     machine = current()
-    left, right = machine.operand(stationary, "stationary operand"), machine.operand(moving, "moving operand")
-    rules.check_operand(machine, left, "nc_matmul")
-    rules.check_operand(machine, right, "nc_matmul")
-    rules.check_matmul(machine, left, right)
+    left, right = (
+        machine.executor.operand(stationary, "stationary operand"),
+        machine.executor.operand(moving, "moving operand"),
+    )
+    machine.rules.check_operand(left, "nc_matmul")
+    machine.rules.check_operand(right, "nc_matmul")
+    machine.rules.check_matmul(left, right)
     depth, *rest = left.shape
     partitions, *free = right.shape
     rows, columns = prod(rest), prod(free)
     shape = (rows, *free)
-    box, where = machine._mask(mask, shape) if mask is not None else (None, None)
+    box, where = machine.executor.resolve_mask(mask, shape) if mask is not None else (None, None)
     if where is not None:
         machine.fault("unsupported", "nc_matmul takes masks that cut off whole rows or columns only.")
     moving_box = None
     if box is not None:
         moving_box = ((0, partitions), *box[1:])
         columns = prod(high - low for low, high in box[1:])
-    instruction = machine.emit("nc_matmul", (TENSOR,), right)
+    instruction = machine.stream.emit("nc_matmul", (TENSOR,), right)
     instruction.free, instruction.stationary, instruction.partitions = columns, rows, partitions
     instruction.transpose = is_transpose
     instruction.onezero = is_moving_onezero or is_stationary_onezero
@@ -48,14 +51,16 @@ def nc_matmul(
     instruction.reads = [left.region(), right.region()]
     step = None
     if box is None or all(low < high for low, high in box):
-        a, b = machine.seen(left), machine.seen(right, moving_box)
+        a, b = machine.executor.read(left), machine.executor.read(right, moving_box)
         if a is not None and b is not None:
-            step = Step(turned if is_transpose else multiplied, (a,) if is_transpose else (a, b))
+            step = ComputeStep(
+                transpose_values if is_transpose else multiply_values, (a,) if is_transpose else (a, b)
+            )
             if box is not None:
-                step = Step(_part(step.function, box), step.inputs)
+                step = ComputeStep(_part(step.function, box), step.inputs)
     left.fresh = right.fresh = False
     dtype = left.dtype if is_transpose else np.dtype(np.float32)
-    return machine._finish(instruction, shape, dtype, Memory.PSUM, step, box, None)
+    return machine.executor.finish(instruction, shape, dtype, MemorySpace.PSUM, step, box, None)
 
 
 def _part(function: Any, box: Any) -> Any:
@@ -74,32 +79,32 @@ def nc_transpose(
 ) -> Tile:
     """Swap partition and free dimension: on TensorE into PSUM, or on VectorE for at most 32x32."""
     machine = current()
-    tile = machine.operand(data)
-    rules.check_operand(machine, tile, "nc_transpose")
+    tile = machine.executor.operand(data)
+    machine.rules.check_operand(tile, "nc_transpose")
     rows, columns = tile.shape[0], prod(tile.shape[1:])
-    if engine is Engine.vector:
+    if engine is Beta1Engine.vector:
         if max(rows, columns) > 32:
             machine.fault("capacity", f"VectorE transposes at most 32x32; this tile is {rows}x{columns}.")
-        return machine.run(
+        return machine.executor.run(
             "nc_transpose",
             (VECTOR,),
             [tile],
-            turned,
+            transpose_values,
             dtype_or_none(dtype),
             None,
             (columns, rows),
         )
     if columns > 128 or rows > 128:
         machine.fault("capacity", f"TensorE transposes at most 128x128; this tile is {rows}x{columns}.")
-    result = machine.run(
+    result = machine.executor.run(
         "nc_matmul",
         (TENSOR,),
         [tile],
-        turned,
+        transpose_values,
         dtype_or_none(dtype),
         mask,
         (columns, rows),
-        Memory.PSUM,
+        MemorySpace.PSUM,
     )
     assert result.producer is not None
     result.producer.transpose = result.producer.onezero = True

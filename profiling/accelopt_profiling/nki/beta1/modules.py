@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1 import allocation, isa, language
+from accelopt_profiling.nki.beta1 import compiler as compiler_names
+from accelopt_profiling.nki.beta1 import isa, language
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.jit import Kernel, Launcher, decorator
+from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.namespace import Namespace
 
 
 def _prepare(machine: Machine) -> None:
-    machine.arithmetic_of = language._operator
+    machine.operators = language._operator
 
 
 def modules(launch: Launcher) -> dict[str, Any]:
@@ -23,12 +24,12 @@ def modules(launch: Launcher) -> dict[str, Any]:
 
     def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a kernel on NumPy arrays, as the SDK's own simulator does."""
-        return (kernel if isinstance(kernel, Kernel) else jit(kernel))(*args, **kwargs)
+        return (kernel if isinstance(kernel, EmulatedKernel) else jit(kernel))(*args, **kwargs)
 
     nl = Namespace("neuronxcc.nki.language", language.names())
     nisa = Namespace("neuronxcc.nki.isa", isa.names())
     typing = Namespace("neuronxcc.nki.typing", {"tensor": Tile, "mutable_tensor": Tile, "scalar": np.generic})
-    compiler = Namespace("neuronxcc.nki.compiler", allocation.names())
+    compiler = Namespace("neuronxcc.nki.compiler", compiler_names.names())
     nki = Namespace(
         "neuronxcc.nki",
         {

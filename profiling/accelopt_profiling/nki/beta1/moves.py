@@ -7,18 +7,20 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for
+from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.data.dtypes import as_dtype
-from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.data.index import Mask
+from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.movement import same
 
 
 def tensor_copy(src: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None, **unused: Any) -> Tile:
     """Copy within SBUF and PSUM."""
     machine = current()
     engines = engines_for(machine, engine, (VECTOR, SCALAR))
-    return machine.run("tensor_copy", engines, [src], same, dtype_or_none(dtype), mask)
+    return machine.executor.run("tensor_copy", engines, [src], copy_values, dtype_or_none(dtype), mask)
 
 
 def tensor_copy_predicated(
@@ -33,13 +35,15 @@ def tensor_copy_predicated(
 ) -> None:
     """Copy ``src`` into ``dst`` where ``predicate`` is not zero (or is zero, with ``reverse_pred``); on VectorE."""
     machine = current()
-    target = machine.operand(dst, "destination")
+    target = machine.executor.operand(dst, "destination")
 
     def compute(x: Any, old: Any, p: Any) -> Any:
         return np.where((p != 0) != reverse_pred, x, old)
 
     kind = dtype_or_none(dtype) or target.dtype
-    result = machine.run("tensor_copy_predicated", (VECTOR,), [src, target, predicate], compute, kind, mask)
+    result = machine.executor.run(
+        "tensor_copy_predicated", (VECTOR,), [src, target, predicate], compute, kind, mask
+    )
     machine.assign(target, result)
 
 
@@ -49,10 +53,10 @@ def memset(
     """A tile filled with a number."""
     machine = current()
     sizes = tuple(int(n) for n in shape)
-    tile = machine.fresh(sizes, as_dtype(dtype), Memory.SBUF)
-    tile.step = machine.later(np.asarray, value)
-    machine.write(tile, tile.step)
-    tile.producer = machine.emit("memset", engines_for(machine, engine, (VECTOR,)), tile)
+    tile = machine.executor.fresh_tile(sizes, as_dtype(dtype), MemorySpace.SBUF)
+    tile.step = machine.executor.defer(np.asarray, value)
+    machine.executor.write(tile, tile.step)
+    tile.producer = machine.stream.emit("memset", engines_for(machine, engine, (VECTOR,)), tile)
     tile.producer.writes.append(tile.region())
     return tile
 
@@ -61,10 +65,10 @@ def iota(expr: Any, dtype: Any, *, mask: Any = None, **unused: Any) -> Tile:
     """The values of an index expression, computed on GpSimdE."""
     machine = current()
     values = np.asarray(expr)
-    tile = machine.fresh(values.shape, as_dtype(dtype), Memory.SBUF)
-    tile.step = machine.later(np.asarray, values)
-    machine.write(tile, tile.step)
-    tile.producer = machine.emit("iota", (GPSIMD,), tile)
+    tile = machine.executor.fresh_tile(values.shape, as_dtype(dtype), MemorySpace.SBUF)
+    tile.step = machine.executor.defer(np.asarray, values)
+    machine.executor.write(tile, tile.step)
+    tile.producer = machine.stream.emit("iota", (GPSIMD,), tile)
     tile.producer.writes.append(tile.region())
     return tile
 
@@ -74,9 +78,9 @@ def affine_select(
 ) -> Tile:
     """``on_true_tile`` where the predicate on indices holds, else a number; on GpSimdE."""
     machine = current()
-    tile = machine.operand(on_true_tile)
+    tile = machine.executor.operand(on_true_tile)
     chosen = _truth(pred, tile.shape)
-    return machine.run(
+    return machine.executor.run(
         "affine_select",
         (GPSIMD,),
         [tile],
@@ -87,8 +91,6 @@ def affine_select(
 
 
 def _truth(pred: Any, shape: tuple[int, ...]) -> Any:
-    from accelopt_profiling.nki.data.index import Mask
-
     mask = Mask.of(pred)
     if mask is None:
         return np.ones(shape, dtype=bool)
@@ -102,12 +104,12 @@ def _truth(pred: Any, shape: tuple[int, ...]) -> Any:
 def dma_copy(*, dst: Any, src: Any, mask: Any = None, **unused: Any) -> None:
     """Move data between HBM and SBUF, or within one of them."""
     machine = current()
-    source, target = machine.operand(src), machine.operand(dst)
-    if source.block.place.memory is Memory.HBM:
-        loaded = machine.load(source, target.dtype, mask)
-        if target.block.place.memory is Memory.HBM:
-            machine.store(target, loaded, mask)
+    source, target = machine.executor.operand(src), machine.executor.operand(dst)
+    if source.block.info.memory is MemorySpace.HBM:
+        loaded = machine.transfers.load(source, target.dtype, mask)
+        if target.block.info.memory is MemorySpace.HBM:
+            machine.transfers.store(target, loaded, mask)
         else:
             machine.assign(target, loaded)
     else:
-        machine.store(target, source, mask)
+        machine.transfers.store(target, source, mask)

@@ -30,20 +30,24 @@ def bn_stats(data: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -
     """Count, mean and centred sum of squares per partition, in the six columns of the hardware's layout:
     the statistics of the even elements, then those of the odd ones."""
     machine = current()
-    tile = machine.operand(data)
+    tile = machine.executor.operand(data)
     if prod(tile.shape[1:]) > 512:
         machine.fault(
             "capacity", f"bn_stats takes at most 512 values per partition, not {prod(tile.shape[1:])}."
         )
 
-    return machine.run("bn_stats", (VECTOR,), [tile], halves, dtype_or_none(dtype), mask, (tile.shape[0], 6))
+    return machine.executor.run(
+        "bn_stats", (VECTOR,), [tile], halves, dtype_or_none(dtype), mask, (tile.shape[0], 6)
+    )
 
 
 def bn_aggr(data: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
     """Mean and variance per partition from the columns of ``bn_stats``."""
     machine = current()
-    tile = machine.operand(data)
-    return machine.run("bn_aggr", (VECTOR,), [tile], combined, dtype_or_none(dtype), mask, (tile.shape[0], 2))
+    tile = machine.executor.operand(data)
+    return machine.executor.run(
+        "bn_aggr", (VECTOR,), [tile], combined, dtype_or_none(dtype), mask, (tile.shape[0], 2)
+    )
 
 
 def tensor_tensor_scan(
@@ -57,7 +61,7 @@ def tensor_tensor_scan(
     def compute(a: Any, b: Any, start: Any) -> Any:
         return scanned(a, b, start, first, second, reverse0, reverse1)
 
-    shape = machine.operand(data0).shape
-    return machine.run(
+    shape = machine.executor.operand(data0).shape
+    return machine.executor.run(
         "tensor_tensor_scan", (VECTOR,), [data0, data1, initial], compute, dtype_or_none(dtype), mask, shape
     )

@@ -1,8 +1,8 @@
-"""Leave out moves: what reads a copy reads the original, and a copy that nothing reads is not made.
+"""Leaves out copies: a step that reads a copy reads the original instead, and a copy that nothing reads is not made.
 
-Most instructions of a kernel move data: loads, transposes through TensorE, copies out of PSUM. Here only the values
-count. Each view of a copy is written as a view of what was copied, for as long as neither has been written since;
-the numbers read are the same, so the results are too, bit for bit.
+Most instructions of a kernel move data: loads, transposes through TensorE, copies out of PSUM. Only their values matter
+here. A view of a copy is replaced by a view of the original as long as neither has been written since, so the numbers
+that are read, and the results, are bit for bit the same.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ from functools import lru_cache
 from itertools import pairwise
 from math import prod
 
-from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.compute.operations import copy_values, multiply_values, transpose_values
+from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Block
 from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.index import Dim
-from accelopt_profiling.nki.data.instruction import Memory
 from accelopt_profiling.nki.data.layout import bounding_box
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.data.view import View
-from accelopt_profiling.nki.movement import multiplied, same, turned
 
-#: A copy of HBM that is read more often than this is made: a tile in one piece is read faster than rows far apart.
+#: A copy from HBM whose elements are read more often than this on average is made: a tile in one piece is read faster
+#: than rows that lie far apart.
 _READS = 2
 #: One dimension of a copy: its size, and the steps in elements from one to the next in the copy and in the original.
 Part = tuple[int, int, int]
 
 
 class _Copy:
-    """A region of a block that holds what ``original`` holds."""
+    """A region of a block that holds the same values as ``original``."""
 
     __slots__ = ("box", "offset", "original", "parts", "turned")
 
@@ -38,7 +39,7 @@ class _Copy:
 
 
 class _Copies:
-    """Which blocks hold copies of what, at one point of the program."""
+    """The copies that blocks hold at one point of the program."""
 
     def __init__(self, reads: dict[Block, int]) -> None:
         self.reads = reads  # elements, over the whole program
@@ -46,17 +47,17 @@ class _Copies:
         self.lent: dict[Block, set[Block]] = {}  # original -> blocks that hold copies of it
 
     def original(self, view: View, transposed: bool) -> View | None:
-        """Where the values of ``view`` were copied from; ``transposed`` tells whether a transpose will do, too."""
+        """The view that the values of ``view`` were copied from; with ``transposed`` it may be a transpose."""
         for copy in reversed(self.held[view.block]):
             if copy.turned and not transposed:
                 continue
-            found = _through(view.offset - copy.offset, view.dims, copy.parts)
-            if found is not None:
-                return View(copy.original.block, copy.original.offset + found[0], found[1], None)
+            original = _through(view.offset - copy.offset, view.dims, copy.parts)
+            if original is not None:
+                return View(copy.original.block, copy.original.offset + original[0], original[1], None)
         return None
 
     def written(self, target: View) -> None:
-        """Forget what a write ends: copies in its place, and copies of what was there."""
+        """Forget the copies that a write overwrites, and the copies of what it overwrites."""
         block = target.block
         for borrower in self.lent.pop(block, ()):
             self.held.pop(borrower, None)
@@ -66,48 +67,48 @@ class _Copies:
             self.held[block] = [copy for copy in copies if not _meet(copy.box, box)]
 
     def copied(self, target: View, original: View, transposed: bool) -> None:
-        """Note a copy, if views of it can be written as views of the original."""
+        """Remember a copy, if views of it can be expressed as views of the original."""
         parts = _parts(target.dims, original.dims, transposed)
         if parts is None or target.block is original.block:
             return
-        far = original.block.place.memory is Memory.HBM
+        far = original.block.info.memory is MemorySpace.HBM
         if far and self.reads.get(target.block, 0) > _READS * prod(target.block.shape):
             return
         self.held.setdefault(target.block, []).append(_Copy(target, original, parts))
-        if not original.block.place.constant:
+        if not original.block.info.constant:
             self.lent.setdefault(original.block, set()).add(target.block)
 
 
-def forwarded(steps: list[Step]) -> list[Step]:
-    """The steps that are left to do at the end of a run; what they leave in HBM is the same.
+def elide_copies(steps: list[ComputeStep]) -> list[ComputeStep]:
+    """The steps that remain to be computed at the end of a run; they leave the same values in HBM.
 
-    Nothing changes where a step does what its inputs and target do not tell.
+    All steps remain where one has effects that its inputs and target do not show.
     """
     if any(step.target is None and not step.keep for step in steps):
         return steps
     copies = _Copies(_reads(steps))
     for step in steps:
         function, target = step.function, step.target
-        moves = function is same or function is turned
+        moves = function is copy_values or function is transpose_values
         for at, item in enumerate(step.inputs):
             if type(item) is View and copies.held.get(item.block) and item.positions is None:
-                found = copies.original(item, moves or function is multiplied)
-                if found is not None:
-                    step.inputs = [*step.inputs[:at], found, *step.inputs[at + 1 :]]
+                original = copies.original(item, moves or function is multiply_values)
+                if original is not None:
+                    step.inputs = [*step.inputs[:at], original, *step.inputs[at + 1 :]]
         if target is None:
             continue
         copies.written(target)
         if moves and _plain(step):
-            copies.copied(target, step.inputs[0], function is turned)
+            copies.copied(target, step.inputs[0], function is transpose_values)
     return _needed(steps)
 
 
-def _reads(steps: list[Step]) -> dict[Block, int]:
-    """How many elements of each block on the chip are read."""
+def _reads(steps: list[ComputeStep]) -> dict[Block, int]:
+    """The number of elements read of each on-chip block."""
     reads: dict[Block, int] = {}
     for step in steps:
         for item in step.inputs:
-            if type(item) is View and item.block.place.memory is not Memory.HBM:
+            if type(item) is View and item.block.info.memory is not MemorySpace.HBM:
                 reads[item.block] = reads.get(item.block, 0) + _count(item.dims)
     return reads
 
@@ -117,8 +118,8 @@ def _count(dims: tuple[Dim, ...]) -> int:
     return prod(n for n, _ in dims)
 
 
-def _plain(step: Step) -> bool:
-    """Whether a move leaves exactly what it read, in a place on the chip."""
+def _plain(step: ComputeStep) -> bool:
+    """True if a move writes exactly the values that it read to an on-chip block."""
     target, source = step.target, step.inputs[0]
     return (
         type(source) is View
@@ -129,22 +130,22 @@ def _plain(step: Step) -> bool:
         and not step.adds
         and not step.keep
         and target.block.dtype == source.block.dtype
-        and target.block.place.memory is not Memory.HBM
+        and target.block.info.memory is not MemorySpace.HBM
     )
 
 
-def _needed(steps: list[Step]) -> list[Step]:
-    """The steps without moves to blocks that nothing reads afterwards."""
+def _needed(steps: list[ComputeStep]) -> list[ComputeStep]:
+    """The steps without moves to on-chip blocks that nothing reads afterwards."""
     read: set[Block] = set()
-    kept: list[Step] = []
+    kept: list[ComputeStep] = []
     for step in reversed(steps):
         target = step.target
         if (
-            (step.function is same or step.function is turned)
+            (step.function is copy_values or step.function is transpose_values)
             and target is not None
             and not step.keep
             and target.block not in read
-            and target.block.place.memory is not Memory.HBM
+            and target.block.info.memory is not MemorySpace.HBM
         ):
             continue
         kept.append(step)
@@ -169,7 +170,7 @@ def _meet(a: Box, b: Box) -> bool:
 
 @lru_cache(maxsize=8192)
 def _parts(target: tuple[Dim, ...], source: tuple[Dim, ...], transposed: bool) -> tuple[Part, ...] | None:
-    """The dimensions of a copy from the largest step in the copy to the smallest; None where they do not match."""
+    """The dimensions of a copy, from the largest step in the copy to the smallest; None where they do not match."""
     to, of = [d for d in target if d[0] != 1], [d for d in source if d[0] != 1]
     if transposed:
         if len(source) != 2 or len(target) != 2:
@@ -197,9 +198,9 @@ def _parts(target: tuple[Dim, ...], source: tuple[Dim, ...], transposed: bool) -
 def _through(
     distance: int, dims: tuple[Dim, ...], parts: tuple[Part, ...]
 ) -> tuple[int, tuple[Dim, ...]] | None:
-    """A view that begins ``distance`` elements into a copy, as offset and dimensions in the original.
+    """Translate a view that begins ``distance`` elements into a copy to an offset and dimensions in the original.
 
-    None where it is not within the copy, or has no constant steps there.
+    None where the view leaves the copy, or has no constant steps in the original.
     """
     if distance < 0:
         return None
@@ -213,10 +214,10 @@ def _through(
         offset += position * other
     if distance:
         return None
-    found: list[Dim] = []
+    original: list[Dim] = []
     for num, step in dims:
         if num == 1 or step == 0:
-            found.append((num, 1 if num == 1 else 0))
+            original.append((num, 1 if num == 1 else 0))
             continue
         axis = next((i for i, part in enumerate(parts) if step >= part[1]), -1)
         if axis < 0:
@@ -227,5 +228,5 @@ def _through(
         at[axis] += (num - 1) * (step // unit)
         if at[axis] >= size:
             return None
-        found.append((num, step // unit * other))
-    return offset, tuple(found)
+        original.append((num, step // unit * other))
+    return offset, tuple(original)

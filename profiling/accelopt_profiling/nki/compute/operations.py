@@ -105,3 +105,22 @@ def operation_name(token: Any) -> str:
     """The name of the operation that a kernel passes as ``op``: an ``nl`` function, a NumPy function or a string."""
     name = token if isinstance(token, str) else getattr(token, "__name__", "")
     return _SPELLINGS.get(name, name)
+
+
+# Operations that copy elision recognises by identity
+
+
+def copy_values(x: Any) -> Any:
+    """The values as they are: loads, stores and copies."""
+    return x
+
+
+def transpose_values(x: Array) -> Any:
+    """The transpose of a tile, its free dimensions taken as one."""
+    return x.reshape(x.shape[0], -1).T
+
+
+def multiply_values(a: Array, b: Array) -> Array:
+    """The product of two operands of TensorE, the first transposed."""
+    product: Array = np.matmul(a.reshape(a.shape[0], -1).T, b.reshape(b.shape[0], -1))
+    return product

@@ -1,4 +1,4 @@
-"""What VectorE computes over the free dimensions in both dialects: means and variances, and running results."""
+"""Values of VectorE instructions over the free dimensions: means and variances, and running results."""
 
 from __future__ import annotations
 

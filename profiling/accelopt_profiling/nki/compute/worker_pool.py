@@ -1,7 +1,7 @@
-"""Do steps on several threads, each as soon as the steps it depends on are done.
+"""Computes steps on several threads, each as soon as the steps it depends on are done.
 
-NumPy lets other threads run while it computes. A step waits for the last writer of every block that it reads, and a
-writer also for all readers before it, so each step sees what it would see one after the other: bit for bit the same.
+NumPy releases the interpreter lock while it computes. A step waits for the last writer of every block that it reads,
+and a writer also for all readers before it, so the values are bit for bit those of computing one step after the other.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from collections.abc import Callable
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.step import Step, do_step
+from accelopt_profiling.nki.compute.step import ComputeStep, run_step
 from accelopt_profiling.nki.data.block import Block
-from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.data.view import View
 
-#: Fewer steps than this are not worth other threads.
-FEWEST = 64
-#: More threads than this wait for each other and for Python.
+#: Fewer steps than this are computed on the calling thread.
+FEWEST_STEPS = 64
+#: The most threads: more of them wait for each other and for Python.
 _MOST = 4
-#: How far ahead of the first step that is not done others may begin: bounds the memory alive.
+#: How far ahead of the first unfinished step others may begin: bounds the memory that is alive.
 WINDOW = 256
 
 
-def threads() -> int:
-    """How many threads to use: one per processor that this process may run on, up to four."""
+def thread_count() -> int:
+    """The number of threads to use: one per processor that this process may run on, up to four."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(available, _MOST)
 
 
 class _Uses:
-    """What happened to a block so far: its last writer, and who has read it since."""
+    """The last step that wrote a block, and the steps that have read it since."""
 
     __slots__ = ("readers", "writer")
 
@@ -42,22 +42,24 @@ class _Uses:
         self.readers: list[int] = []
 
 
-class Order:
-    """Which steps wait for which, and which blocks are free once all steps that touch them are done."""
+class StepOrder:
+    """The steps that each step waits for, and the blocks that are free once all steps that touch them are done."""
 
-    def __init__(self, steps: list[Step], final: bool) -> None:
+    def __init__(self, steps: list[ComputeStep], final: bool) -> None:
         self.steps = steps
         self.waits = [0] * len(steps)
         self.then: list[list[int]] = [[] for _ in steps]
         self.touched: list[tuple[Block, ...]] = []
         self.left: dict[Block, int] = {}
         uses: dict[Block, _Uses] = {}
-        made = {id(step): number for number, step in enumerate(steps) if step.keep}
+        kept = {id(step): number for number, step in enumerate(steps) if step.keep}
         for number, step in enumerate(steps):
             before: set[int] = set()
             target = step.target
             blocks = [item.block for item in step.inputs if type(item) is View]
-            before.update(made[id(item)] for item in step.inputs if type(item) is Step and id(item) in made)
+            before.update(
+                kept[id(item)] for item in step.inputs if type(item) is ComputeStep and id(item) in kept
+            )
             for block in blocks:
                 self._reads(uses.setdefault(block, _Uses()), block, number, before)
             if target is not None:
@@ -71,7 +73,7 @@ class Order:
             self.waits[number] = len(before)
             for earlier in before:
                 self.then[earlier].append(number)
-            self.touched.append(tuple({b for b in blocks if final and b.place.memory is not Memory.HBM}))
+            self.touched.append(tuple({b for b in blocks if final and b.info.memory is not MemorySpace.HBM}))
             for block in self.touched[-1]:
                 self.left[block] = self.left.get(block, 0) + 1
 
@@ -85,10 +87,10 @@ class Order:
             use.readers.append(number)
 
 
-class Team:
-    """Threads that do the steps of an order."""
+class WorkerPool:
+    """Threads that compute the steps of an order."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: StepOrder) -> None:
         self.order = order
         self.ready = [number for number, count in enumerate(order.waits) if not count]  # sorted: a heap
         self.remaining = len(order.steps)
@@ -98,10 +100,10 @@ class Team:
         self.error: BaseException | None = None
 
     def run(self, count: int) -> None:
-        """Do everything with ``count`` threads, this one among them.
+        """Compute everything on ``count`` threads, this one among them.
 
         Raises:
-            whatever a step raised; no further step is begun then.
+            Exception: whatever a step raised; no further step is begun then.
         """
         others = [threading.Thread(target=self._work, name=f"nki-{n}") for n in range(count - 1)]
         for thread in others:
@@ -115,13 +117,13 @@ class Team:
     def _work(self) -> None:
         try:
             with np.errstate(all="ignore"):
-                self._steps(do_step)
+                self._steps(run_step)
         except BaseException as error:
             with self.changed:
                 self.error = self.error or error
                 self.changed.notify_all()
 
-    def _steps(self, do: Callable[[Step], None]) -> None:
+    def _steps(self, do: Callable[[ComputeStep], None]) -> None:
         order, ready, changed = self.order, self.ready, self.changed
         while True:
             with changed:

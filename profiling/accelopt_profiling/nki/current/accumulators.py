@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import operation_name
-from accelopt_profiling.nki.current.enums import ReduceCmd
 from accelopt_profiling.nki.current.operands import (
     on_chip,
     per_partition,
@@ -18,6 +17,7 @@ from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import SCALAR
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
 def reduce_into_registers(
@@ -33,7 +33,7 @@ def reduce_into_registers(
     """The accumulator registers of an engine: what ``command`` does with the result of an instruction."""
     if command is ReduceCmd.idle and place is None:
         return
-    target = machine.operand(dst)
+    target = machine.executor.operand(dst)
     producer = result.producer
     assert producer is not None
     producer.opcode = "activation_reduce" if engine == SCALAR else "tensor_scalar_reduce"
@@ -49,11 +49,11 @@ def reduce_into_registers(
             total = np.maximum(total, before) if largest else total + before
         return np.zeros_like(total) if command is ReduceCmd.reset else total
 
-    total = machine.later(compute, target, kept)
+    total = machine.executor.defer(compute, target, kept)
     if total is not None:
         total.keep = True
         machine.registers[engine] = total
-        machine.work.steps.append(total)
+        machine.deferred.steps.append(total)
     if place is not None:
         into_place = on_chip(machine, place, "reduce_res")
         if per_partition(machine, into_place) != (target.shape[0], 1):
@@ -61,4 +61,6 @@ def reduce_into_registers(
                 "out-of-bounds", f"reduce_res has the shape {into_place.shape}, not ({target.shape[0]}, 1)."
             )
         producer.writes.append(into_place.region())
-        machine.write(into_place, machine.later(lambda x: x.reshape(into_place.shape), total))
+        machine.executor.write(
+            into_place, machine.executor.defer(lambda x: x.reshape(into_place.shape), total)
+        )

@@ -8,7 +8,7 @@ import numpy as np
 
 from accelopt_profiling.nki.compute.operations import operation_name
 from accelopt_profiling.nki.current.accumulators import reduce_into_registers
-from accelopt_profiling.nki.current.enums import Engine, ReduceCmd
+from accelopt_profiling.nki.current.enums import NkiEngine
 from accelopt_profiling.nki.current.operands import (
     activation_function,
     engines,
@@ -23,9 +23,9 @@ from accelopt_profiling.nki.current.operands import (
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
-from accelopt_profiling.nki.emulator import limits as rules
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
 def activation(
@@ -85,7 +85,7 @@ def exponential(
 
 
 def tensor_tensor(
-    dst: Any, data1: Any, data2: Any, op: Any, engine: Any = Engine.unknown, name: str | None = None
+    dst: Any, data1: Any, data2: Any, op: Any, engine: Any = NkiEngine.unknown, name: str | None = None
 ) -> None:
     """``data1 op data2`` element by element."""
     machine = current()
@@ -93,7 +93,7 @@ def tensor_tensor(
     target = on_chip(machine, dst, "dst")
     same_size(machine, target, a, "data1")
     same_size(machine, target, b, "data2")
-    rules.check_not_both_psum(machine, a, b, "tensor_tensor")
+    machine.rules.check_not_both_psum(a, b, "tensor_tensor")
     usual = (GPSIMD,) if operation_name(op) == "power" else (VECTOR,)
     where = engines(machine, engine, usual, (GPSIMD,))
     function = operator(machine, op)
@@ -102,7 +102,7 @@ def tensor_tensor(
 
 def tensor_scalar(
     dst: Any, data: Any, op0: Any, operand0: Any, reverse0: bool = False, op1: Any = None, operand1: Any = None,
-    reverse1: bool = False, engine: Any = Engine.unknown, name: str | None = None,
+    reverse1: bool = False, engine: Any = NkiEngine.unknown, name: str | None = None,
 ) -> None:  # fmt: skip
     """``(data op0 operand0) op1 operand1``; operands are numbers or one value per partition."""
     machine = current()
@@ -144,7 +144,7 @@ def tensor_scalar_reduce(
     """``data op0 operand0``, whose result is also reduced along the free dimensions into ``reduce_res``."""
     machine = current()
     tile, where, operands, compute = _scalar_operations(
-        machine, dst, data, op0, operand0, reverse0, None, None, False, Engine.vector
+        machine, dst, data, op0, operand0, reverse0, None, None, False, NkiEngine.vector
     )
     result = into(machine, dst, "tensor_scalar", where, operands, compute, cost=tile)
     reduce_into_registers(machine, VECTOR, result, dst, reduce_op, reduce_res, reduce_cmd, reduce_init)
@@ -160,7 +160,7 @@ def scalar_tensor_tensor(
     target = on_chip(machine, dst, "dst")
     same_size(machine, target, tile, "data")
     same_size(machine, target, other, "operand1")
-    rules.check_not_both_psum(machine, tile, other, "scalar_tensor_tensor")
+    machine.rules.check_not_both_psum(tile, other, "scalar_tensor_tensor")
     first, second = operator(machine, op0), operator(machine, op1)
     number = scalar_like(machine, operand0, tile, "operand0")
 
@@ -181,7 +181,7 @@ def reciprocal(dst: Any, data: Any, name: str | None = None) -> None:
     into(machine, dst, "reciprocal", (VECTOR,), [tile], lambda x: np.reciprocal(real(x)), cost=tile)
 
 
-def memset(dst: Any, value: Any, engine: Any = Engine.unknown, name: str | None = None) -> None:
+def memset(dst: Any, value: Any, engine: Any = NkiEngine.unknown, name: str | None = None) -> None:
     """Fill ``dst`` with a number of its type."""
     machine = current()
     target = on_chip(machine, dst, "dst")
@@ -190,4 +190,4 @@ def memset(dst: Any, value: Any, engine: Any = Engine.unknown, name: str | None 
     if not is_float(target.dtype) and float(value) != int(value):
         machine.fault("unsupported", f"memset cannot fill a tensor of {target.dtype} with {value}.")
     where = engines(machine, engine, (VECTOR,), (GPSIMD,))
-    machine.fill(target, value, where)
+    machine.executor.fill(target, value, where)

@@ -7,7 +7,7 @@ from enum import Enum
 from accelopt_profiling.nki.data.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR
 
 
-class Engine(Enum):
+class NkiEngine(Enum):
     """``nisa.engine``."""
 
     tensor = TENSOR
@@ -33,16 +33,6 @@ class OobMode(Enum):
 
     error = 0
     skip = 1
-
-
-class ReduceCmd(Enum):
-    """``nisa.reduce_cmd``: what happens to the accumulator registers of an engine."""
-
-    idle = 0
-    reset = 1
-    reduce = 2
-    reset_reduce = 3
-    load_reduce = 4
 
 
 class NcVersion(Enum):

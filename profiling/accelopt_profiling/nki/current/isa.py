@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from accelopt_profiling.nki.current import choosing, elementwise, matrix, moves, reductions, registers, search
+from accelopt_profiling.nki.current import elementwise, matrix, moves, reductions, registers, select
 from accelopt_profiling.nki.current.enums import (
     DgeMode,
     DmaEngine,
-    Engine,
     MatmulPerfMode,
     NcVersion,
+    NkiEngine,
     OobMode,
-    ReduceCmd,
-)  # fmt: skip
+)
 from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 FUNCTIONS = (
     moves.dma_copy, moves.dma_compute, moves.dma_transpose, moves.tensor_copy, moves.tensor_copy_predicated,
@@ -24,8 +24,8 @@ FUNCTIONS = (
     elementwise.tensor_scalar, elementwise.tensor_scalar_reduce, elementwise.scalar_tensor_tensor,
     elementwise.reciprocal, elementwise.memset,
     reductions.tensor_reduce, reductions.tensor_partition_reduce, reductions.tensor_tensor_scan, reductions.bn_stats,
-    reductions.bn_aggr, choosing.select_reduce, choosing.range_select,
-    search.max8, search.nc_find_index8, search.nc_match_replace8,
+    reductions.bn_aggr, select.select_reduce, select.range_select,
+    select.max8, select.nc_find_index8, select.nc_match_replace8,
     registers.register_alloc, registers.register_move, registers.register_load, registers.register_store,
 )  # fmt: skip
 
@@ -38,9 +38,9 @@ def get_nc_version() -> NcVersion:
 def names() -> dict[str, Any]:
     """The module's content."""
     table: dict[str, Any] = {f.__name__: f for f in FUNCTIONS}
-    table.update({f"{member.name}_engine": member for member in Engine})
+    table.update({f"{member.name}_engine": member for member in NkiEngine})
     table.update(
-        engine=Engine, dge_mode=DgeMode, oob_mode=OobMode, reduce_cmd=ReduceCmd, nc_version=NcVersion,
+        engine=NkiEngine, dge_mode=DgeMode, oob_mode=OobMode, reduce_cmd=ReduceCmd, nc_version=NcVersion,
         matmul_perf_mode=MatmulPerfMode, dma_engine=DmaEngine, get_nc_version=get_nc_version,
     )  # fmt: skip
     return table

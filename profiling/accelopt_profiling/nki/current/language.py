@@ -9,28 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.buffer import SBUF, Buffer
+from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.current import matrix, registers
-from accelopt_profiling.nki.current.enums import Engine
+from accelopt_profiling.nki.current.enums import NkiEngine
 from accelopt_profiling.nki.current.tensor import NkiTensor
 from accelopt_profiling.nki.current.versions import change
-from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
+from accelopt_profiling.nki.data.memory_space import SBUF, Buffer, MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
-from accelopt_profiling.nki.frontend.operators import Operation, binary, reduce
-from accelopt_profiling.nki.movement import same
+from accelopt_profiling.nki.frontend.operators import NlOperation, binary, reduce
 
 
 class NKIObject:
-    """What kernels derive their configuration classes from; keywords become attributes."""
+    """The base of kernels' configuration classes; keywords become attributes."""
 
     def __init__(self, **kwargs: Any) -> None:
         self.__dict__.update(kwargs)
 
 
-class TileSize(language.TileSize):
+class NkiTileSize(language.TileSize):
     """``nl.tile_size``, with what the current dialect adds."""
 
     @property
@@ -74,9 +74,9 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
     if any(n < 1 for n in sizes):
         machine.fault("out-of-bounds", f"The shape {sizes} has no elements.")
     kind = data_type(dtype)
-    if place.memory is Memory.HBM and place.shared and fill is None:
-        return machine.shared(sizes, kind, name)
-    return machine.allocate(sizes, kind, place.memory, name, fill)
+    if place.memory is MemorySpace.HBM and place.shared and fill is None:
+        return machine.memory.shared(sizes, kind, name)
+    return machine.memory.allocate(sizes, kind, place.memory, name, fill)
 
 
 def ndarray(
@@ -119,7 +119,7 @@ def shared_identity_matrix(n: int, dtype: Any = np.uint8) -> Tile:
 # Loops and the grid
 
 
-class Loop:
+class LoopRange:
     """One of the names for ``range``, which newer versions advise against."""
 
     def __init__(self, name: str) -> None:
@@ -127,10 +127,10 @@ class Loop:
 
     def __call__(self, *bounds: Any, **unused: Any) -> range:
         machine = current()
-        found = change("names", f"nki.language.{self.__name__}", machine.version)
-        if found is not None:
-            message = f"nl.{self.__name__} is deprecated since NKI {found.version}; use {found.instead}."
-            machine.tell("deprecated", message, "information")
+        deprecation = change("names", f"nki.language.{self.__name__}", machine.version)
+        if deprecation is not None:
+            message = f"nl.{self.__name__} is deprecated since NKI {deprecation.version}; use {deprecation.instead}."
+            machine.diagnostics.report("deprecated", message, "information")
         return range(*(as_int(b) for b in bounds))
 
 
@@ -150,16 +150,16 @@ def no_reorder() -> Iterator[None]:
 
 def load(src: Tile, dtype: Any = None) -> Tile:
     """Bring a tensor from HBM to a new tile in SBUF."""
-    return current().load(src, data_type_or_none(dtype), None)
+    return current().transfers.load(src, data_type_or_none(dtype), None)
 
 
 def store(dst: Tile, value: Any) -> None:
     """Write a tile to HBM."""
-    current().store(dst, value, None)
+    current().transfers.store(dst, value, None)
 
 
 def copy(x: Tile, dtype: Any = None) -> Tile:
-    return current().run("tensor_copy", (VECTOR, SCALAR), [x], same, data_type_or_none(dtype))
+    return current().executor.run("tensor_copy", (VECTOR, SCALAR), [x], copy_values, data_type_or_none(dtype))
 
 
 def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
@@ -169,9 +169,9 @@ def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
         machine.fault(
             "unsupported", "nl.matmul multiplies x.T with y: transpose x and pass transpose_x=True."
         )
-    left, right = machine.operand(x), machine.operand(y)
+    left, right = machine.executor.operand(x), machine.executor.operand(y)
     rows, columns = left.size // left.shape[0], right.size // right.shape[0]
-    dst = machine.allocate((rows, columns), np.dtype(np.float32), Memory.PSUM)
+    dst = machine.memory.allocate((rows, columns), np.dtype(np.float32), MemorySpace.PSUM)
     matrix.nc_matmul(dst, left, right)
     return dst
 
@@ -179,24 +179,24 @@ def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
 def transpose(x: Tile, dtype: Any = None) -> Tile:
     """Swap the two dimensions of a tile through TensorE; the result lies in PSUM."""
     machine = current()
-    tile = machine.operand(x)
-    dst = machine.allocate((tile.size // tile.shape[0], tile.shape[0]), tile.dtype, Memory.PSUM)
-    matrix.nc_transpose(dst, tile, Engine.tensor)
+    tile = machine.executor.operand(x)
+    dst = machine.memory.allocate((tile.size // tile.shape[0], tile.shape[0]), tile.dtype, MemorySpace.PSUM)
+    matrix.nc_transpose(dst, tile, NkiEngine.tensor)
     return dst
 
 
 def broadcast_to(x: Tile, shape: Sequence[int]) -> Tile:
     """Repeat along free dimensions, as a view."""
     machine = current()
-    tile = machine.operand(x)
-    if tile.shape[0] != shape[0] and tile.block.place.memory is not Memory.HBM:
+    tile = machine.executor.operand(x)
+    if tile.shape[0] != shape[0] and tile.block.info.memory is not MemorySpace.HBM:
         machine.fault("unsupported", "Repeating over partitions needs TensorE: multiply with a row of ones.")
     return machine.broadcast(tile, shape)
 
 
 def where(condition: Tile, x: Any, y: Any, dtype: Any = None) -> Tile:
     """``x`` where ``condition`` is not zero, else ``y``."""
-    return language.chosen(condition, x, y, data_type_or_none(dtype))
+    return language.select_values(condition, x, y, data_type_or_none(dtype))
 
 
 def mean(x: Tile, axis: Any, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -210,23 +210,23 @@ def softmax(x: Tile, axis: Any = -1, dtype: Any = None) -> Any:
     machine = current()
     peak = reduce(machine, "max", x, axis, None, None, True)
     centred = binary(machine, "subtract", x, peak)
-    powers = machine.run("activation", (SCALAR,), [centred], np.exp)
+    powers = machine.executor.run("activation", (SCALAR,), [centred], np.exp)
     total = reduce(machine, "add", powers, axis, None, None, True)
-    share = machine.run("reciprocal", (VECTOR,), [total], np.reciprocal)
+    share = machine.executor.run("reciprocal", (VECTOR,), [total], np.reciprocal)
     return binary(machine, "multiply", powers, share, dtype)
 
 
-def _is(memory: Memory) -> Any:
+def _is(memory: MemorySpace) -> Any:
     return lambda buffer: isinstance(buffer, Buffer) and buffer.memory is memory
 
 
 def is_on_chip(buffer: Any) -> bool:
-    """Whether a buffer is SBUF or PSUM."""
-    return isinstance(buffer, Buffer) and buffer.memory is not Memory.HBM
+    """True if a buffer is SBUF or PSUM."""
+    return isinstance(buffer, Buffer) and buffer.memory is not MemorySpace.HBM
 
 
 def operators(name: str, *operands: Any) -> Tile:
-    """What Python operators on tensors mean: nothing in this dialect."""
+    """Python's operators on tensors, which this dialect does not have."""
     if name == "astype":
         return copy(operands[0], operands[1])
     return current().fault(
@@ -237,21 +237,23 @@ def operators(name: str, *operands: Any) -> Tile:
 
 def prepare(machine: Machine, version: str) -> None:
     """Make ``machine`` one of this dialect."""
-    machine.tensor, machine.version, machine.arithmetic_of = NkiTensor, version, operators
+    machine.memory.tile_class, machine.version, machine.operators = NkiTensor, version, operators
 
 
 def names() -> dict[str, Any]:
     """The module's content."""
     table = language.names()
     del table["fmod"]
-    table.update({n: Loop(n) for n in ("affine_range", "sequential_range", "static_range")})
+    table.update({n: LoopRange(n) for n in ("affine_range", "sequential_range", "static_range")})
     table.update(
-        mean=mean, bypass=Operation("bypass"), mod=Operation("mod"), tile_size=TileSize(), ndarray=ndarray, zeros=zeros,
-        ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like, shared_constant=shared_constant,
-        shared_identity_matrix=shared_identity_matrix, range=range, dynamic_range=registers.dynamic_range,
+        mean=mean, bypass=NlOperation("bypass"), mod=NlOperation("mod"), tile_size=NkiTileSize(), ndarray=ndarray,
+        zeros=zeros, ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like,
+        shared_constant=shared_constant, shared_identity_matrix=shared_identity_matrix, range=range,
+        dynamic_range=registers.dynamic_range,
         fori_loop=registers.fori_loop, while_loop=registers.while_loop, load=load, store=store, copy=copy,
         matmul=matmul, transpose=transpose, broadcast_to=broadcast_to, where=where, softmax=softmax,
         program_ndim=program_ndim, no_reorder=no_reorder, NKIObject=NKIObject, NkiTensor=NkiTensor, tensor=NkiTensor,
-        is_sbuf=_is(Memory.SBUF), is_psum=_is(Memory.PSUM), is_hbm=_is(Memory.HBM), is_on_chip=is_on_chip,
+        is_sbuf=_is(MemorySpace.SBUF), is_psum=_is(MemorySpace.PSUM), is_hbm=_is(MemorySpace.HBM),
+        is_on_chip=is_on_chip,
     )  # fmt: skip
     return table

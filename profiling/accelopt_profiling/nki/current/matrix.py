@@ -5,18 +5,18 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from accelopt_profiling.nki.current.enums import Engine, MatmulPerfMode
+from accelopt_profiling.nki.compute.operations import multiply_values, transpose_values
+from accelopt_profiling.nki.current.enums import MatmulPerfMode, NkiEngine
 from accelopt_profiling.nki.current.operands import (
     engines,
     into,
     on_chip,
     per_partition,
 )  # fmt: skip
-from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR, Memory
-from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.movement import multiplied, turned
 
 
 def nc_matmul(
@@ -34,9 +34,9 @@ def nc_matmul(
     right = on_chip(machine, moving, "moving operand")
     if perf_mode not in (MatmulPerfMode.none, "none", None):
         machine.fault("unsupported", f"nc_matmul's perf_mode {perf_mode} is not emulated; leave it out.")
-    if target.block.place.memory is not Memory.PSUM:
+    if target.block.info.memory is not MemorySpace.PSUM:
         machine.fault("unsupported", "nc_matmul writes to PSUM; allocate dst with buffer=nl.psum.")
-    rules.check_matmul(machine, left, right)
+    machine.rules.check_matmul(left, right)
     if (left.dtype.itemsize >= 4) != (right.dtype.itemsize >= 4):
         machine.fault(
             "unsupported",
@@ -45,11 +45,11 @@ def nc_matmul(
     rows, columns = prod(left.shape[1:]), prod(right.shape[1:])
     if per_partition(machine, target) != (rows, columns):
         machine.fault("out-of-bounds", f"The product has the shape ({rows}, {columns}), dst {target.shape}.")
-    rules.check_bank(machine, target)
+    machine.rules.check_bank(target)
     adds = not target.block.coverage.untouched_in(target.box()) if accumulate is None else bool(accumulate)
 
-    result = machine.product(
-        target, left, right, turned if is_transpose else multiplied, adds and not is_transpose
+    result = machine.executor.product(
+        target, left, right, transpose_values if is_transpose else multiply_values, adds and not is_transpose
     )
     result.transpose = is_transpose
     result.onezero = is_moving_onezero or is_stationary_onezero
@@ -57,7 +57,7 @@ def nc_matmul(
     result.flops = 2 * left.shape[0] * rows * columns
 
 
-def nc_transpose(dst: Any, data: Any, engine: Any = Engine.unknown, name: str | None = None) -> None:
+def nc_transpose(dst: Any, data: Any, engine: Any = NkiEngine.unknown, name: str | None = None) -> None:
     """Swap partitions and free elements: on TensorE from SBUF to PSUM, or on VectorE for at most 32x32."""
     machine = current()
     target, tile = on_chip(machine, dst, "dst"), on_chip(machine, data, "data")
@@ -73,18 +73,18 @@ def nc_transpose(dst: Any, data: Any, engine: Any = Engine.unknown, name: str | 
         machine.fault(
             "capacity", f"{chosen} transposes at most {limit}x{limit}; this tile is {rows}x{columns}."
         )
-    if chosen == TENSOR and target.block.place.memory is not Memory.PSUM:
+    if chosen == TENSOR and target.block.info.memory is not MemorySpace.PSUM:
         machine.fault(
             "unsupported", "nc_transpose on TensorE writes to PSUM; allocate dst with buffer=nl.psum."
         )
-    if chosen == TENSOR and tile.block.place.memory is Memory.PSUM:
+    if chosen == TENSOR and tile.block.info.memory is MemorySpace.PSUM:
         machine.fault("unsupported", "nc_transpose on TensorE reads SBUF; data lies in PSUM.")
     if target.dtype != tile.dtype:
         machine.fault(
             "unsupported", f"nc_transpose keeps the type: data is {tile.dtype}, dst {target.dtype}."
         )
     opcode = "nc_matmul" if chosen == TENSOR else "nc_transpose"
-    result = into(machine, target, opcode, (chosen,), [tile], turned, cost=tile)
+    result = into(machine, target, opcode, (chosen,), [tile], transpose_values, cost=tile)
     if chosen == TENSOR and result.producer is not None:
         done = result.producer
         done.transpose = done.onezero = True
@@ -92,5 +92,5 @@ def nc_transpose(dst: Any, data: Any, engine: Any = Engine.unknown, name: str | 
 
 
 def _transposer(target: Tile, rows: int, columns: int) -> str:
-    small = max(rows, columns) <= 32 and target.block.place.memory is not Memory.PSUM
+    small = max(rows, columns) <= 32 and target.block.info.memory is not MemorySpace.PSUM
     return VECTOR if small else TENSOR

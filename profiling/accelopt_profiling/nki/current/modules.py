@@ -8,8 +8,8 @@ import numpy as np
 
 from accelopt_profiling.nki.current import isa, language
 from accelopt_profiling.nki.current.tensor import NkiTensor
-from accelopt_profiling.nki.current.versions import change, chosen, table
-from accelopt_profiling.nki.frontend.jit import Kernel, Launcher, decorator
+from accelopt_profiling.nki.current.versions import change, emulated_version, table
+from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.namespace import Namespace
 
 
@@ -19,13 +19,13 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
     Raises:
         UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
-    emulated = version or chosen()
+    emulated = version or emulated_version()
     jit = decorator(launch, lambda machine: language.prepare(machine, emulated))
 
-    def simulate(kernel: Any) -> Kernel:
+    def simulate(kernel: Any) -> EmulatedKernel:
         """The kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""
-        made: Kernel = kernel if isinstance(kernel, Kernel) else jit(kernel)
-        return made
+        function: EmulatedKernel = kernel if isinstance(kernel, EmulatedKernel) else jit(kernel)
+        return function
 
     nl = _module("nki.language", language.names(), emulated)
     nisa = _module("nki.isa", isa.names(), emulated)
@@ -46,12 +46,12 @@ def _module(name: str, names: dict[str, Any], version: str) -> Namespace:
     missing: dict[str, str] = {}
     for dotted in table()["names"]:
         parent, _, short = dotted.rpartition(".")
-        found = change("names", dotted, version) if parent == name else None
-        if found is None or found.kind == "deprecated":
+        reason = change("names", dotted, version) if parent == name else None
+        if reason is None or reason.kind == "deprecated":
             continue
         names.pop(short, None)
-        if found.kind == "added":
-            missing[short] = f"{dotted} came with NKI {found.version}; the emulated version is {version}"
+        if reason.kind == "added":
+            missing[short] = f"{dotted} came with NKI {reason.version}; the emulated version is {version}"
         else:
-            missing[short] = f"{dotted} is gone since NKI {found.version}; use {found.instead}"
+            missing[short] = f"{dotted} is gone since NKI {reason.version}; use {reason.instead}"
     return Namespace(name, names, missing)

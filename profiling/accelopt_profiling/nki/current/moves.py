@@ -7,29 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.operations import operation_name
-from accelopt_profiling.nki.current.enums import DgeMode, Engine, OobMode
+from accelopt_profiling.nki.compute.operations import copy_values, operation_name
+from accelopt_profiling.nki.current.enums import DgeMode, NkiEngine, OobMode
 from accelopt_profiling.nki.current.operands import engines, into, matched, on_chip, operator, real, same_size
 from accelopt_profiling.nki.data.block import Array
-from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR, Memory
-from accelopt_profiling.nki.emulator.diagnostics import KernelFault
+from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.language import data_type
-from accelopt_profiling.nki.movement import same
 
 
 def dma_copy(
-    dst: Any, src: Any, oob_mode: Any = OobMode.error, dge_mode: Any = DgeMode.unknown, engine: Any = Engine.unknown,
+    dst: Any, src: Any, oob_mode: Any = OobMode.error, dge_mode: Any = DgeMode.unknown, engine: Any = NkiEngine.unknown,
     priority: Any = None, unique_indices: bool = True, name: str | None = None,
 ) -> None:  # fmt: skip
     """Copy by DMA between or within HBM and SBUF; shapes may differ, element counts may not."""
     machine = current()
-    target, source = machine.operand(dst, "dst"), machine.operand(src, "src")
+    target, source = machine.executor.operand(dst, "dst"), machine.executor.operand(src, "src")
     _check_dma(machine, target, source)
     if dge_mode is DgeMode.hwdge and target.dtype != source.dtype:
         machine.fault("unsupported", f"dge_mode.hwdge cannot convert {source.dtype} to {target.dtype}.")
-    machine.transfer(target, [source], same, oob_mode is OobMode.skip)
+    machine.transfers.transfer(target, [source], copy_values, oob_mode is OobMode.skip)
 
 
 def _check_dma(machine: Machine, target: Tile, *sources: Tile) -> None:
@@ -40,7 +40,7 @@ def _check_dma(machine: Machine, target: Tile, *sources: Tile) -> None:
                 f"src has {source.size} elements (shape {source.shape}), dst has {target.size} (shape {target.shape}).",
             )
     for tile, what in ((target, "dst"), *((s, "src") for s in sources)):
-        if tile.block.place.memory is Memory.PSUM:
+        if tile.block.info.memory is MemorySpace.PSUM:
             machine.fault(
                 "unsupported",
                 f"DMA does not reach PSUM, where {what} lies; go through SBUF with nisa.tensor_copy.",
@@ -60,7 +60,7 @@ def dma_compute(
     factors = list(scales) if isinstance(scales, (tuple, list)) else [1.0] * len(srcs)
     if any(isinstance(f, (int, float)) and f != 1.0 for f in factors):
         machine.fault("unsupported", "dma_compute's scales must be 1.0.")
-    target, sources = machine.operand(dst, "dst"), [machine.operand(s, "src") for s in srcs]
+    target, sources = machine.executor.operand(dst, "dst"), [machine.executor.operand(s, "src") for s in srcs]
     _check_dma(machine, target, *sources)
 
     def total(*values: Array) -> Any:
@@ -69,7 +69,7 @@ def dma_compute(
             result = result + real(value).reshape(-1)
         return result
 
-    machine.transfer(target, sources, total, False)
+    machine.transfers.transfer(target, sources, total, False)
 
 
 #: The orders of dimensions that DMA can transpose, by rank.
@@ -78,11 +78,11 @@ _TRANSPOSES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 def dma_transpose(
     dst: Any, src: Any, axes: Any = None, dge_mode: Any = DgeMode.unknown, oob_mode: Any = OobMode.error,
-    engine: Any = Engine.unknown, name: str | None = None,
+    engine: Any = NkiEngine.unknown, name: str | None = None,
 ) -> None:  # fmt: skip
     """Transpose by DMA: (1, 0), (2, 1, 0) or (3, 1, 2, 0) by the rank of ``src``."""
     machine = current()
-    target, source = machine.operand(dst, "dst"), machine.operand(src, "src")
+    target, source = machine.executor.operand(dst, "dst"), machine.executor.operand(src, "src")
     _check_dma(machine, target, source)
     order = _TRANSPOSES.get(len(source.shape))
     if order is None or (axes is not None and tuple(axes) != order):
@@ -94,11 +94,13 @@ def dma_transpose(
         machine.fault(
             "out-of-bounds", f"The transpose of {source.shape} has the shape {wanted}, dst {target.shape}."
         )
-    machine.transfer(target, [source], lambda x: x.transpose(order), oob_mode is OobMode.skip, element=True)
+    machine.transfers.transfer(
+        target, [source], lambda x: x.transpose(order), oob_mode is OobMode.skip, element=True
+    )
 
 
 def tensor_copy(
-    dst: Any, src: Any, engine: Any = Engine.unknown, name: str | None = None, dtype: Any = None
+    dst: Any, src: Any, engine: Any = NkiEngine.unknown, name: str | None = None, dtype: Any = None
 ) -> None:
     """Copy within SBUF and PSUM. ``dtype`` is left from Beta 1, where it made the result's: it may repeat ``dst``'s."""
     machine = current()
@@ -109,10 +111,12 @@ def tensor_copy(
                 "unsupported",
                 f"tensor_copy takes no dtype: it copies into dst, which is {target.dtype.name}.",
             )
-        machine.tell("deprecated", "tensor_copy takes no dtype any more; that of dst decides.", "information")
+        machine.diagnostics.report(
+            "deprecated", "tensor_copy takes no dtype any more; that of dst decides.", "information"
+        )
     same_size(machine, target, tile, "src")
     where = engines(machine, engine, (VECTOR, SCALAR), (GPSIMD,))
-    into(machine, dst, "tensor_copy", where, [tile], same, cost=tile)
+    into(machine, dst, "tensor_copy", where, [tile], copy_values, cost=tile)
 
 
 def tensor_copy_predicated(
@@ -213,13 +217,13 @@ def nc_n_gather(dst: Any, data: Any, indices: Any, name: str | None = None) -> N
     chosen = on_chip(machine, indices, "indices")
     target = on_chip(machine, dst, "dst")
     same_size(machine, target, chosen, "indices")
-    limit, line = prod(tile.shape[1:]), machine.line()
+    limit, line = prod(tile.shape[1:]), machine.diagnostics.line()
 
     def compute(x: Array, at: Array) -> Any:
         rows = at.reshape(at.shape[0], -1).astype(np.int64)
         if rows.size and (rows.min() < 0 or rows.max() >= limit):
             message = f"An index is {rows.max()}; a partition of data has {limit} elements."
-            raise KernelFault("out-of-bounds", message, line)
+            raise KernelFaultError("out-of-bounds", message, line)
         return np.take_along_axis(x.reshape(x.shape[0], -1), rows, axis=1)
 
     into(machine, dst, "nc_n_gather", (GPSIMD,), [tile, chosen], compute, cost=target)

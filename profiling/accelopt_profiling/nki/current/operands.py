@@ -1,4 +1,4 @@
-"""What instructions with a ``dst`` share: checked operands, engines, and the way of a result into its place."""
+"""Helps instructions with a ``dst``: checks operands and engines, and lets the result be written to ``dst``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from accelopt_profiling.nki.compute.operations import (
     BINARY,
     PREDICATES,
     REDUCTIONS,
+    copy_values,
     operation_name,
+    transpose_values,
 )
-from accelopt_profiling.nki.current.enums import Engine
+from accelopt_profiling.nki.current.enums import NkiEngine
 from accelopt_profiling.nki.data.block import Array
-from accelopt_profiling.nki.data.instruction import GPSIMD, Memory
+from accelopt_profiling.nki.data.instruction import GPSIMD
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.movement import same, turned
 
 #: Operations that treat values as bits: integers stay integers.
 BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"})
@@ -32,8 +34,8 @@ def on_chip(machine: Machine, value: Any, what: str) -> Tile:
     Raises:
         KernelFault: it is something else, or lies in HBM.
     """
-    tile = machine.operand(value, what)
-    if tile.block.place.memory is Memory.HBM:
+    tile = machine.executor.operand(value, what)
+    if tile.block.info.memory is MemorySpace.HBM:
         machine.fault("unsupported", f"The {what} lies in HBM; bring it to SBUF with nisa.dma_copy first.")
     if tile.positions is not None:
         machine.fault("unsupported", f"The {what} is an indirect view; only DMA follows indices.")
@@ -48,9 +50,9 @@ def engines(
     Raises:
         KernelFault: the engine asked for has no such instruction.
     """
-    if engine is None or engine is Engine.unknown:
+    if engine is None or engine is NkiEngine.unknown:
         return usual
-    if not isinstance(engine, Engine):
+    if not isinstance(engine, NkiEngine):
         machine.fault("unsupported", f"The engine is named by a member of nisa.engine, not by {engine!r}.")
     if engine.value not in (*usual, *more):
         machine.fault(
@@ -109,7 +111,7 @@ def matched(value: Any, data: Array) -> Any:
 
 
 def real(value: Any) -> Any:
-    """What an arithmetic instruction computes with: float32."""
+    """The operand as arithmetic instructions see it: in float32."""
     if isinstance(value, np.ndarray) and value.dtype != np.float32:
         return value.astype(np.float32)
     return value
@@ -174,18 +176,18 @@ def into(
     """
     target = on_chip(machine, dst, "dst")
     tiles = [target, *more, *(o for o in operands if isinstance(o, Tile))]
-    if where == (GPSIMD,) and any(t.block.place.memory is Memory.PSUM for t in tiles):
+    if where == (GPSIMD,) and any(t.block.info.memory is MemorySpace.PSUM for t in tiles):
         machine.fault("unsupported", f"{opcode} on GpSimdE cannot reach PSUM; copy the tile to SBUF first.")
     shape = target.shape
 
     def compute(*values: Any) -> Array:
-        made = np.asarray(function(*values)).reshape(shape)
-        if any(isinstance(v, np.ndarray) and np.may_share_memory(made, v) for v in values):
-            made = made.copy()
-        return made
+        result = np.asarray(function(*values)).reshape(shape)
+        if any(isinstance(v, np.ndarray) and np.may_share_memory(result, v) for v in values):
+            result = result.copy()
+        return result
 
-    moves = function is same or function is turned
-    result = machine.run(
+    moves = function is copy_values or function is transpose_values
+    result = machine.executor.run(
         opcode,
         where,
         operands,
@@ -195,5 +197,5 @@ def into(
         shape,
         cost=target if cost is None else cost,
     )
-    machine.settle(target, result)
+    machine.assignment.settle(target, result)
     return result

@@ -18,7 +18,6 @@ from accelopt_profiling.nki.current.operands import (
 )  # fmt: skip
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
-from accelopt_profiling.nki.emulator import limits as rules
 from accelopt_profiling.nki.emulator.machine import current
 
 
@@ -89,7 +88,7 @@ def tensor_tensor_scan(
     target = on_chip(machine, dst, "dst")
     same_size(machine, target, a, "data0")
     same_size(machine, target, b, "data1")
-    rules.check_not_both_psum(machine, a, b, "tensor_tensor_scan")
+    machine.rules.check_not_both_psum(a, b, "tensor_tensor_scan")
     first, second = operator(machine, op0), operator(machine, op1)
     start = scalar_like(machine, initial, a, "initial")
 

@@ -49,7 +49,7 @@ def register_move(dst: Register, imm: Any) -> None:
 def register_load(dst: Register, src: Any) -> None:
     """Read a tensor with one element into a register."""
     machine = current()
-    tile = machine.operand(src, "src")
+    tile = machine.executor.operand(src, "src")
     if tile.size != 1:
         machine.fault("out-of-bounds", f"A register holds one number; src has the shape {tile.shape}.")
     values = machine.index_values(tile)
@@ -59,10 +59,10 @@ def register_load(dst: Register, src: Any) -> None:
 def register_store(dst: Any, src: Register) -> None:
     """Write a register to a tensor with one element."""
     machine = current()
-    tile = machine.operand(dst, "dst")
+    tile = machine.executor.operand(dst, "dst")
     if tile.size != 1:
         machine.fault("out-of-bounds", f"A register holds one number; dst has the shape {tile.shape}.")
-    machine.write(tile, None if src.value is None else machine.later(np.asarray, src.value))
+    machine.executor.write(tile, None if src.value is None else machine.executor.defer(np.asarray, src.value))
 
 
 def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[int]:

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.buffer import BUFFERS
-from accelopt_profiling.nki.current.regrouping import merged, regrouped
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.index import Dim
-from accelopt_profiling.nki.data.instruction import Memory
+from accelopt_profiling.nki.data.memory_space import BUFFERS, MemorySpace
 from accelopt_profiling.nki.emulator.tile import Tile
 
 
@@ -34,7 +32,7 @@ class NkiTensor(Tile):
     @property
     def buffer(self) -> Any:
         """``nl.sbuf``, ``nl.psum`` or ``nl.hbm``."""
-        return BUFFERS[self.block.place.memory.value]
+        return BUFFERS[self.block.info.memory.value]
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -54,15 +52,15 @@ class NkiTensor(Tile):
     # Views
 
     def _on_chip(self) -> bool:
-        return self.block.place.memory is not Memory.HBM
+        return self.block.info.memory is not MemorySpace.HBM
 
     def _check(self, method: str, *axes: int, partition: bool = True) -> None:
         """The method exists in the emulated version, the axes exist, and the partition dimension is left alone."""
-        found = change("methods", method, self.machine.version)
-        if found is not None and found.kind == "added":
+        later = change("methods", method, self.machine.version)
+        if later is not None and later.kind == "added":
             self.machine.fault(
                 "unsupported",
-                f"NkiTensor.{method} came with NKI {found.version}; the emulated version is {self.machine.version}.",
+                f"NkiTensor.{method} came with NKI {later.version}; the emulated version is {self.machine.version}.",
             )
         if self.positions is not None:
             self.machine.fault(
@@ -128,7 +126,7 @@ class NkiTensor(Tile):
     def flatten_dims(self, start_dim: int, end_dim: int) -> Tile:
         """Dimensions ``start_dim`` to ``end_dim`` as one."""
         self._check("flatten_dims", start_dim, end_dim)
-        joined = merged(self.dims[start_dim : end_dim + 1])
+        joined = merge_dims(self.dims[start_dim : end_dim + 1])
         if joined is None:
             self.machine.fault(
                 "unsupported",
@@ -149,7 +147,7 @@ class NkiTensor(Tile):
                 "unsupported",
                 f"A reshape from {self.shape} to {tuple(sizes)} moves data between partitions; keep dimension 0.",
             )
-        dims = regrouped(self.dims, sizes)
+        dims = reshape_dims(self.dims, sizes)
         if dims is None:
             self.machine.fault(
                 "unsupported",
@@ -279,7 +277,7 @@ class NkiTensor(Tile):
                 step *= sizes[name]
         dims: list[Dim] = []
         for entry in dst_pattern:
-            joined = merged([named[n] for n in ((entry,) if isinstance(entry, str) else entry)])
+            joined = merge_dims([named[n] for n in ((entry,) if isinstance(entry, str) else entry)])
             if joined is None:
                 self.machine.fault("unsupported", f"{entry} does not lie in one row in memory.")
             dims.append(joined)
@@ -294,7 +292,7 @@ class NkiTensor(Tile):
         return [[step, num] for num, step in self.dims]
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in one row in memory; on the chip, within each partition."""
+        """True if the elements lie in one row in memory; on the chip, within each partition."""
         free = self.dims[1:] if self._on_chip() else self.dims
         run = 1
         for num, step in reversed(free):
@@ -316,3 +314,41 @@ class NkiTensor(Tile):
         return self.machine.fault(
             "unsupported", "NkiTensor.indirect is not emulated; nearest: .ap(vector_offset=...)."
         )
+
+
+def merge_dims(dims: Sequence[Dim]) -> Dim | None:
+    """One dimension equal to several, if they lie in one row."""
+    total, step, at = 1, 0, 1
+    for num, stride in reversed(dims):
+        if num == 1:
+            continue
+        if total == 1:
+            step = stride
+        elif stride != at:
+            return None
+        total *= num
+        at = step * total
+    return total, step
+
+
+def reshape_dims(dims: Sequence[Dim], sizes: Sequence[int]) -> tuple[Dim, ...] | None:
+    """``dims`` seen in the shape ``sizes`` (of as many elements), or None where that needs a copy."""
+    rest = [d for d in dims if d[0] != 1]
+    result: list[Dim] = []
+    for size in reversed(sizes):
+        if size == 1 or not rest:
+            result.insert(0, (size, 0))
+            continue
+        num, step = rest.pop()
+        while num < size and rest:
+            outer, stride = rest[-1]
+            if stride != num * step:
+                return None
+            rest.pop()
+            num *= outer
+        if num % size:
+            return None
+        result.insert(0, (size, step))
+        if num > size:
+            rest.append((num // size, step * size))
+    return tuple(result)

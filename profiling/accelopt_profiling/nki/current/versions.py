@@ -1,4 +1,4 @@
-"""What the versions of the dialect have, from ``versions.json``."""
+"""The names that each version of the dialect has, from ``versions.json``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any, Literal
 VARIABLE = "ACCELOPT_NKI_VERSION"
 
 
-class UnknownVersion(ValueError):
+class UnknownVersionError(ValueError):
     """A version that the table does not have."""
 
 
 @dataclass(frozen=True)
-class Change:
-    """What a version did to a name: when it came or went, and what to write instead."""
+class VersionChange:
+    """The version that added, removed or deprecated a name, and what to write instead."""
 
     kind: Literal["added", "removed", "deprecated"]
     version: str
@@ -39,7 +39,7 @@ def number(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def chosen() -> str:
+def emulated_version() -> str:
     """The version to emulate: ``ACCELOPT_NKI_VERSION``, else the newest.
 
     Raises:
@@ -48,20 +48,20 @@ def chosen() -> str:
     known = table()["versions"]
     wanted = os.environ.get(VARIABLE, "") or max(known, key=number)
     if wanted not in known:
-        raise UnknownVersion(f"{VARIABLE} is {wanted}; the versions of NKI are {', '.join(known)}.")
+        raise UnknownVersionError(f"{VARIABLE} is {wanted}; the versions of NKI are {', '.join(known)}.")
     return wanted
 
 
-def change(kind: Literal["names", "methods"], name: str, version: str) -> Change | None:
-    """What stands against using ``name`` in ``version``: it came later, it is gone, or it will go."""
+def change(kind: Literal["names", "methods"], name: str, version: str) -> VersionChange | None:
+    """The reason not to use ``name`` in ``version``: added later, removed or deprecated; None where there is none."""
     entry = table()[kind].get(name)
     if entry is None:
         return None
     instead = entry.get("instead", "")
     if "added" in entry and number(version) < number(entry["added"]):
-        return Change("added", entry["added"], instead)
+        return VersionChange("added", entry["added"], instead)
     if "removed" in entry and number(version) >= number(entry["removed"]):
-        return Change("removed", entry["removed"], instead)
+        return VersionChange("removed", entry["removed"], instead)
     if "deprecated" in entry and number(version) >= number(entry["deprecated"]):
-        return Change("deprecated", entry["deprecated"], instead)
+        return VersionChange("deprecated", entry["deprecated"], instead)
     return None

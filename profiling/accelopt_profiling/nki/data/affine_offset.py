@@ -1,36 +1,40 @@
-"""How what an iteration touches is found again in another iteration of a loop."""
+"""Describes how a view moves from one iteration of a loop to the next."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from accelopt_profiling.nki.data.block import Block
 from accelopt_profiling.nki.data.loop_counter import Slopes
 
-if TYPE_CHECKING:
-    from accelopt_profiling.nki.data.block import Block
-    from accelopt_profiling.nki.emulator.block_array import BlockArray
+
+class BlockTable(Protocol):
+    """Blocks under one name, by their position in the block dimensions (Beta 1)."""
+
+    def block_at(self, position: tuple[int, ...]) -> Block:
+        """The block at a position; made if it is not there yet."""
 
 
-class Found:
-    """A tile of a block array that was looked up: at ``position``, which grows by ``slopes``, on a source line."""
+class TileLookup:
+    """A look-up in a table of blocks at ``position``, which grows by ``slopes``, on source line ``line``."""
 
-    __slots__ = ("array", "block", "line", "position", "slopes")
+    __slots__ = ("block", "line", "position", "slopes", "table")
 
     def __init__(
         self,
-        array: BlockArray,
+        table: BlockTable,
         position: tuple[int, ...],
         slopes: tuple[Slopes, ...],
         block: Block,
         line: int,
     ) -> None:
-        self.array, self.position, self.slopes, self.block, self.line = array, position, slopes, block, line
+        self.table, self.position, self.slopes, self.block, self.line = table, position, slopes, block, line
 
 
-class Trail:
-    """What a view's offset grows by with loops, and the look-up that gave its block, if one did."""
+class AffineOffset:
+    """The slopes of a view's offset, and the look-up that gave its block, if one did."""
 
-    __slots__ = ("found", "slopes")
+    __slots__ = ("lookup", "slopes")
 
-    def __init__(self, slopes: Slopes, found: Found | None) -> None:
-        self.slopes, self.found = slopes, found
+    def __init__(self, slopes: Slopes, lookup: TileLookup | None) -> None:
+        self.slopes, self.lookup = slopes, lookup

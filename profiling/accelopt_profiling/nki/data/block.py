@@ -1,4 +1,4 @@
-"""Blocks of memory: where a tensor or a tile lies, and which part of it was written."""
+"""Blocks of memory: the values of a tensor or a tile, and the part of them that was written."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki.data.coverage import WRITTEN, Coverage
-from accelopt_profiling.nki.data.instruction import Place
+from accelopt_profiling.nki.data.coverage import WRITTEN, WriteCoverage
+from accelopt_profiling.nki.data.instruction import BlockInfo
 from accelopt_profiling.nki.data.layout import contiguous
 
 Array = npt.NDArray[Any]
 
 
 class Block:
-    """Contiguous memory of one shape. ``storage`` is allocated by the first write; ``borrowed`` means that it is
-    the caller's own array, copied before a write. ``fill`` is what memory holds that nothing was written to, and
-    ``blank`` tells that nothing was."""
+    """Contiguous memory of one shape.
+
+    ``storage`` is allocated by the first write; ``borrowed`` means that it is the caller's own array, copied before a
+    write. ``fill`` is the value of unwritten elements, and ``blank`` tells that nothing was written.
+    """
 
     __slots__ = (
         "_bytes",
@@ -27,19 +29,19 @@ class Block:
         "dims",
         "dtype",
         "fill",
-        "place",
+        "info",
         "shape",
         "storage",
     )
 
     def __init__(
-        self, place: Place, dtype: np.dtype[Any], storage: Array | None = None, full: bool = False
+        self, info: BlockInfo, dtype: np.dtype[Any], storage: Array | None = None, full: bool = False
     ) -> None:
-        self.place, self.shape, self.dtype, self.storage = place, place.shape, dtype, storage
+        self.info, self.shape, self.dtype, self.storage = info, info.shape, dtype, storage
         self.borrowed = storage is not None
         self.blank = storage is None
         self.fill: Any = None
-        self.coverage = WRITTEN if full else Coverage(self.shape)
+        self.coverage = WRITTEN if full else WriteCoverage(self.shape)
         self.dims = contiguous(self.shape)
         self._bytes: Any = None
 

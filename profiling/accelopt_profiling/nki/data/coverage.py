@@ -1,4 +1,4 @@
-"""Which part of a block of memory has been written: how an uninitialised read is found without reading values."""
+"""Tracks the written part of a block of memory, so that uninitialised reads are found without reading values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def whole(shape: tuple[int, ...]) -> Box:
 _MANY = 12  # boxes kept before a bitmap takes over
 
 
-class Coverage:
+class WriteCoverage:
     """The written part of one block of shape ``shape``: all of it, a few boxes, or a bitmap."""
 
     __slots__ = ("_bitmap", "_boxes", "_shape", "full")
@@ -75,11 +75,11 @@ class Coverage:
         return self._bitmap
 
     def missing(self) -> npt.NDArray[np.bool_]:
-        """Where nothing was written, as an array of the block's shape; not asked where all of it was."""
+        """A mask of the block's shape, true where nothing was written; only for blocks that are not full."""
         return ~self._use_bitmap()
 
     def untouched_in(self, box: Box) -> bool:
-        """Whether nothing inside ``box`` has been written."""
+        """True if nothing inside ``box`` has been written."""
         if self.full:
             return False
         if self._bitmap is not None:
@@ -90,11 +90,11 @@ class Coverage:
         )
 
     def holds_positions(self, positions: npt.NDArray[np.int64]) -> bool:
-        """Whether every one of ``positions``, offsets into the flattened block, has been written."""
+        """True if every one of ``positions``, offsets into the flattened block, has been written."""
         return self.full or bool(self._use_bitmap().reshape(-1)[positions].all())
 
     def holds(self, box: Box) -> bool:
-        """Whether every position of ``box`` has been written."""
+        """True if every position of ``box`` has been written."""
         if self.full or any(low >= high for low, high in box):
             return True
         if self._bitmap is not None:
@@ -112,8 +112,8 @@ class Coverage:
         return bool(overlap.all())
 
 
-#: Of memory that is written from the start, whatever its shape.
-WRITTEN = Coverage((), True)
+#: The coverage of memory that is written from the start, for blocks of any shape.
+WRITTEN = WriteCoverage((), True)
 
 
 def _slices(box: Box) -> tuple[slice, ...]:

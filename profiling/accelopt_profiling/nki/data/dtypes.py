@@ -21,12 +21,12 @@ _NARROW = {
 NAMES = (*_PLAIN, *_NARROW)
 
 
-class MissingType(Exception):
+class MissingTypeError(Exception):
     """A data type that NumPy alone cannot hold."""
 
 
 @lru_cache(maxsize=64)
-def named(name: str) -> np.dtype[Any]:
+def dtype_named(name: str) -> np.dtype[Any]:
     """The NumPy dtype of a kernel's type name.
 
     Raises:
@@ -39,13 +39,13 @@ def named(name: str) -> np.dtype[Any]:
             import ml_dtypes
         except ImportError:
             message = f"The data type {name} needs the package ml_dtypes; install it where the kernel runs."
-            raise MissingType(message) from None
+            raise MissingTypeError(message) from None
         narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _NARROW[name]))
         return narrow
     try:
         return np.dtype(name)
     except TypeError:
-        raise MissingType(f"The data type {name} is unknown.") from None
+        raise MissingTypeError(f"The data type {name} is unknown.") from None
 
 
 def as_dtype(value: Any) -> np.dtype[Any]:
@@ -53,12 +53,12 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     if isinstance(value, np.dtype):
         return value
     if isinstance(value, str):
-        return named(value)
+        return dtype_named(value)
     kind: np.dtype[Any] = np.dtype(value)
     return kind
 
 
 @lru_cache(maxsize=64)
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether the type holds fractions; ``ml_dtypes`` types count, which NumPy calls void-like."""
+    """True for floating-point types, those of ``ml_dtypes`` included, which NumPy calls void-like."""
     return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float8"))

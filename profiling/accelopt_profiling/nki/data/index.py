@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki.data.loop_counter import Counter, Slopes, at_least_zero, only_now, plus, times
+from accelopt_profiling.nki.data.loop_counter import LoopCounter, Slopes, at_least_zero, only_now, plus, times
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -115,7 +115,7 @@ class Affine:
         if isinstance(other, Affine):
             slopes = plus(self.slopes, other.slopes)
             return Affine(self.offset + other.offset, merged(self.dims, other.dims), slopes)
-        if isinstance(other, Counter):
+        if isinstance(other, LoopCounter):
             return Affine(self.offset + other.value, self.dims, plus(self.slopes, other.slopes))
         if isinstance(other, np.ndarray):
             return self.array() + other

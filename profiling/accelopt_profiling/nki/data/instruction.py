@@ -1,33 +1,27 @@
-"""What a kernel asks of the hardware, instruction by instruction: the trace that the time model reads."""
+"""The instructions of a run, and the trace of them that the time model reads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.loop_counter import Slopes
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 
 #: Engine names as the NKI documentation writes them; "DMA" stands for the sixteen DMA engines together.
 TENSOR, VECTOR, SCALAR, GPSIMD, DMA = "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA"
 COMPUTE_ENGINES = (TENSOR, VECTOR, SCALAR, GPSIMD)
 
 
-class Memory(str, Enum):
-    HBM = "hbm"
-    SBUF = "sbuf"
-    PSUM = "psum"
-
-
-class Place:
-    """One block of memory as the trace knows it: its size and where it was made, without its values."""
+class BlockInfo:
+    """Describes a block of memory without its values: its size, and where the kernel made it."""
 
     __slots__ = ("constant", "free_bytes", "ident", "line", "memory", "name", "shape")
 
     def __init__(
         self,
         ident: int,
-        memory: Memory,
+        memory: MemorySpace,
         shape: tuple[int, ...],
         itemsize: int,
         name: str,
@@ -42,18 +36,18 @@ class Place:
         self.free_bytes = size  # bytes per partition
 
 
-#: A region: a place and a half-open range per axis of its shape.
-Region = tuple[Place, Box]
+#: A region: a block and a half-open range per axis of its shape.
+Region = tuple[BlockInfo, Box]
 
 
-class Instruction:
+class TracedInstruction:
     """One instruction.
 
     ``engines`` lists the engines that can run it, the developer's choice or the usual one first. ``free`` is the
     number of elements per partition of the operand that sets the cost, ``flops`` counts multiply and add apart.
     ``bytes``, ``descriptors`` (contiguous runs) and ``pattern`` (what of HBM is touched) are set for DMA,
     ``accumulate`` for a matmul that adds to PSUM. ``number`` counts the instructions of a run; ``slopes`` tell how the
-    pattern's offset grows with loops that are being noted.
+    pattern's offset grows with loops that are being recorded.
     """
 
     __slots__ = (
@@ -73,17 +67,17 @@ class Instruction:
         self.bytes = self.descriptors = self.flops = self.psum_inputs = self.stationary = 0
         self.accumulate = self.onezero = self.transpose = False
 
-    def copy(self) -> Instruction:
-        """The same instruction once more, for other regions."""
-        made = Instruction(self.opcode, self.engines, self.line, self.partitions, self.free)
-        made.itemsize, made.pattern, made.accumulate = self.itemsize, self.pattern, self.accumulate
-        made.bytes, made.descriptors, made.flops = self.bytes, self.descriptors, self.flops
-        made.psum_inputs, made.stationary = self.psum_inputs, self.stationary
-        made.onezero, made.transpose = self.onezero, self.transpose
-        return made
+    def copy(self) -> TracedInstruction:
+        """A copy of the instruction without its regions."""
+        copy = TracedInstruction(self.opcode, self.engines, self.line, self.partitions, self.free)
+        copy.itemsize, copy.pattern, copy.accumulate = self.itemsize, self.pattern, self.accumulate
+        copy.bytes, copy.descriptors, copy.flops = self.bytes, self.descriptors, self.flops
+        copy.psum_inputs, copy.stationary = self.psum_inputs, self.stationary
+        copy.onezero, copy.transpose = self.onezero, self.transpose
+        return copy
 
     def cost(self) -> tuple[object, ...]:
-        """All that its cost follows from, but for where it reads and writes."""
+        """Everything that its cost depends on, except the regions that it reads and writes."""
         return (
             self.opcode, self.engines, self.line, self.partitions, self.free, self.itemsize, self.bytes,
             self.descriptors, self.flops, self.psum_inputs, self.stationary, self.accumulate, self.onezero,
@@ -98,7 +92,7 @@ class Instruction:
 class Trace:
     """The instructions of one run in program order, and the bytes that a run cannot avoid to move."""
 
-    instructions: list[Instruction] = field(default_factory=list)
+    instructions: list[TracedInstruction] = field(default_factory=list)
     input_bytes: int = 0
     output_bytes: int = 0
     kernel: str = ""

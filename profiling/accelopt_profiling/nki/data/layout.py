@@ -1,4 +1,4 @@
-"""How strided views lie in a contiguous block: strides, the box that a view touches."""
+"""Computes strides of blocks, and the box of a block that a strided view touches."""
 
 from __future__ import annotations
 

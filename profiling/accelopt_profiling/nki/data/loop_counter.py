@@ -1,8 +1,8 @@
-"""Loop counters that remember what they are: a number now, and how it grows from one iteration to the next.
+"""Loop counters that know how they grow: a number now, and its slope from one iteration to the next.
 
-While an iteration is noted to be repeated (``repetition.py``), the loop's counter is a ``Counter``. Sums and products
+While an iteration is recorded (``replay/loop_replay.py``), the loop's counter is a ``LoopCounter``. Sums and products
 with numbers keep its slope, and so do the indices and offsets made of it. Whatever needs the number itself (a
-comparison, ``//``, a list's index) tells the loop until when the answer stays the same.
+comparison, ``//``, a list's index) tells the loop for how many iterations the answer stays the same.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 
-class Loop:
-    """One iteration that is being noted: number ``at`` of ``count``.
+class RecordedLoop:
+    """One iteration that is being recorded: number ``at`` of ``count``.
 
     ``until`` is the first one that may differ from it; ``first`` is the number of instructions that were issued before.
     """
@@ -26,7 +26,7 @@ class Loop:
         self.at, self.count, self.until, self.first = at, count, count, first
 
     def holds_for(self, iterations: int) -> None:
-        """What was just decided is the same for so many iterations, the present one among them."""
+        """A decision holds for so many iterations, the present one among them."""
         self.until = min(self.until, self.at + iterations)
 
 
@@ -34,7 +34,7 @@ _INTEGERS: tuple[type[Any], ...] = (int, np.integer)
 _NUMBERS: tuple[type[Any], ...] = (int, float, complex, np.generic, np.ndarray)
 
 #: By how much a number grows with each iteration of each loop.
-Slopes = tuple[tuple[Loop, int], ...]
+Slopes = tuple[tuple[RecordedLoop, int], ...]
 
 
 def plus(a: Slopes, b: Slopes) -> Slopes:
@@ -53,13 +53,13 @@ def times(slopes: Slopes, factor: int) -> Slopes:
 
 
 def only_now(slopes: Slopes) -> None:
-    """A number with these slopes was used for what it is now."""
+    """The present value of a number with these slopes was used: nothing is known of other iterations."""
     for loop, _ in slopes:
         loop.holds_for(1)
 
 
 def at_least_zero(value: int, slopes: Slopes) -> bool:
-    """Whether ``value >= 0``; the loops learn until when the answer stays."""
+    """True if ``value >= 0``; the loops learn for how many iterations the answer holds."""
     if not slopes:
         return value >= 0
     true = value >= 0
@@ -76,7 +76,7 @@ def at_least_zero(value: int, slopes: Slopes) -> bool:
 
 
 def is_zero(value: int, slopes: Slopes) -> bool:
-    """Whether ``value == 0``; the loops learn until when the answer stays."""
+    """True if ``value == 0``; the loops learn for how many iterations the answer holds."""
     if value == 0:
         only_now(slopes)
         return True
@@ -86,17 +86,17 @@ def is_zero(value: int, slopes: Slopes) -> bool:
 
 
 def stays_inside(low: int, high: int, size: int, slopes: Slopes) -> None:
-    """Positions ``low`` to ``high`` are inside a dimension of ``size`` now; the loops learn until when."""
+    """Positions ``low`` to ``high`` are inside a dimension of ``size``; the loops learn for how many iterations."""
     at_least_zero(low, slopes)
     at_least_zero(size - 1 - high, times(slopes, -1))
 
 
 def counted(value: int, slopes: Slopes) -> Any:
     """A number with slopes: a plain one where it has none."""
-    return Counter(value, slopes) if slopes else value
+    return LoopCounter(value, slopes) if slopes else value
 
 
-class Counter:
+class LoopCounter:
     """An integer that grows with loops: ``value`` now."""
 
     __array_ufunc__ = None  # NumPy scalars and arrays leave the arithmetic to this class
@@ -106,7 +106,7 @@ class Counter:
         self.value, self.slopes = value, slopes
 
     def plain(self) -> int:
-        """The number as it is now; no other iteration can be told from this one any more."""
+        """The number as it is now. No other iteration can be predicted from this one any more."""
         only_now(self.slopes)
         return self.value
 
@@ -127,26 +127,26 @@ class Counter:
     def __format__(self, spec: str) -> str:
         return format(self.plain(), spec)
 
-    def __neg__(self) -> Counter:
-        return Counter(-self.value, times(self.slopes, -1))
+    def __neg__(self) -> LoopCounter:
+        return LoopCounter(-self.value, times(self.slopes, -1))
 
-    def __pos__(self) -> Counter:
+    def __pos__(self) -> LoopCounter:
         return self
 
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, Counter):
+        if isinstance(other, LoopCounter):
             return counted(self.value + other.value, plus(self.slopes, other.slopes))
         if isinstance(other, _INTEGERS):
-            return Counter(self.value + int(other), self.slopes)
+            return LoopCounter(self.value + int(other), self.slopes)
         return self.plain() + other if isinstance(other, _NUMBERS) else NotImplemented
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Counter):
+        if isinstance(other, LoopCounter):
             return self + -other
         return self + -other if isinstance(other, _NUMBERS) else NotImplemented
 
@@ -154,7 +154,7 @@ class Counter:
         return -self + other
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, Counter):
+        if isinstance(other, LoopCounter):
             return self.plain() * other.plain()
         if isinstance(other, _INTEGERS):
             return counted(self.value * int(other), times(self.slopes, int(other)))
@@ -175,12 +175,12 @@ class Counter:
         return _at_least(-self + other - 1)
 
     def __eq__(self, other: object) -> Any:
-        if not isinstance(other, (Counter, *_NUMBERS)):
+        if not isinstance(other, (LoopCounter, *_NUMBERS)):
             return NotImplemented
         difference = self - other
         return (
             is_zero(difference.value, difference.slopes)
-            if isinstance(difference, Counter)
+            if isinstance(difference, LoopCounter)
             else difference == 0
         )
 
@@ -191,18 +191,18 @@ class Counter:
 
 def plain(value: Any) -> Any:
     """A number as it is now; anything else as it is. For numbers that are computed with, which no slope follows."""
-    return value.plain() if type(value) is Counter else value
+    return value.plain() if type(value) is LoopCounter else value
 
 
 def _at_least(difference: Any) -> Any:
-    if isinstance(difference, Counter):
+    if isinstance(difference, LoopCounter):
         return at_least_zero(difference.value, difference.slopes)
     return difference >= 0
 
 
-def _with_plain(function: Callable[[Any, Any], Any], reflected: bool) -> Callable[[Counter, Any], Any]:
-    def method(self: Counter, other: Any) -> Any:
-        number = other.plain() if isinstance(other, Counter) else other
+def _with_plain(function: Callable[[Any, Any], Any], reflected: bool) -> Callable[[LoopCounter, Any], Any]:
+    def method(self: LoopCounter, other: Any) -> Any:
+        number = other.plain() if isinstance(other, LoopCounter) else other
         return function(number, self.plain()) if reflected else function(self.plain(), number)
 
     return method
@@ -211,7 +211,7 @@ def _with_plain(function: Callable[[Any, Any], Any], reflected: bool) -> Callabl
 for _name in ("floordiv", "mod", "truediv", "pow", "lshift", "rshift", "and_", "or_", "xor"):
     for _reflected in (False, True):
         setattr(
-            Counter,
+            LoopCounter,
             f"__{'r' if _reflected else ''}{_name.rstrip('_')}__",
             _with_plain(getattr(operator, _name), _reflected),
         )

@@ -1,25 +1,24 @@
-"""Where values lie, as an instruction used them."""
+"""A view of a block: the position, shape and strides of the values that an instruction reads or writes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from accelopt_profiling.nki.data.affine_offset import Trail
+from accelopt_profiling.nki.data.affine_offset import AffineOffset
 from accelopt_profiling.nki.data.block import Array, Block
 from accelopt_profiling.nki.data.coverage import Box, whole
 from accelopt_profiling.nki.data.index import Dim, IntArray
+from accelopt_profiling.nki.data.instruction import BlockInfo
 from accelopt_profiling.nki.data.layout import bounding_box
-
-if TYPE_CHECKING:
-    from accelopt_profiling.nki.emulator.tile import Tile
 
 
 class View:
-    """Where values lie: a tile as it was when an instruction used it."""
+    """A tile as it was when an instruction used it; ``affine_offset`` says how it shifts with loops that are recorded.
 
-    __slots__ = ("block", "dims", "offset", "positions", "trail", "whole")
+    ``dims`` are (number, step in elements) from ``offset`` on; ``positions`` replaces them for a gathered view.
+    """
+
+    __slots__ = ("affine_offset", "block", "dims", "offset", "positions", "whole")
 
     def __init__(
         self,
@@ -27,14 +26,11 @@ class View:
         offset: int,
         dims: tuple[Dim, ...],
         positions: IntArray | None,
-        trail: Trail | None = None,
+        affine_offset: AffineOffset | None = None,
     ) -> None:
-        self.block, self.offset, self.dims, self.positions, self.trail = block, offset, dims, positions, trail
+        self.block, self.offset, self.dims, self.positions = block, offset, dims, positions
+        self.affine_offset = affine_offset
         self.whole = not offset and dims == block.dims and positions is None
-
-    @staticmethod
-    def of(tile: Tile) -> View:
-        return View(tile.block, tile.offset, tile.dims, tile.positions, tile.trail)
 
     def box(self) -> Box:
         """The box of the block that the view touches."""
@@ -43,7 +39,7 @@ class View:
         return bounding_box(self.offset, self.dims, self.block.shape)[0]
 
     def array(self, writable: bool = False) -> Array:
-        """The values; the block's own memory except for a gathered view."""
+        """The values. The array shares the block's memory, except for a gathered view."""
         block = self.block
         storage = block.writable() if writable or block.storage is None else block.storage
         if self.whole:
@@ -58,3 +54,15 @@ class View:
             [step * item for _, step in self.dims],
         )  # fmt: skip
         return view
+
+
+class LoopRegion(tuple[BlockInfo, Box]):
+    """The region of a view that lies elsewhere in another iteration of a loop."""
+
+    view: View
+
+    @classmethod
+    def of(cls, view: View) -> LoopRegion:
+        region = cls((view.block.info, view.box()))
+        region.view = view
+        return region

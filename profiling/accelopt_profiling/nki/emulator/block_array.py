@@ -3,47 +3,51 @@
 from __future__ import annotations
 
 from operator import index as as_int
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.data.affine_offset import Trail
+from accelopt_profiling.nki.data.affine_offset import AffineOffset
+from accelopt_profiling.nki.data.block import Block
 from accelopt_profiling.nki.data.index import Affine
-from accelopt_profiling.nki.data.instruction import Memory
-from accelopt_profiling.nki.data.loop_counter import Counter, Slopes, only_now, stays_inside
+from accelopt_profiling.nki.data.loop_counter import LoopCounter, Slopes, only_now, stays_inside
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.emulator.diagnostics import Diagnostics
+from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder
+from accelopt_profiling.nki.emulator.memory import DeviceMemory
 from accelopt_profiling.nki.emulator.tile import Tile
-
-if TYPE_CHECKING:
-    from accelopt_profiling.nki.emulator.memory import Chip
 
 
 class BlockArray:
     """Many tiles under one name: ``(B.., par_dim(P), F..)``. Each tile is a block of its own, made when first used.
 
     A part of one (``a[1]`` where there are two block dimensions) begins at ``prefix`` of its ``root``, whose ``blocks``
-    it shares. ``noted``: made in an iteration that is noted, so that all look-ups in it are.
+    it shares. ``recorded``: made in an iteration that is recorded, so that all look-ups in it are.
     """
 
     __slots__ = (
+        "_device",
+        "_diagnostics",
         "_fill",
+        "_recorder",
         "blocks",
         "dtype",
         "line",
-        "machine",
         "memory",
         "name",
-        "noted",
         "prefix",
+        "recorded",
         "root",
         "shape",
         "tile_shape",
     )
 
     def __init__(
-        self, machine: Chip, shape: tuple[int, ...], rank: int, dtype: np.dtype[Any], memory: Memory,
-        name: str, line: int, fill: Any, prefix: tuple[int, ...] = (), root: BlockArray | None = None,
+        self, device: DeviceMemory, recorder: LoopRecorder, diagnostics: Diagnostics, shape: tuple[int, ...],
+        rank: int, dtype: np.dtype[Any], memory: MemorySpace, name: str, line: int, fill: Any,
+        prefix: tuple[int, ...] = (), root: BlockArray | None = None,
     ) -> None:  # fmt: skip
-        self.machine = machine
+        self._device, self._recorder, self._diagnostics = device, recorder, diagnostics
         self.shape = shape
         self.dtype = dtype
         self.memory = memory
@@ -53,33 +57,38 @@ class BlockArray:
         self._fill, self.prefix = fill, prefix
         self.root = self if root is None else root
         self.blocks: dict[tuple[int, ...], Tile] = {} if root is None else root.blocks
-        self.noted: bool = bool(machine.noted.loops) if root is None else root.noted
-        if root is None and self.noted:
-            machine.noted.events.append(self)
+        self.recorded: bool = bool(recorder.loops) if root is None else root.recorded
+        if root is None and self.recorded:
+            recorder.events.append(self)
 
     def another(self) -> BlockArray:
         """A new array like this one, for another iteration."""
         rank = len(self.shape) - len(self.tile_shape)
         return BlockArray(
-            self.machine, self.shape, rank, self.dtype, self.memory, self.name, self.line, self._fill
-        )
+            self._device, self._recorder, self._diagnostics, self.shape, rank, self.dtype, self.memory, self.name,
+            self.line, self._fill,
+        )  # fmt: skip
 
     def at(self, position: tuple[int, ...]) -> Tile:
         """The tile at a position in all block dimensions; made if it is not there yet."""
         tile = self.blocks.get(position)
         if tile is None:
-            with self.machine.noted.apart():  # made once, whichever iteration is the first
-                tile = self.blocks[position] = self.machine.allocate(
+            with self._recorder.paused():  # made once, whichever iteration is the first
+                tile = self.blocks[position] = self._device.allocate(
                     self.tile_shape, self.dtype, self.memory, self.name, self._fill, self.line
                 )
         return tile
 
-    def find(self, position: tuple[int, ...], slopes: tuple[Slopes, ...], line: int) -> Tile:
-        """The tile at a position, for an iteration that is noted."""
-        found = self.machine.noted.found(self, position, slopes, line)
+    def block_at(self, position: tuple[int, ...]) -> Block:
+        """The block of the tile at a position."""
+        return self.at(position).block
+
+    def look_up(self, position: tuple[int, ...], slopes: tuple[Slopes, ...], line: int) -> Tile:
+        """The tile at a position, for an iteration that is recorded."""
+        lookup = self._recorder.look_up(self, position, slopes, line)
         tile = self.at(position)
         view = tile.strided(tile.offset, tile.dims)
-        view.trail = Trail((), found)
+        view.affine_offset = AffineOffset((), lookup)
         return view
 
     @property
@@ -87,7 +96,7 @@ class BlockArray:
         return len(self.shape)
 
     @property
-    def buffer(self) -> Memory:
+    def buffer(self) -> MemorySpace:
         return self.memory
 
     def _split(self, key: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -103,12 +112,12 @@ class BlockArray:
         for axis, entry in enumerate(entries[:missing]):
             position, slopes = (entry, ()) if type(entry) is int else _block_position(entry)
             if position is None:
-                self.machine.fault(
+                self._diagnostics.fault(
                     "unsupported",
                     f"Block dimension {axis} of {self.name or 'this tensor'} must be indexed with an integer.",
                 )
             elif not 0 <= position < self.shape[axis]:
-                self.machine.fault(
+                self._diagnostics.fault(
                     "out-of-bounds",
                     f"Index {position} is outside block dimension {axis} of size {self.shape[axis]}.",
                 )
@@ -122,18 +131,18 @@ class BlockArray:
                 only_now(slopes)
             rank = missing - len(leading)
             rest = BlockArray(
-                self.machine, self.shape[len(leading) :], rank, self.dtype, self.memory, self.name, self.line,
-                self._fill, where, self.root,
+                self._device, self._recorder, self._diagnostics, self.shape[len(leading) :], rank, self.dtype,
+                self.memory, self.name, self.line, self._fill, where, self.root,
             )  # fmt: skip
             return rest, ()
-        if self.noted or any(growing):
+        if self.recorded or any(growing):
             slopes_of = (*(((),) * len(self.prefix)), *growing)
-            return self.root.find(where, slopes_of, self.machine.line()), entries[missing:]
+            return self.root.look_up(where, slopes_of, self._diagnostics.line()), entries[missing:]
         return self.at(where), entries[missing:]
 
     def _known(self, leading: tuple[Any, ...]) -> Tile | None:
         """The tile that was made for these plain integers before."""
-        if self.noted:
+        if self.recorded:
             return None
         for entry in leading:
             if type(entry) is not int:
@@ -147,13 +156,15 @@ class BlockArray:
     def __setitem__(self, key: Any, value: Any) -> None:
         target, rest = self._split(key)
         if not isinstance(target, Tile):
-            self.machine.fault("unsupported", "Assign to one tile at a time: index every block dimension.")
+            self._diagnostics.fault(
+                "unsupported", "Assign to one tile at a time: index every block dimension."
+            )
         target[rest if rest else Ellipsis] = value
 
 
 def _block_position(entry: Any) -> tuple[int | None, Slopes]:
     """A position in a block dimension, and how it grows with loops."""
-    if isinstance(entry, Counter):
+    if isinstance(entry, LoopCounter):
         return entry.value, entry.slopes
     if isinstance(entry, Affine):
         return (entry.offset, entry.slopes) if all(num == 1 for num, _ in entry.dims) else (None, ())

@@ -1,44 +1,74 @@
-"""Run single instructions: read operands, compute, keep the result; masks and ranges are checked here."""
+"""Executes single instructions: checks and reads operands, defers the computation, writes the result."""
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.compute.deferred import DeferredSteps
+from accelopt_profiling.nki.compute.operations import transpose_values
+from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.coverage import WRITTEN, Box
 from accelopt_profiling.nki.data.index import BoolArray, Mask
-from accelopt_profiling.nki.data.instruction import Instruction, Memory
+from accelopt_profiling.nki.data.instruction import SCALAR, TENSOR, VECTOR, TracedInstruction
 from accelopt_profiling.nki.data.layout import bounding_box
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.data.view import View
-from accelopt_profiling.nki.emulator import limits as rules
 from accelopt_profiling.nki.emulator.block_array import BlockArray
-from accelopt_profiling.nki.emulator.memory import Chip
+from accelopt_profiling.nki.emulator.diagnostics import Diagnostics
+from accelopt_profiling.nki.emulator.hardware_rules import HardwareRules
+from accelopt_profiling.nki.emulator.instruction_stream import InstructionStream
+from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder
+from accelopt_profiling.nki.emulator.memory import DeviceMemory
 from accelopt_profiling.nki.emulator.tile import Tile
 
 
-class Executor(Chip, ABC):
-    """A chip that runs instructions on tiles."""
+class Executor:
+    """Executes the instructions of one run. ``full`` tells that values are computed, not shapes alone."""
 
-    # Values
+    def __init__(
+        self, full: bool, memory: DeviceMemory, rules: HardwareRules, diagnostics: Diagnostics,
+        recorder: LoopRecorder, stream: InstructionStream, deferred: DeferredSteps,
+    ) -> None:  # fmt: skip
+        self.full, self.memory, self.rules, self.diagnostics = full, memory, rules, diagnostics
+        self.recorder, self.stream, self.deferred = recorder, stream, deferred
 
-    def seen(self, tile: Tile, box: Box | None = None) -> View | None:
-        """What an instruction reads; None in trace mode. Unwritten memory is told and reads as NaN."""
+    # Operands
+
+    def operand(self, value: Any, what: str = "operand") -> Tile:
+        """A tile as an instruction reads it: at least two dimensions, partition first.
+
+        Raises:
+            KernelFaultError: ``value`` is not one tile.
+        """
+        if isinstance(value, BlockArray):
+            self.diagnostics.fault("unsupported", f"The {what} names many tiles; index its block dimensions.")
+        if not isinstance(value, Tile):
+            self.diagnostics.fault("unsupported", f"The {what} must be a tile, not {type(value).__name__}.")
+        if value.positions is None and len(value.dims) < 2:
+            dims = (*value.dims, (1, 0)) if value.dims else ((1, 0), (1, 0))
+            view = value.strided(value.offset, dims)
+            view.out_of_range = value.out_of_range
+            return view
+        return value
+
+    def read(self, tile: Tile, box: Box | None = None) -> View | None:
+        """The view that an instruction reads; None in trace mode. Unwritten memory is reported and reads as NaN."""
         if box is not None and tile.positions is None:
             tile = tile.within(narrow(box, tile.shape))
-        self.known(tile)
-        return View.of(tile) if self.full else None
+        self.check_written(tile)
+        return tile.as_view() if self.full else None
 
-    def known(self, tile: Tile) -> None:
-        """Tell, once for a block, if not all of a tile that is read was written."""
+    def check_written(self, tile: Tile) -> None:
+        """Report, once per block, that a tile is read of which not everything was written."""
         coverage = tile.block.coverage
-        if self.noted.loops and coverage is not WRITTEN:
-            self.noted.covered(View.of(tile), False)
+        if self.recorder.loops and coverage is not WRITTEN:
+            self.recorder.access(tile.as_view(), False)
         if not coverage.full:
             written = (
                 coverage.holds(tile.box())
@@ -46,38 +76,34 @@ class Executor(Chip, ABC):
                 else coverage.holds_positions(tile.positions)
             )
             if not written:
-                self.noted.cannot_be_repeated()
+                self.recorder.forbid_replay()
                 message = f"{_describe(tile)} is read here before all of it was written."
-                self.tell("uninitialised-read", message)
+                self.diagnostics.report("uninitialised-read", message)
                 if self.full:
-                    self._poison(tile.block)
-                coverage.full = True  # told once; the poison is in place
+                    self.memory.poison(tile.block)
+                coverage.full = True  # reported once; the poison is in place
 
-    def later(self, function: Callable[..., Any], *operands: Any) -> Step | None:
-        """A computation on what ``operands`` (tiles, or plain values) hold now; None in trace mode."""
-        inputs = [self.seen(o) if isinstance(o, Tile) else o for o in operands]
-        return Step(function, inputs) if self.full else None
+    def defer(self, function: Callable[..., Any], *operands: Any) -> ComputeStep | None:
+        """A computation on the present values of ``operands`` (tiles or plain values); None in trace mode."""
+        inputs = [self.read(o) if isinstance(o, Tile) else o for o in operands]
+        return ComputeStep(function, inputs) if self.full else None
 
     def values(self, tile: Tile) -> Array | None:
-        """The values of a tile now, for what the kernel's own Python needs to know; None in trace mode."""
-        view = self.seen(tile)
-        self.noted.cannot_be_repeated()
+        """The values of a tile now, for the kernel's own Python; None in trace mode."""
+        view = self.read(tile)
+        self.recorder.forbid_replay()
         if view is None:
             return None
-        self.work.do()
+        self.deferred.run()
         return np.array(view.array())
 
-    def index_values(self, tile: Tile) -> Array | None:
-        """The values of a tensor of indices, now; None in trace mode."""
-        return self.values(tile)
-
     def write(
-        self, tile: Tile, made: Step | None, box: Box | None = None, where: BoolArray | None = None
+        self, tile: Tile, step: ComputeStep | None, box: Box | None = None, where: BoolArray | None = None
     ) -> None:
-        """Write what a step makes (broadcast) to a view, inside ``box`` and where ``where`` says so."""
+        """Write the result of a step, broadcast, to a tile, inside ``box`` and where the mask ``where`` is true."""
         block = tile.block
         if tile.positions is not None:
-            self.noted.cannot_be_repeated()
+            self.recorder.forbid_replay()
             block.coverage.write_positions(tile.positions)
         else:
             if box is not None:
@@ -85,11 +111,11 @@ class Executor(Chip, ABC):
             if 0 in tile.shape:
                 return
             touched, dense = bounding_box(tile.offset, tile.dims, block.shape)
-            if self.noted.loops and block.coverage is not WRITTEN:
+            if self.recorder.loops and block.coverage is not WRITTEN:
                 if dense and where is None:
-                    self.noted.covered(View.of(tile), True)
+                    self.recorder.access(tile.as_view(), True)
                 else:
-                    self.noted.cannot_be_repeated()
+                    self.recorder.forbid_replay()
             if dense and where is None:
                 block.coverage.write(touched)
             elif not block.coverage.full:
@@ -97,27 +123,32 @@ class Executor(Chip, ABC):
                 block.coverage.write_positions(
                     flat if where is None else flat[np.broadcast_to(where, tile.shape)]
                 )
-        if made is not None:
-            made.target, made.where = View.of(tile), where
-            self.work.steps.append(made)
+        if step is not None:
+            step.target, step.where = tile.as_view(), where
+            self.deferred.steps.append(step)
 
     # Instructions
 
-    def fresh(
-        self, shape: Sequence[int], dtype: np.dtype[Any], memory: Memory, line: int = 0, full: bool = False
+    def fresh_tile(
+        self,
+        shape: Sequence[int],
+        dtype: np.dtype[Any],
+        memory: MemorySpace,
+        line: int = 0,
+        full: bool = False,
     ) -> Tile:
-        """A tile for the result of an instruction that has no other home yet; ``full``: which writes all of it."""
+        """A tile for the result of an instruction that is not stored yet; ``full``: all of it gets written."""
         shape = tuple(shape)
         if len(shape) < 2:
             shape = (*shape, 1) if shape else (1, 1)
-        tile = self.allocate(shape, dtype, memory, line=line, full=full)
+        tile = self.memory.allocate(shape, dtype, memory, line=line, full=full)
         tile.fresh = True
         return tile
 
     def run(
         self, opcode: str, engines: tuple[str, ...], operands: Sequence[Any], function: Callable[..., Any],
         dtype: np.dtype[Any] | None = None, mask: Any = None, shape: Sequence[int] | None = None,
-        memory: Memory = Memory.SBUF, cost: Tile | None = None,
+        memory: MemorySpace = MemorySpace.SBUF, cost: Tile | None = None,
     ) -> Tile:  # fmt: skip
         """Run an instruction: read ``operands`` (tiles or numbers), apply ``function``, return a fresh tile.
 
@@ -128,39 +159,39 @@ class Executor(Chip, ABC):
         real = [t for t in tiles if isinstance(t, Tile)]
         first = real[0] if cost is None else cost
         for tile in real:
-            if tile.block.place.memory is Memory.HBM:
-                rules.check_operand(self, tile, opcode)
+            if tile.block.info.memory is MemorySpace.HBM:
+                self.rules.check_operand(tile, opcode)
         result_shape = tuple(shape) if shape is not None else self.broadcast_shape(real)
-        box, where = self._mask(mask, result_shape) if mask is not None else (None, None)
-        instruction = self.emit(opcode, engines, first)
+        box, where = self.resolve_mask(mask, result_shape) if mask is not None else (None, None)
+        instruction = self.stream.emit(opcode, engines, first)
         read_box = box if shape is None else None
         inputs: list[Any] = []
         for tile in tiles:
             if isinstance(tile, Tile):
                 if tile.out_of_range:
-                    self._check_range(tile, read_box)
+                    self.check_range(tile, read_box)
                 instruction.reads.append(tile.region())
-                instruction.psum_inputs += tile.block.place.memory is Memory.PSUM
-                inputs.append(self.seen(tile, read_box))
+                instruction.psum_inputs += tile.block.info.memory is MemorySpace.PSUM
+                inputs.append(self.read(tile, read_box))
                 tile.fresh = False
             else:
                 inputs.append(tile)
         kind = dtype or first.dtype
         step = None
         if self.full and (box is None or all(low < high for low, high in box)):
-            step = Step(function, inputs)
-        return self._finish(instruction, result_shape, kind, memory, step, box, where)
+            step = ComputeStep(function, inputs)
+        return self.finish(instruction, result_shape, kind, memory, step, box, where)
 
-    def _finish(
-        self, instruction: Instruction, shape: tuple[int, ...], dtype: np.dtype[Any], memory: Memory,
-        step: Step | None, box: Box | None, where: BoolArray | None,
+    def finish(
+        self, instruction: TracedInstruction, shape: tuple[int, ...], dtype: np.dtype[Any], memory: MemorySpace,
+        step: ComputeStep | None, box: Box | None, where: BoolArray | None,
     ) -> Tile:  # fmt: skip
         whole = box is None and where is None
-        tile = self.fresh(shape, dtype, memory, instruction.line, whole)
+        tile = self.fresh_tile(shape, dtype, memory, instruction.line, whole)
         if whole:
             if step is not None:
-                step.target = View.of(tile)
-                self.work.steps.append(step)
+                step.target = tile.as_view()
+                self.deferred.steps.append(step)
         else:
             self.write(tile, step, box, where)
             tile.valid, tile.where = box, where
@@ -169,7 +200,7 @@ class Executor(Chip, ABC):
         tile.producer = instruction
         return tile
 
-    def _mask(self, mask: Any, shape: tuple[int, ...]) -> tuple[Box | None, BoolArray | None]:
+    def resolve_mask(self, mask: Any, shape: tuple[int, ...]) -> tuple[Box | None, BoolArray | None]:
         resolved = Mask.of(mask)
         if resolved is None:
             return None, None
@@ -178,7 +209,7 @@ class Executor(Chip, ABC):
             return None, None
         return box, where
 
-    def _check_range(self, tile: Tile, box: Box | None) -> None:
+    def check_range(self, tile: Tile, box: Box | None) -> None:
         for size, index in tile.out_of_range:
             low, high = index.low, index.high
             if box is not None:
@@ -191,7 +222,7 @@ class Executor(Chip, ABC):
                 message = (
                     f"The index covers {low} to {high}; the dimension has size {size} (0 to {size - 1})."
                 )
-                self.fault("out-of-bounds", message)
+                self.diagnostics.fault("out-of-bounds", message)
 
     def broadcast_shape(self, tiles: Sequence[Tile]) -> tuple[int, ...]:
         """The shape of an element-wise result.
@@ -205,7 +236,96 @@ class Executor(Chip, ABC):
             return _broadcast(*[t.shape for t in tiles])
         except ValueError:
             shapes = " and ".join(str(t.shape) for t in tiles)
-            return self.fault("out-of-bounds", f"The shapes {shapes} do not fit each other.")
+            return self.diagnostics.fault("out-of-bounds", f"The shapes {shapes} do not fit each other.")
+
+    def check_fits(self, source: Tile, shape: tuple[int, ...]) -> None:
+        if source.shape == shape:
+            return
+        try:
+            fits = np.broadcast_shapes(source.shape, shape) == shape
+        except ValueError:
+            fits = source.size == prod(shape) and [n for n in source.shape if n > 1] == [
+                n for n in shape if n > 1
+            ]
+        if not fits:
+            self.diagnostics.fault(
+                "out-of-bounds", f"A value of shape {source.shape} is written to a place of shape {shape}."
+            )
+
+    # Instructions with a form of their own
+
+    def product(
+        self, target: Tile, left: Tile, right: Tile, function: Callable[..., Array], adds: bool
+    ) -> TracedInstruction:
+        """One product of TensorE into PSUM, or ``left`` transposed: ``function`` of them, or added to what is there."""
+        instruction = self.stream.emit("nc_matmul", (TENSOR,), right)
+        instruction.accumulate = adds
+        for tile in (left, right):
+            self.check_range(tile, None)
+            instruction.reads.append(tile.region())
+        instruction.writes.append(target.region())
+        step = self.defer(function, left, right)
+        if step is not None and function is transpose_values:
+            step.inputs = step.inputs[:1]  # the right one is the identity
+        if adds:
+            self.read(target)
+        if step is not None:
+            step.adds = adds
+        self.write(target, step)
+        return instruction
+
+    def fill(self, target: Tile, value: Any, engines: tuple[str, ...]) -> None:
+        """Write one number everywhere."""
+        instruction = self.stream.emit("memset", engines, target)
+        instruction.writes.append(target.region())
+        self.write(target, self.defer(np.asarray, value))
+
+    def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile:
+        """Repeat a tile. Along the free dimensions a view does; along partitions TensorE multiplies by ones."""
+        wanted = tuple(int(n) for n in shape)
+        source = self.operand(tile)
+        self._fit_broadcast(source, wanted)
+        if source.shape[0] == wanted[0] or source.block.info.memory is MemorySpace.HBM:
+            dims = tuple(
+                (want, step if num == want else 0)
+                for (num, step), want in zip(source.dims, wanted, strict=True)
+            )
+            view = source.strided(source.offset, dims)
+            view.out_of_range = source.out_of_range
+            return view
+        columns = prod(wanted[1:])
+        width = self.rules.limits.psum_bank_bytes // 4
+        result: Tile | None = None
+        for start in range(0, columns, width):
+            instruction = self.stream.emit("nc_matmul", (TENSOR,), source)
+            instruction.partitions, instruction.free = wanted[0], min(width, columns - start)
+            instruction.stationary = wanted[0]
+            instruction.onezero = True
+            instruction.reads.append(source.region())
+            self.recorder.forbid_replay()
+            place = self.memory.describe_block(
+                MemorySpace.PSUM, (wanted[0], min(width, columns - start)), 4, "", instruction.line, False
+            )
+            whole = tuple((0, n) for n in place.shape)
+            instruction.writes.append((place, whole))
+            copy = self.stream.emit("tensor_copy", (SCALAR, VECTOR), source)
+            copy.partitions, copy.free, copy.psum_inputs = wanted[0], instruction.free, 1
+            copy.reads.append((place, whole))
+            if result is None:
+                result = self.fresh_tile(wanted, source.dtype, MemorySpace.SBUF)
+                self.write(result, self.defer(lambda x: np.broadcast_to(x, wanted), source))
+            copy.writes.append(result.region())
+        assert result is not None
+        result.fresh = False
+        return result
+
+    def _fit_broadcast(self, tile: Tile, shape: tuple[int, ...]) -> None:
+        if len(tile.shape) != len(shape) or any(
+            a not in (1, b) for a, b in zip(tile.shape, shape, strict=False)
+        ):
+            self.diagnostics.fault(
+                "out-of-bounds", f"A tile of shape {tile.shape} cannot be broadcast to {shape}."
+            )
 
 
 #: ``np.broadcast_shapes``, for the few shapes that a kernel has.
@@ -222,6 +342,6 @@ def narrow(box: Box, shape: tuple[int, ...]) -> Box:
 
 
 def _describe(tile: Tile) -> str:
-    place = tile.block.place
-    made = f" (made on line {place.line})" if place.line else ""
-    return f"{place.name or 'A tile'}{made} in {place.memory.value}"
+    info = tile.block.info
+    origin = f" (made on line {info.line})" if info.line else ""
+    return f"{info.name or 'A tile'}{origin} in {info.memory.value}"

@@ -1,40 +1,25 @@
-"""What an iteration does to the machine, noted while its Python runs, so that it can be repeated without."""
+"""Records what one iteration of a loop does to the emulator, so that other iterations can be replayed from it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn, Union
+from typing import NoReturn
 
-from accelopt_profiling.nki.data.affine_offset import Found
+from accelopt_profiling.nki.data.affine_offset import BlockTable, TileLookup
 from accelopt_profiling.nki.data.block import Block
-from accelopt_profiling.nki.data.coverage import Box
-from accelopt_profiling.nki.data.instruction import Instruction, Place
-from accelopt_profiling.nki.data.loop_counter import Loop, Slopes
+from accelopt_profiling.nki.data.instruction import TracedInstruction
+from accelopt_profiling.nki.data.loop_counter import RecordedLoop, Slopes
 from accelopt_profiling.nki.data.view import View
-
-if TYPE_CHECKING:
-    from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.diagnostics import Diagnostics
 
 
-class Different(BaseException):
-    """An iteration did something else than the notes say; not an error that a kernel should see."""
+class ReplayMismatchError(BaseException):
+    """An iteration did not do what was recorded. A BaseException, so that kernels do not catch it as an error."""
 
 
-class Reached(tuple[Place, Box]):
-    """The region of a view that another iteration finds elsewhere."""
-
-    view: View
-
-    @classmethod
-    def of(cls, view: View) -> Reached:
-        region = cls((view.block.place, view.box()))
-        region.view = view
-        return region
-
-
-class Covered:
-    """A view that was read, or written all over: what counts for the part of its block that holds values."""
+class MemoryAccess:
+    """A view that was read, or written completely: it changes or needs the written part of its block."""
 
     __slots__ = ("view", "writes")
 
@@ -42,90 +27,97 @@ class Covered:
         self.view, self.writes = view, writes
 
 
-#: What a view covers: a block or a look-up, offset, dimensions and slopes; and whether it was written.
-_Coverage = tuple[object, bool]
-#: A block array, the position in it, and how that grows.
-_Lookup = tuple[object, tuple[int, ...], tuple[Slopes, ...]]
-#: A block or a block array that was made, a look-up in a block array, an instruction as it is at the end of the
-#: iteration, or memory that was covered.
-Event = Union[Block, "BlockArray", Found, Instruction, Covered]
+#: The memory of a view (a block or a look-up, offset, dimensions, slopes), and whether it was written.
+_AccessKey = tuple[object, bool]
+#: A table of blocks, the position in it, and how the position grows.
+_LookupKey = tuple[object, tuple[int, ...], tuple[Slopes, ...]]
+#: A block or a table of blocks that was made, a look-up in a table, an instruction as it is at the end of the
+#: iteration, or an access to memory.
+Event = Block | BlockTable | TileLookup | TracedInstruction | MemoryAccess
 
 
-class Notes:
-    """The loops that are noting an iteration, outermost first, and what happened since the outermost began to."""
+class LoopRecorder:
+    """The loops of which an iteration is being recorded, outermost first, and the events since the outermost began.
 
-    __slots__ = ("_covered", "_found", "differed", "events", "line", "loops", "wanted")
+    ``enabled`` is False where every iteration is to be run by Python; ``mismatched`` tells that a replay went wrong.
+    """
 
-    def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted  # False: every iteration is run by Python
-        self.loops: list[Loop] = []
+    __slots__ = ("_accesses", "_diagnostics", "_lookups", "enabled", "events", "loops", "mismatched")
+
+    def __init__(self, diagnostics: Diagnostics, enabled: bool) -> None:
+        self._diagnostics = diagnostics
+        self.enabled = enabled
+        self.loops: list[RecordedLoop] = []
         self.events: list[Event] = []
-        self.line = 0  # the source line of what is repeated, 0 while Python runs
-        self.differed = False  # an iteration was not what it was expected to be
-        self._found: dict[_Lookup, Found] = {}
-        self._covered: set[_Coverage] = set()
+        self.mismatched = False
+        self._lookups: dict[_LookupKey, TileLookup] = {}
+        self._accesses: set[_AccessKey] = set()
 
-    def begin(self, loop: Loop) -> None:
-        """Note an iteration of a loop."""
+    def begin(self, loop: RecordedLoop) -> None:
+        """Start recording an iteration of a loop."""
         if not self.loops:
             self.events = []
-            self._found, self._covered = {}, set()
+            self._lookups, self._accesses = {}, set()
         self.loops.append(loop)
 
-    def end(self, loop: Loop) -> None:
-        """The iteration is over."""
+    def end(self, loop: RecordedLoop) -> None:
+        """Stop recording an iteration of a loop."""
         self.loops.remove(loop)
 
     @contextmanager
-    def apart(self) -> Iterator[None]:
-        """What happens inside belongs to no iteration."""
+    def paused(self) -> Iterator[None]:
+        """Record nothing while the context is open: what happens inside belongs to no iteration."""
         loops, self.loops = self.loops, []
         try:
             yield
         finally:
             self.loops = loops
 
-    def differs(self) -> NoReturn:
-        """An iteration was not what it was expected to be. Raises Different."""
-        self.differed = True
-        raise Different
+    def mismatch(self) -> NoReturn:
+        """Give up replaying in this run.
 
-    def covered(self, view: View, writes: bool) -> None:
-        """Note that a view was read, or written all over; once, since what was written stays so."""
-        trail = view.trail
+        Raises:
+            ReplayMismatchError: always.
+        """
+        self.mismatched = True
+        raise ReplayMismatchError
+
+    def access(self, view: View, writes: bool) -> None:
+        """Record that a view was read, or written completely; once, since written memory stays written."""
+        offset = view.affine_offset
         memory = (
-            view.block if trail is None or trail.found is None else trail.found,
-            view.offset, view.dims, () if trail is None else trail.slopes,
+            view.block if offset is None or offset.lookup is None else offset.lookup,
+            view.offset, view.dims, () if offset is None else offset.slopes,
         )  # fmt: skip
-        if view.positions is not None or (memory, writes) not in self._covered:
-            self.events.append(Covered(view, writes))
-            self._covered.add((memory, writes))
-            self._covered.add((memory, False))
+        if view.positions is not None or (memory, writes) not in self._accesses:
+            self.events.append(MemoryAccess(view, writes))
+            self._accesses.add((memory, writes))
+            self._accesses.add((memory, False))
 
-    def found(
-        self, array: BlockArray, position: tuple[int, ...], slopes: tuple[Slopes, ...], line: int
-    ) -> Found:
-        """Note a look-up in a block array, once."""
-        key = array, position, slopes
-        known = self._found.get(key)
-        if known is None:
-            before, self.line = self.line, line
+    def look_up(
+        self, table: BlockTable, position: tuple[int, ...], slopes: tuple[Slopes, ...], line: int
+    ) -> TileLookup:
+        """Look a block up in a table, and record that, once. A block made for it belongs to source line ``line``."""
+        key = table, position, slopes
+        lookup = self._lookups.get(key)
+        if lookup is None:
+            before, self._diagnostics.replayed_line = self._diagnostics.replayed_line, line
             try:
-                known = Found(array, position, slopes, array.at(position).block, line)
+                lookup = TileLookup(table, position, slopes, table.block_at(position), line)
             finally:
-                self.line = before
+                self._diagnostics.replayed_line = before
             if self.loops:
-                self.events.append(known)
-                self._found[key] = known
-        return known
+                self.events.append(lookup)
+                self._lookups[key] = lookup
+        return lookup
 
-    def cannot_be_repeated(self) -> None:
-        """Something happened that belongs to this iteration alone."""
+    def forbid_replay(self) -> None:
+        """Something happened that belongs to the present iteration alone: no other is replayed from it."""
         for loop in self.loops:
             loop.holds_for(1)
 
-    def changes(self, instruction: Instruction) -> None:
-        """An instruction is changed: one from before the iteration cannot be changed again."""
+    def forbid_replay_of_change(self, instruction: TracedInstruction) -> None:
+        """An instruction is changed: one that was issued before the iteration cannot be changed again."""
         for loop in self.loops:
             if instruction.number <= loop.first:
                 loop.holds_for(1)

@@ -1,4 +1,4 @@
-"""How much of SBUF is taken at once, and by what: tiles from the first instruction that touches them to the last."""
+"""Finds the peak usage of SBUF, and the tiles that are alive then: from their first instruction to their last."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.nki.data.instruction import Instruction, Memory, Place
-from accelopt_profiling.nki.emulator.limits import Limits
+from accelopt_profiling.nki.data.core_limits import CoreLimits
+from accelopt_profiling.nki.data.instruction import BlockInfo, TracedInstruction
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 
 #: Holders that a message names.
 _NAMED = 4
@@ -25,7 +26,7 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Occupancy:
+class PeakUsage:
     """The most bytes per partition alive at once, the line of the instruction where that is, and what they are."""
 
     peak: int
@@ -33,10 +34,10 @@ class Occupancy:
     holders: tuple[Holder, ...]
 
 
-def occupancy(instructions: list[Instruction], memory: Memory = Memory.SBUF) -> Occupancy:
+def peak_usage(instructions: list[TracedInstruction], memory: MemorySpace = MemorySpace.SBUF) -> PeakUsage:
     """The peak of ``memory``; holders largest first. Nothing alive gives a peak of 0 on line 0."""
-    begun: dict[Place, int] = {}
-    ended: dict[Place, int] = {}
+    begun: dict[BlockInfo, int] = {}
+    ended: dict[BlockInfo, int] = {}
     for number, instruction in enumerate(instructions):
         for place, _ in instruction.reads:
             if place.memory is memory:
@@ -47,7 +48,7 @@ def occupancy(instructions: list[Instruction], memory: Memory = Memory.SBUF) -> 
                 begun.setdefault(place, number)
                 ended[place] = number
     if not begun:
-        return Occupancy(0, 0, ())
+        return PeakUsage(0, 0, ())
     change = [0] * (len(instructions) + 1)
     for place, first in begun.items():
         change[first] += place.free_bytes
@@ -60,20 +61,22 @@ def occupancy(instructions: list[Instruction], memory: Memory = Memory.SBUF) -> 
             held.setdefault((place.name, place.line), []).append(place.free_bytes)
     holders = [Holder(name, line, len(sizes), sum(sizes)) for (name, line), sizes in held.items()]
     holders.sort(key=lambda h: (-h.bytes, h.line))
-    return Occupancy(int(alive[at]), instructions[at].line, tuple(holders))
+    return PeakUsage(int(alive[at]), instructions[at].line, tuple(holders))
 
 
-def overflow(instructions: list[Instruction], limits: Limits, compiler_spills: bool) -> Finding | None:
-    """What to say if more is alive in SBUF at once than it holds.
+def overflow(
+    instructions: list[TracedInstruction], limits: CoreLimits, compiler_spills: bool
+) -> Finding | None:
+    """A finding if more is alive in SBUF at once than it holds.
 
     ``compiler_spills``: the dialect's compiler writes tiles out to HBM then (Beta 1), which costs time; else the
     kernel does not compile.
     """
-    found = occupancy(instructions)
-    if found.peak <= limits.sbuf_bytes:
+    usage = peak_usage(instructions)
+    if usage.peak <= limits.sbuf_bytes:
         return None
-    parts = [_held(holder) for holder in found.holders[:_NAMED]]
-    rest = len(found.holders) - _NAMED
+    parts = [_held(holder) for holder in usage.holders[:_NAMED]]
+    rest = len(usage.holders) - _NAMED
     if rest > 0:
         parts.append(f"{rest} more")
     then = (
@@ -82,10 +85,10 @@ def overflow(instructions: list[Instruction], limits: Limits, compiler_spills: b
         else "the kernel does not compile"
     )
     message = (
-        f"{_bytes(found.peak)} per partition are alive in SBUF here, which has {_bytes(limits.sbuf_bytes)}: {then}. "
+        f"{_bytes(usage.peak)} per partition are alive in SBUF here, which has {_bytes(limits.sbuf_bytes)}: {then}. "
         f"Alive are {', '.join(parts)}. Use tiles sooner, or make them smaller."
     )
-    return Finding("capacity", found.line, "warning" if compiler_spills else "error", message)
+    return Finding("capacity", usage.line, "warning" if compiler_spills else "error", message)
 
 
 def _held(holder: Holder) -> str:

@@ -1,4 +1,4 @@
-"""Turn ``tile[key]`` into a strided view: integers, slices and affine indices together give one access pattern."""
+"""Turns ``tile[key]`` into a strided view: integers, slices and affine indices together give one access pattern."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.data.index import Affine, Dim, IntArray, merged
-from accelopt_profiling.nki.data.loop_counter import Counter, Slopes, only_now, plus, stays_inside, times
+from accelopt_profiling.nki.data.loop_counter import LoopCounter, Slopes, only_now, plus, stays_inside, times
 from accelopt_profiling.nki.emulator.tile import Tile
 
 
@@ -37,14 +37,14 @@ def select(tile: Tile, key: Any) -> Tile:
     return view
 
 
-#: What selections came to: dimensions and indices -> offset, dimensions, and what may be out of range. Kernels use the
-#: same few indices thousands of times.
+#: Results of selections: dimensions and indices -> offset, dimensions, and indices that may be out of range. Kernels
+#: use the same few indices thousands of times.
 _known: dict[Any, tuple[int, tuple[Dim, ...], list[tuple[int, Affine]]]] = {}
 _MANY = 50_000
 
 
 def _signature(dims: tuple[Dim, ...], entries: tuple[Any, ...]) -> Any:
-    """What a selection depends on, or None for indices that are not plain."""
+    """A key of everything that a selection depends on; None for indices that are not plain."""
     parts: list[Any] = [dims]
     for entry in entries:
         kind = type(entry)
@@ -181,8 +181,8 @@ def _slice(tile: Tile, entry: slice, num: int, axis: int) -> tuple[int, int, int
 
 def _counted(tile: Tile, value: Any, axis: int) -> tuple[int, Slopes]:
     """An integer, and how it grows with loops."""
-    if isinstance(value, Counter) or (isinstance(value, Affine) and all(n == 1 for n, _ in value.dims)):
-        return (value.value if isinstance(value, Counter) else value.offset), value.slopes
+    if isinstance(value, LoopCounter) or (isinstance(value, Affine) and all(n == 1 for n, _ in value.dims)):
+        return (value.value if isinstance(value, LoopCounter) else value.offset), value.slopes
     return _integer(tile, value, axis), ()
 
 

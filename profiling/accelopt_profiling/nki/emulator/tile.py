@@ -1,60 +1,81 @@
-"""The views a kernel holds on blocks of memory.
+"""``Tile``: the view of a block of memory that a kernel holds.
 
-A ``Tile`` is a lazy strided view: it names a place and is read when it is used, so that what a kernel writes in
-between is seen. Arithmetic on tiles is left to the front end through ``Machine.arithmetic``.
+A tile is lazy: it is read when an instruction uses it, so that what a kernel writes in between is seen. What a tile
+cannot do by itself it asks of the emulator, through ``TileOperations``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki.data.affine_offset import Trail
+from accelopt_profiling.nki.data.affine_offset import AffineOffset
 from accelopt_profiling.nki.data.block import Array, Block
 from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.index import Affine, Dim, IntArray
-from accelopt_profiling.nki.data.instruction import Instruction, Memory, Region
+from accelopt_profiling.nki.data.instruction import Region, TracedInstruction
 from accelopt_profiling.nki.data.layout import bounding_box, sizes
 from accelopt_profiling.nki.data.loop_counter import Slopes, plus
-from accelopt_profiling.nki.data.view import View
-from accelopt_profiling.nki.emulator.loop_recorder import Reached
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.data.view import LoopRegion, View
 
-if TYPE_CHECKING:
-    from accelopt_profiling.nki.emulator.memory import Chip
+
+class TileOperations(Protocol):
+    """The emulator as tiles see it: what the operators and methods of a tile do."""
+
+    version: str
+
+    def fault(self, code: str, message: str) -> NoReturn: ...
+
+    def select(self, tile: Tile, key: Any) -> Tile: ...
+
+    def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile: ...
+
+    def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile: ...
+
+    def assign(self, target: Tile, value: Any) -> None: ...
+
+    def accumulate(self, target: Tile, value: Any) -> Tile: ...
+
+    def arithmetic(self, name: str, *operands: Any) -> Tile: ...
+
+    def index_values(self, tile: Tile) -> Array | None: ...
 
 
 class Tile:
     """A strided view of a block: ``dims`` are (number, step in elements), outermost (partition) first.
 
     ``positions`` replaces them for an irregular (gathered) view. ``fresh`` marks the result of an instruction that
-    has not been stored anywhere: assigning it makes the instruction write there directly. ``valid`` is the box
-    that a masked instruction has written. ``out_of_range`` remembers an index that only a mask can make legal.
-    ``trail`` says where the view of another iteration would be, while one is noted.
+    has not been stored anywhere: assigning it makes the instruction write there directly. ``settled`` marks the target
+    of a ``+=`` whose assignment has happened already. ``valid`` and ``where`` are the box and the mask that a masked
+    instruction has written. ``out_of_range`` holds indices that only a mask can make legal. ``affine_offset`` says
+    where the view of another iteration lies, while a loop is recorded.
     """
 
     __slots__ = (
-        "_shape", "block", "dims", "fresh", "machine", "offset", "out_of_range", "positions", "producer", "settled",
-        "step", "trail", "valid", "where",
+        "_shape", "affine_offset", "block", "dims", "fresh", "machine", "offset", "out_of_range", "positions",
+        "producer", "settled", "step", "valid", "where",
     )  # fmt: skip
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]  # no key, as arrays are none
 
-    def __init__(self, machine: Chip, block: Block, offset: int, dims: tuple[Dim, ...]) -> None:
+    def __init__(self, machine: TileOperations, block: Block, offset: int, dims: tuple[Dim, ...]) -> None:
         self.machine, self.block, self.offset, self.dims = machine, block, offset, dims
         self._shape: tuple[int, ...] | None = None
         self.positions: IntArray | None = None
-        self.producer: Instruction | None = None
-        self.step: Any = None  # the work that makes its values, while it is fresh
+        self.producer: TracedInstruction | None = None
+        self.step: Any = None  # the step that computes its values, while it is fresh
         self.fresh = self.settled = False
         self.valid: Box | None = None
         self.where: npt.NDArray[np.bool_] | None = None
         self.out_of_range: list[tuple[int, Affine]] = []
-        self.trail: Trail | None = None
+        self.affine_offset: AffineOffset | None = None
 
-    # What kernels ask of a tensor
+    # For kernels
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,8 +95,8 @@ class Tile:
         return self.block.dtype
 
     @property
-    def buffer(self) -> Memory:
-        return self.block.place.memory
+    def buffer(self) -> MemorySpace:
+        return self.block.info.memory
 
     @property
     def size(self) -> int:
@@ -157,7 +178,7 @@ class Tile:
     def __le__(self, other: Any) -> Tile:
         return self.machine.arithmetic("less_equal", self, other)
 
-    # What the machine asks of a view
+    # For the emulator
 
     def box(self) -> Box:
         """The box of the block that the view touches."""
@@ -165,19 +186,25 @@ class Tile:
             return tuple((0, n) for n in self.block.shape)
         return bounding_box(self.offset, self.dims, self.block.shape)[0]
 
+    def as_view(self) -> View:
+        """The view as it is now."""
+        return View(self.block, self.offset, self.dims, self.positions, self.affine_offset)
+
     def region(self) -> Region:
-        """The block's place and the box."""
-        if self.trail is None:
-            return self.block.place, self.box()
-        return Reached.of(View.of(self))
+        """The block and the box."""
+        if self.affine_offset is None:
+            return self.block.info, self.box()
+        return LoopRegion.of(self.as_view())
 
     def grow(self, slopes: Slopes) -> None:
         """Let the offset grow with loops."""
-        old = self.trail
-        self.trail = Trail(slopes, None) if old is None else Trail(plus(old.slopes, slopes), old.found)
+        old = self.affine_offset
+        self.affine_offset = (
+            AffineOffset(slopes, None) if old is None else AffineOffset(plus(old.slopes, slopes), old.lookup)
+        )
 
     def addresses(self) -> IntArray:
-        """Where each element lies, as offsets into the flattened block."""
+        """The offset of each element in the flattened block."""
         if self.positions is not None:
             return self.positions
         flat = np.full(self.shape, self.offset, dtype=np.int64)
@@ -209,11 +236,11 @@ class Tile:
     def strided(self, offset: int, dims: tuple[Dim, ...]) -> Tile:
         """Another view of the same block, of the same dialect."""
         view = type(self)(self.machine, self.block, offset, dims)
-        view.trail = self.trail
+        view.affine_offset = self.affine_offset
         return view
 
     def covers_block(self) -> bool:
-        """Whether the view is the whole block in its own order."""
+        """True if the view is the whole block in its own order."""
         if self.positions is not None or self.offset or self.size != prod(self.block.shape):
             return False
         step = 1

@@ -1,8 +1,7 @@
-"""Data between HBM and the chip: loads, stores, and what DMA does on the way."""
+"""Moves data by DMA between HBM and the chip: loads, stores, and what DMA does on the way."""
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -10,59 +9,68 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accelopt_profiling.nki.compute.step import Step
+from accelopt_profiling.nki.compute.operations import copy_values
+from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.coverage import Box
-from accelopt_profiling.nki.data.instruction import DMA, VECTOR, Instruction, Memory
-from accelopt_profiling.nki.emulator import limits as rules
+from accelopt_profiling.nki.data.instruction import DMA, VECTOR, TracedInstruction
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.executor import Executor, narrow
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.movement import same
 
 
-class Transfers(Executor, ABC):
-    """A chip that moves data by DMA."""
+class Transfers:
+    """The DMA transfers of one run."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor, self._diagnostics = executor, executor.diagnostics
 
     def load(self, source: Tile, dtype: np.dtype[Any] | None, mask: Any) -> Tile:
         """Read HBM into a fresh tile in SBUF: one DMA."""
-        tile = self.operand(source, "source of a load")
-        if tile.block.place.memory is not Memory.HBM:
-            self.tell("unsupported", "nl.load reads HBM; this tile is on the chip already: use nl.copy.")
-        box, where = self._mask(mask, tile.shape)
-        self._check_range(tile, box)
+        tile = self._executor.operand(source, "source of a load")
+        if tile.block.info.memory is not MemorySpace.HBM:
+            self._diagnostics.report(
+                "unsupported", "nl.load reads HBM; this tile is on the chip already: use nl.copy."
+            )
+        box, where = self._executor.resolve_mask(mask, tile.shape)
+        self._executor.check_range(tile, box)
         instruction = self._dma("load", tile, box)
         instruction.reads.append(tile.region())
         step = None
         if box is None or all(low < high for low, high in box):
-            view = self.seen(tile, box)
+            view = self._executor.read(tile, box)
             if view is not None:
                 if tile.positions is not None and box is not None:
                     inner = tuple(slice(low, high) for low, high in box)
-                    step = Step(lambda x: x[inner], (view,))
+                    step = ComputeStep(lambda x: x[inner], (view,))
                 else:
-                    step = Step(same, (view,))
-        return self._finish(instruction, tile.shape, dtype or tile.dtype, Memory.SBUF, step, box, where)
+                    step = ComputeStep(copy_values, (view,))
+        return self._executor.finish(
+            instruction, tile.shape, dtype or tile.dtype, MemorySpace.SBUF, step, box, where
+        )
 
     def store(self, target: Tile, value: Any, mask: Any) -> None:
         """Write a tile (or a number) to HBM: one DMA."""
-        destination = self.operand(target, "destination of a store")
-        if destination.block.place.constant:
-            self.fault(
+        destination = self._executor.operand(target, "destination of a store")
+        if destination.block.info.constant:
+            self._diagnostics.fault(
                 "unsupported", "A kernel's input cannot be written; store to a tensor in nl.shared_hbm."
             )
-        box, where = self._mask(mask, destination.shape)
-        self._check_range(destination, box)
+        box, where = self._executor.resolve_mask(mask, destination.shape)
+        self._executor.check_range(destination, box)
         if not isinstance(value, Tile):
-            value = self.run(
+            value = self._executor.run(
                 "memset", (VECTOR,), [destination], lambda _: np.asarray(value), destination.dtype
             )
-        source = self.operand(value, "value of a store")
-        self._fit(source, destination.shape)
+        source = self._executor.operand(value, "value of a store")
+        self._executor.check_fits(source, destination.shape)
         instruction = self._dma("store", destination, box)
         instruction.reads.append(source.region())
         instruction.writes.append(destination.region())
-        view = self.seen(source, box)
-        self.write(destination, None if view is None else Step(same, (view,)), box, where)
+        view = self._executor.read(source, box)
+        self._executor.write(
+            destination, None if view is None else ComputeStep(copy_values, (view,)), box, where
+        )
         value.fresh = False
 
     def transfer(
@@ -77,12 +85,14 @@ class Transfers(Executor, ABC):
 
         ``skip`` leaves out positions beyond a tensor's end; ``element`` moves single elements, as a transpose does.
         """
-        if target.block.place.constant:
-            self.fault("unsupported", "A kernel's input cannot be written; use a tensor in nl.shared_hbm.")
-        outside = target.block.place.memory is not Memory.HBM and any(
-            s.block.place.memory is Memory.HBM for s in sources
+        if target.block.info.constant:
+            self._diagnostics.fault(
+                "unsupported", "A kernel's input cannot be written; use a tensor in nl.shared_hbm."
+            )
+        outside = target.block.info.memory is not MemorySpace.HBM and any(
+            s.block.info.memory is MemorySpace.HBM for s in sources
         )
-        dram = target if target.block.place.memory is Memory.HBM else sources[0]
+        dram = target if target.block.info.memory is MemorySpace.HBM else sources[0]
         instruction = self._dma("load" if outside else "store", dram, None)
         if element:
             instruction.descriptors = dram.size
@@ -92,27 +102,27 @@ class Transfers(Executor, ABC):
             if index is not None:
                 instruction.reads.append(index.region())
         for source in sources:
-            self._check_range(source, None)
+            self._executor.check_range(source, None)
             instruction.reads.append(source.region())
-            inputs.append(self.seen(self._inside(source, skip)))
+            inputs.append(self._executor.read(self._inside(source, skip)))
         instruction.writes.append(target.region())
-        if not self.full:
-            self.write(target, None)
+        if not self._executor.full:
+            self._executor.write(target, None)
             return
         shape = target.shape
 
         def compute(*arrays: Array) -> Array:
             return np.asarray(function(*arrays)).reshape(shape)
 
-        if function is same and not skip:
-            self.write(self._inside(target, False), Step(same, inputs))
+        if function is copy_values and not skip:
+            self._executor.write(self._inside(target, False), ComputeStep(copy_values, inputs))
         elif skip:
             self._write_valid(target, sources, compute, inputs)
         else:
-            self.write(self._inside(target, False), Step(compute, inputs))
+            self._executor.write(self._inside(target, False), ComputeStep(compute, inputs))
 
     def _beyond(self, tile: Tile) -> npt.NDArray[np.bool_] | None:
-        """Which positions of an indirect view lie outside the tensor."""
+        """A mask of the positions of an indirect view outside the tensor; None where there are none."""
         if tile.positions is None:
             return None
         outside = (tile.positions < 0) | (tile.positions >= prod(tile.block.shape))
@@ -125,7 +135,7 @@ class Transfers(Executor, ABC):
             return tile
         if not skip:
             at = int(tile.positions[outside][0])
-            self.fault(
+            self._diagnostics.fault(
                 "out-of-bounds", f"An index leads to element {at}; the tensor has {prod(tile.block.shape)}."
             )
         view = tile.strided(tile.offset, tile.dims)
@@ -142,35 +152,35 @@ class Transfers(Executor, ABC):
             if outside is not None:
                 skipped |= outside.reshape(target.shape)
         if not skipped.any():
-            self.write(target, Step(compute, inputs))
+            self._executor.write(target, ComputeStep(compute, inputs))
         elif target.positions is None:
-            self.write(target, Step(compute, inputs), where=~skipped)
+            self._executor.write(target, ComputeStep(compute, inputs), where=~skipped)
         else:
             view = target.strided(target.offset, target.dims)
             view.positions = target.positions[~skipped]
-            self.write(view, Step(lambda *arrays: compute(*arrays)[~skipped], inputs))
+            self._executor.write(view, ComputeStep(lambda *arrays: compute(*arrays)[~skipped], inputs))
 
-    def _dma(self, opcode: str, dram: Tile, box: Box | None) -> Instruction:
+    def _dma(self, opcode: str, dram: Tile, box: Box | None) -> TracedInstruction:
         moved = dram.within(narrow(box, dram.shape)) if box is not None and dram.positions is None else dram
-        instruction = self.emit(opcode, (DMA,), moved)
+        instruction = self._executor.stream.emit(opcode, (DMA,), moved)
         instruction.bytes = moved.size * moved.dtype.itemsize
-        instruction.descriptors = rules.descriptors(moved)
+        instruction.descriptors = descriptors(moved)
         if moved.positions is None:
             instruction.pattern = (moved.offset, moved.dims)
-            if moved.trail is not None:
-                instruction.slopes = moved.trail.slopes
+            if moved.affine_offset is not None:
+                instruction.slopes = moved.affine_offset.slopes
         return instruction
 
-    def _fit(self, source: Tile, shape: tuple[int, ...]) -> None:
-        if source.shape == shape:
-            return
-        try:
-            fits = np.broadcast_shapes(source.shape, shape) == shape
-        except ValueError:
-            fits = source.size == prod(shape) and [n for n in source.shape if n > 1] == [
-                n for n in shape if n > 1
-            ]
-        if not fits:
-            self.fault(
-                "out-of-bounds", f"A value of shape {source.shape} is written to a place of shape {shape}."
-            )
+
+def descriptors(dram: Tile) -> int:
+    """The number of contiguous pieces of HBM that a transfer of the view touches; at least one per partition."""
+    if dram.positions is not None:
+        return dram.size
+    run = 1
+    for num, step in reversed(dram.dims):
+        if num > 1:
+            if step != run:
+                break
+            run *= num
+    pieces = dram.size // max(1, run)
+    return max(pieces, dram.shape[0] if dram.shape else 1)

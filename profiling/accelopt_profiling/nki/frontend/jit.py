@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-import gc
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.compute.process_settings import collection_paused
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.emulator.block_array import BlockArray
-from accelopt_profiling.nki.emulator.loop_recorder import Different
-from accelopt_profiling.nki.emulator.machine import Machine, emulating, running
+from accelopt_profiling.nki.emulator.loop_recorder import ReplayMismatchError
+from accelopt_profiling.nki.emulator.machine import Machine, running, running_machine
 from accelopt_profiling.nki.emulator.peak_usage import overflow
 from accelopt_profiling.nki.emulator.tile import Tile
 
@@ -25,7 +24,7 @@ Launcher = Callable[[str], Machine]
 Dialect = Callable[[Machine], None]
 
 
-class Kernel:
+class EmulatedKernel:
     """A kernel function. ``kernel(x)`` runs one program, ``kernel[n](x)`` a grid of them one after another."""
 
     def __init__(
@@ -34,21 +33,23 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.function, self._launch, self.dialect, self.grid = function, launch, dialect, grid
 
-    def __getitem__(self, grid: Any) -> Kernel:
+    def __getitem__(self, grid: Any) -> EmulatedKernel:
         sizes = grid if isinstance(grid, tuple) else (grid,)
-        return Kernel(self.function, self._launch, self.dialect, tuple(int(n) for n in sizes))
+        return EmulatedKernel(self.function, self._launch, self.dialect, tuple(int(n) for n in sizes))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if emulating() is not None:  # one kernel calls another: inlined
+        if running_machine() is not None:  # one kernel calls another: inlined
             return self.function(*args, **kwargs)
         machine = self._launch(self.__name__)  # type: ignore[attr-defined]  # functools.update_wrapper sets it
-        with _no_collection():
+        with collection_paused():
             try:
                 return self._run(machine, args, kwargs)
-            except (Exception, Different):
-                if not machine.noted.differed:  # the kernel may have caught what said so, and failed later
+            except (Exception, ReplayMismatchError):
+                if (
+                    not machine.recorder.mismatched
+                ):  # the kernel may have caught what said so, and failed later
                     raise
-                machine.begin(repeating=False)
+                machine.begin(replaying=False)
                 machine.trace.kernel = self.__name__  # type: ignore[attr-defined]  # functools.update_wrapper sets it
                 return self._run(machine, args, kwargs)
 
@@ -62,24 +63,12 @@ class Kernel:
             for program in itertools.product(*(range(n) for n in self.grid)):
                 machine.begin_program(program, self.grid)
                 result = self.function(*positional, **named)
-            if machine.noted.differed:
-                raise Different
-            told = overflow(machine.trace.instructions, machine.limits, not machine.version)
-            if told is not None:
-                machine.findings.append(told)
+            if machine.recorder.mismatched:
+                raise ReplayMismatchError
+            finding = overflow(machine.trace.instructions, machine.limits, not machine.version)
+            if finding is not None:
+                machine.findings.append(finding)
         return _result(machine, result)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """A trace is many objects that live as long as the run; looking through them for cycles would double its time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _argument(machine: Machine, value: Any) -> Any:
@@ -115,6 +104,6 @@ def decorator(launch: Launcher, dialect: Dialect) -> Callable[..., Any]:
     def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         if function is None:
             return lambda f: jit(f, **options)
-        return function if isinstance(function, Kernel) else Kernel(function, launch, dialect)
+        return function if isinstance(function, EmulatedKernel) else EmulatedKernel(function, launch, dialect)
 
     return jit

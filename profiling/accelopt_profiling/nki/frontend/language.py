@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.buffer import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM
 from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, VECTOR_UNARY
-from accelopt_profiling.nki.data.dtypes import NAMES, MissingType, as_dtype, named
+from accelopt_profiling.nki.data.dtypes import NAMES, MissingTypeError, as_dtype, dtype_named
 from accelopt_profiling.nki.data.instruction import VECTOR
+from accelopt_profiling.nki.data.memory_space import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.operators import Binary, Operation, Reduction, Unary
+from accelopt_profiling.nki.frontend.operators import (
+    BinaryOperation,
+    NlOperation,
+    ReductionOperation,
+    UnaryOperation,
+)
 
 
 class TileSize:
@@ -59,7 +64,7 @@ def data_type(value: Any) -> np.dtype[Any]:
     """
     try:
         return as_dtype(value)
-    except (MissingType, TypeError) as error:
+    except (MissingTypeError, TypeError) as error:
         return current().fault("unsupported", str(error))
 
 
@@ -86,11 +91,11 @@ def expand_dims(data: Tile, axis: int) -> Tile:
     return data[tuple(key)]
 
 
-def chosen(condition: Any, x: Any, y: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> Tile:
+def select_values(condition: Any, x: Any, y: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> Tile:
     """``x`` where ``condition`` is not zero, else ``y``; in the type of the first of the two that is a tile."""
     first = next((o for o in (x, y) if isinstance(o, Tile)), None)
     kind = first.dtype if dtype is None and first is not None else dtype
-    return current().run("select", (VECTOR,), [condition, x, y], _choose, kind, mask)
+    return current().executor.run("select", (VECTOR,), [condition, x, y], _choose, kind, mask)
 
 
 def _choose(condition: Any, x: Any, y: Any) -> Any:
@@ -112,18 +117,25 @@ def device_print(*unused: Any, **named_unused: Any) -> None:
 
 def names() -> dict[str, Any]:
     """Functions on tiles, operations, data types and buffers by name."""
-    table: dict[str, Any] = {name: Unary(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"}
+    table: dict[str, Any] = {
+        name: UnaryOperation(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"
+    }
     table.update(
-        {name: Binary(name) for name in BINARY if name not in ("max", "min", "rsqrt", "abs", "abs_max")}
+        {
+            name: BinaryOperation(name)
+            for name in BINARY
+            if name not in ("max", "min", "rsqrt", "abs", "abs_max")
+        }
     )
     table.update(
-        sum=Reduction("sum", "add"), prod=Reduction("prod", "multiply"), max=Reduction("max", "max"),
-        min=Reduction("min", "min"), all=Reduction("all", "logical_and"), abs_max=Operation("abs_max"),
+        sum=ReductionOperation("sum", "add"), prod=ReductionOperation("prod", "multiply"),
+        max=ReductionOperation("max", "max"), min=ReductionOperation("min", "min"),
+        all=ReductionOperation("all", "logical_and"), abs_max=NlOperation("abs_max"),
     )  # fmt: skip
     for name in NAMES:
         try:
-            table[name] = named(name)
-        except MissingType:
+            table[name] = dtype_named(name)
+        except MissingTypeError:
             table[name] = name
     table.update(
         sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, ds=ds,

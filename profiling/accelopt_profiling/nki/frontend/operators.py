@@ -12,19 +12,20 @@ from accelopt_profiling.nki.compute.operations import (
     PREDICATES,
     REDUCTIONS,
     VECTOR_UNARY,
+    copy_values,
 )
 from accelopt_profiling.nki.data.dtypes import as_dtype
-from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR, Memory
+from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.movement import same
 
 #: Engines for tensor-scalar work the developer left to the compiler (``unknown_engine``). GpSimdE could do it too, but
 #: published profiles show at most 2.6 % of its time used, so the compiler does not choose it.
 MOVABLE = (VECTOR, SCALAR)
 
 
-class Operation:
+class NlOperation:
     """A name of ``nl`` that computes when called on tiles and names the operation when passed as ``op``."""
 
     def __init__(self, name: str) -> None:
@@ -34,7 +35,7 @@ class Operation:
         return f"nl.{self.__name__}"
 
 
-class Unary(Operation):
+class UnaryOperation(NlOperation):
     """``nl.exp(x)`` and its like: one instruction on ScalarE, or on VectorE for the few ScalarE lacks."""
 
     def __call__(self, x: Any, mask: Any = None, dtype: Any = None, **unused: Any) -> Any:
@@ -43,23 +44,23 @@ class Unary(Operation):
         if not isinstance(x, Tile):
             return (ACTIVATIONS.get(name) or VECTOR_UNARY[name])(np.float32(x))
         if name == "reciprocal":
-            return current().run("reciprocal", (VECTOR,), [x], np.reciprocal, kind, mask)
+            return current().executor.run("reciprocal", (VECTOR,), [x], np.reciprocal, kind, mask)
         if name in VECTOR_UNARY:
-            return current().run("tensor_scalar", (VECTOR,), [x], VECTOR_UNARY[name], kind, mask)
+            return current().executor.run("tensor_scalar", (VECTOR,), [x], VECTOR_UNARY[name], kind, mask)
         if name == "negative":
-            return current().run("tensor_scalar", MOVABLE, [x], np.negative, kind, mask)
+            return current().executor.run("tensor_scalar", MOVABLE, [x], np.negative, kind, mask)
         engines = (SCALAR, VECTOR) if name in ("square", "abs") else (SCALAR,)
-        return current().run("activation", engines, [x], ACTIVATIONS[name], kind, mask)
+        return current().executor.run("activation", engines, [x], ACTIVATIONS[name], kind, mask)
 
 
-class Binary(Operation):
+class BinaryOperation(NlOperation):
     """``nl.add(x, y)``: tensor-scalar when one side is a number or one value per partition, else tensor-tensor."""
 
     def __call__(self, x: Any, y: Any, dtype: Any = None, mask: Any = None, **unused: Any) -> Any:
         return binary(current(), self.__name__, x, y, dtype, mask)
 
 
-class Reduction(Operation):
+class ReductionOperation(NlOperation):
     """``nl.sum(x, axis)``: a reduction along free dimensions on VectorE."""
 
     def __init__(self, name: str, operation: str) -> None:
@@ -79,7 +80,7 @@ class Reduction(Operation):
 
 
 def per_partition(value: Any) -> bool:
-    """Whether ``value`` is a number or holds one number per partition."""
+    """True if ``value`` is a number or holds one number per partition."""
     if isinstance(value, Tile):
         return all(n == 1 for n in value.shape[1:]) and len(value.shape) > 0
     return True
@@ -92,19 +93,23 @@ def binary(machine: Machine, name: str, x: Any, y: Any, dtype: Any = None, mask:
     kind = as_dtype(dtype) if dtype is not None else _common(x, y)
     function = _predicate(BINARY[name]) if name in PREDICATES else BINARY[name]
     if isinstance(x, Tile) and isinstance(y, Tile):
-        x, y = machine.operand(x), machine.operand(y)
+        x, y = machine.executor.operand(x), machine.executor.operand(y)
         rows = max(x.shape[0], y.shape[0])
         x, y = (t if t.shape[0] in (rows, 0) else machine.broadcast(t, (rows, *t.shape[1:])) for t in (x, y))
         wide = next((t for t in (x, y) if not per_partition(t)), x)
         if per_partition(x) != per_partition(y):
             if name == "divide":
-                return machine.run("divide_scalar", (VECTOR,), [x, y], function, kind, mask, cost=wide)
-            return machine.run("tensor_scalar", MOVABLE, [x, y], function, kind, mask, cost=wide)
+                return machine.executor.run(
+                    "divide_scalar", (VECTOR,), [x, y], function, kind, mask, cost=wide
+                )
+            return machine.executor.run("tensor_scalar", MOVABLE, [x, y], function, kind, mask, cost=wide)
         opcode = "divide" if name == "divide" else "tensor_tensor"
-        return machine.run(opcode, (VECTOR,), [x, y], function, kind, mask, cost=wide)
+        return machine.executor.run(opcode, (VECTOR,), [x, y], function, kind, mask, cost=wide)
     if name == "divide" and isinstance(y, Tile):
-        return machine.run("reciprocal", (VECTOR,), [x, y], function, kind, mask, cost=machine.operand(y))
-    return machine.run(
+        return machine.executor.run(
+            "reciprocal", (VECTOR,), [x, y], function, kind, mask, cost=machine.executor.operand(y)
+        )
+    return machine.executor.run(
         "tensor_scalar", MOVABLE, [x, y], function, kind, mask, cost=x if isinstance(x, Tile) else y
     )
 
@@ -125,7 +130,7 @@ def reduce(
     opcode: str = "tensor_reduce",
 ) -> Tile:  # fmt: skip
     """Reduce a tile along free dimensions; the result keeps the partition dimension."""
-    tile = machine.operand(x)
+    tile = machine.executor.operand(x)
     rank = len(tile.shape)
     axes = (
         tuple(range(1, rank)) if axis is None else tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
@@ -138,7 +143,7 @@ def reduce(
     if not all(0 < a < rank for a in axes):
         machine.fault("out-of-bounds", f"Axis {axis} does not exist in a tile of {rank} dimensions.")
     if mask is not None:
-        resolved, where = machine._mask(mask, tile.shape)
+        resolved, where = machine.executor.resolve_mask(mask, tile.shape)
         if resolved is not None:
             if where is not None:
                 machine.fault(
@@ -149,11 +154,13 @@ def reduce(
                 part = reduce(
                     machine, name, tile.within(resolved), axis, dtype, None, keepdims, negate, opcode
                 )
-                result = machine.fresh((tile.shape[0], *part.shape[1:]), part.dtype, Memory.SBUF)
+                result = machine.executor.fresh_tile(
+                    (tile.shape[0], *part.shape[1:]), part.dtype, MemorySpace.SBUF
+                )
                 assert part.producer is not None
                 box = (rows, *((0, n) for n in part.shape[1:]))
-                step = machine.later(same, part)
-                machine.write(result, step, box)
+                step = machine.executor.defer(copy_values, part)
+                machine.executor.write(result, step, box)
                 result.step = step
                 result.valid, result.producer = box, part.producer
                 part.producer.writes[-1] = result.region()
@@ -168,6 +175,6 @@ def reduce(
         return (-total if negate else total).reshape(shape if len(shape) > 1 else (*shape, 1))
 
     full = tuple(shape) if len(shape) > 1 else (*shape, 1)
-    return machine.run(
+    return machine.executor.run(
         opcode, (VECTOR,), [tile], compute, None if dtype is None else as_dtype(dtype), None, full
     )

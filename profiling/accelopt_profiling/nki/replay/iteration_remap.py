@@ -1,108 +1,114 @@
-"""What another iteration of a loop reaches, from what a noted one did: its blocks, views, regions and steps."""
+"""Translates what a recorded iteration of a loop touched to another iteration: blocks, views, regions and steps."""
 
 from __future__ import annotations
 
-from accelopt_profiling.nki.compute.step import Step
-from accelopt_profiling.nki.data.affine_offset import Found, Trail
+from accelopt_profiling.nki.compute.step import ComputeStep
+from accelopt_profiling.nki.data.affine_offset import AffineOffset, BlockTable, TileLookup
 from accelopt_profiling.nki.data.block import Block
-from accelopt_profiling.nki.data.instruction import Instruction, Place, Region
+from accelopt_profiling.nki.data.instruction import BlockInfo, Region, TracedInstruction
 from accelopt_profiling.nki.data.layout import bounding_box
-from accelopt_profiling.nki.data.loop_counter import Loop, Slopes
-from accelopt_profiling.nki.data.view import View
-from accelopt_profiling.nki.emulator.block_array import BlockArray
-from accelopt_profiling.nki.emulator.loop_recorder import Covered, Reached
-from accelopt_profiling.nki.emulator.machine import Machine
+from accelopt_profiling.nki.data.loop_counter import RecordedLoop, Slopes
+from accelopt_profiling.nki.data.view import LoopRegion, View
+from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder, MemoryAccess
 
 
-class Elsewhere:
-    """Where the iteration ``ahead`` iterations after the noted one of ``loop`` finds what that one touched.
+class IterationRemap:
+    """Translates to the iteration ``ahead`` iterations after the recorded one of ``loop``.
 
-    ``blocks`` and ``arrays`` are its own, by those of the noted one that they take the place of.
+    ``blocks`` and ``tables`` are those that this iteration made, by those of the recorded one that they replace.
     """
 
-    def __init__(self, machine: Machine, loop: Loop, ahead: int) -> None:
-        self.machine, self.loop, self.ahead = machine, loop, ahead
-        self.outer = bool(machine.noted.loops)  # whether a loop around is noting this
-        self.blocks: dict[Place, Block] = {}
-        self.arrays: dict[BlockArray, BlockArray] = {}
-        self.found: dict[Found, Found] = {}
-        self.steps: dict[Step, Step] = {}
+    def __init__(self, recorder: LoopRecorder, loop: RecordedLoop, ahead: int) -> None:
+        self._recorder, self._loop, self._ahead = recorder, loop, ahead
+        self._nested = bool(recorder.loops)  # a loop around records this one
+        self.blocks: dict[BlockInfo, Block] = {}
+        self.tables: dict[BlockTable, BlockTable] = {}
+        self._lookups: dict[TileLookup, TileLookup] = {}
+        self._steps: dict[ComputeStep, ComputeStep] = {}
 
-    def grown(self, slopes: Slopes) -> tuple[int, Slopes]:
-        """By how much a number has grown, and how it grows with other loops."""
-        if len(slopes) == 1 and slopes[0][0] is self.loop:
-            return slopes[0][1] * self.ahead, ()
+    def _grow(self, slopes: Slopes) -> tuple[int, Slopes]:
+        """By how much a number has grown since the recorded iteration, and its slopes in other loops."""
+        if len(slopes) == 1 and slopes[0][0] is self._loop:
+            return slopes[0][1] * self._ahead, ()
         growth, left = 0, []
         for slope in slopes:
-            if slope[0] is self.loop:
-                growth = slope[1] * self.ahead
+            if slope[0] is self._loop:
+                growth = slope[1] * self._ahead
             else:
                 left.append(slope)
         return growth, tuple(left)
 
-    def find(self, event: Found) -> None:
+    def look_up(self, event: TileLookup) -> None:
+        """Repeat a look-up in a table of blocks."""
         position, slopes = [], []
         for number, growing in zip(event.position, event.slopes, strict=True):
-            growth, left = self.grown(growing) if growing else (0, ())
+            growth, left = self._grow(growing) if growing else (0, ())
             position.append(number + growth)
             slopes.append(left)
-        array = self.arrays.get(event.array, event.array)
-        self.found[event] = self.machine.noted.found(array, tuple(position), tuple(slopes), event.line)
+        table = self.tables.get(event.table, event.table)
+        self._lookups[event] = self._recorder.look_up(table, tuple(position), tuple(slopes), event.line)
 
-    def view(self, view: View) -> View:
-        trail = view.trail
-        if trail is None:
-            block = self.blocks.get(view.block.place)
+    def _view(self, view: View) -> View:
+        offset = view.affine_offset
+        if offset is None:
+            block = self.blocks.get(view.block.info)
             return view if block is None else View(block, view.offset, view.dims, view.positions)
-        growth, left = self.grown(trail.slopes) if trail.slopes else (0, ())
-        found = trail.found
-        if found is None:
-            block = self.blocks.get(view.block.place, view.block)
+        growth, left = self._grow(offset.slopes) if offset.slopes else (0, ())
+        lookup = offset.lookup
+        if lookup is None:
+            block = self.blocks.get(view.block.info, view.block)
         else:
-            found = self.found.get(found, found)
-            block = found.block
-        kept = Trail(left, found) if self.outer and (left or found is not None) else None
+            lookup = self._lookups.get(lookup, lookup)
+            block = lookup.block
+        kept = AffineOffset(left, lookup) if self._nested and (left or lookup is not None) else None
         return View(block, view.offset + growth, view.dims, view.positions, kept)
 
-    def region(self, region: Region) -> Region:
-        if type(region) is Reached:
-            view = self.view(region.view)
-            return (view.block.place, view.box()) if view.trail is None else Reached.of(view)
+    def _region(self, region: Region) -> Region:
+        if type(region) is LoopRegion:
+            view = self._view(region.view)
+            return (view.block.info, view.box()) if view.affine_offset is None else LoopRegion.of(view)
         block = self.blocks.get(region[0])
-        return region if block is None else (block.place, region[1])
+        return region if block is None else (block.info, region[1])
 
-    def reach(self, noted: Instruction, made: Instruction) -> None:
-        made.reads = [self.region(region) for region in noted.reads]
-        made.writes = [self.region(region) for region in noted.writes]
-        if noted.slopes and noted.pattern is not None:
-            growth, made.slopes = self.grown(noted.slopes)
-            made.pattern = (noted.pattern[0] + growth, *noted.pattern[1:])
+    def set_regions(self, recorded: TracedInstruction, copy: TracedInstruction) -> None:
+        """Let a copy of a recorded instruction read and write what this iteration does."""
+        copy.reads = [self._region(region) for region in recorded.reads]
+        copy.writes = [self._region(region) for region in recorded.writes]
+        if recorded.slopes and recorded.pattern is not None:
+            growth, copy.slopes = self._grow(recorded.slopes)
+            copy.pattern = (recorded.pattern[0] + growth, *recorded.pattern[1:])
 
-    def cover(self, event: Covered) -> None:
-        view = self.view(event.view)
+    def access(self, event: MemoryAccess) -> None:
+        """Repeat an access to memory.
+
+        Raises:
+            ReplayMismatchError: it reads memory that was not written, or writes a part that is no box.
+        """
+        view = self._view(event.view)
         coverage = view.block.coverage
         if not coverage.full:
             box, dense = bounding_box(view.offset, view.dims, view.block.shape)
             if event.writes and dense:
                 coverage.write(box)
             elif event.writes or view.positions is not None or not coverage.holds(box):
-                self.machine.noted.differs()
-        if self.outer:
-            self.machine.noted.covered(view, event.writes)
+                self._recorder.mismatch()
+        if self._nested:
+            self._recorder.access(view, event.writes)
 
-    def step(self, noted: Step) -> Step:
+    def step(self, recorded: ComputeStep) -> ComputeStep:
+        """The step of this iteration."""
         inputs = [
-            self.view(item)
+            self._view(item)
             if type(item) is View
-            else self.steps.get(item, item)
-            if type(item) is Step
+            else self._steps.get(item, item)
+            if type(item) is ComputeStep
             else item
-            for item in noted.inputs
+            for item in recorded.inputs
         ]
-        made = Step(noted.function, inputs)
-        if noted.target is not None:
-            made.target = self.view(noted.target)
-        made.where, made.adds, made.keep = noted.where, noted.adds, noted.keep
-        if noted.keep:
-            self.steps[noted] = made
-        return made
+        step = ComputeStep(recorded.function, inputs)
+        if recorded.target is not None:
+            step.target = self._view(recorded.target)
+        step.where, step.adds, step.keep = recorded.where, recorded.adds, recorded.keep
+        if recorded.keep:
+            self._steps[recorded] = step
+        return step

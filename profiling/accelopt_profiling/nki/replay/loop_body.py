@@ -1,7 +1,7 @@
-"""Whether a loop's body keeps nothing in Python from one iteration to the next, as far as its text tells.
+"""Decides from a loop's source text if its iterations can be replayed: it keeps no state in Python between them.
 
-What a body does to tiles is noted by the machine; what it does to Python's own objects is not. So a body may only bind
-names that it reads in the same iteration, write to tiles, and call what is known to have no memory of its own.
+The emulator records what a body does to tiles, but not what it does to Python's own objects. So a body may only bind
+names that it reads in the same iteration, write to tiles, and call functions that are known to keep no state.
 """
 
 from __future__ import annotations
@@ -18,24 +18,23 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.buffer import Buffer
 from accelopt_profiling.nki.data.index import Affine, Mask
-from accelopt_profiling.nki.data.instruction import Memory
-from accelopt_profiling.nki.data.loop_counter import Counter
+from accelopt_profiling.nki.data.loop_counter import LoopCounter
+from accelopt_profiling.nki.data.memory_space import Buffer, MemorySpace
 from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.namespace import Namespace
-from accelopt_profiling.nki.frontend.operators import Operation
+from accelopt_profiling.nki.frontend.operators import NlOperation
 
 _BUILTINS = frozenset(
     ("range", "len", "min", "max", "int", "float", "slice", "tuple", "abs", "bool", "divmod")
 )
 #: Methods of tiles and of NumPy's types.
 _METHODS = frozenset(("reshape", "broadcast_to", "astype", "type"))
-#: What a body may read from outside: numbers and the like, tiles, indices, and packages.
+#: Types that a body may read from outside: numbers and the like, tiles, indices, and packages.
 _VALUES = (
     int, float, bool, str, slice, type(None), type(Ellipsis), np.generic, np.dtype, Tile, BlockArray, Affine, Mask,
-    Counter, Buffer, Operation, Memory,
+    LoopCounter, Buffer, NlOperation, MemorySpace,
 )  # fmt: skip
 _STATEMENTS = (
     ast.Expr,
@@ -56,17 +55,16 @@ _EXPRESSIONS = (
 
 
 @dataclass
-class _Body:
-    """What must hold of names when the loop begins: ``tiles`` are tiles, ``functions`` have no memory, and what is
-    read of ``names`` is a value."""
+class _LoopBody:
+    """Requirements of a loop on names: ``tiles`` are tiles, ``functions`` keep no state, ``names`` are values."""
 
     tiles: set[str] = field(default_factory=set)
     functions: set[tuple[str, ...]] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
 
 
-def repeatable(frame: FrameType) -> bool:
-    """Whether the loop that ``frame`` is about to begin may be repeated from one of its iterations."""
+def is_replayable(frame: FrameType) -> bool:
+    """True if the loop that ``frame`` is about to begin can be replayed from one of its iterations."""
     code = frame.f_code
     body = _bodies(code, code.co_filename, code.co_linetable).get(frame.f_lineno)
     if body is None:
@@ -80,33 +78,33 @@ def repeatable(frame: FrameType) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _Body]:
-    """The loops in the file of ``code`` that may be repeated, by the line of what they loop over.
+def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _LoopBody]:
+    """The loops in the file of ``code`` that can be replayed, by the line of what they loop over.
 
     ``file`` and ``lines`` tell code objects apart that are equal but for their places.
     """
     linecache.checkcache(file)
-    found: dict[int, _Body] = {}
+    bodies: dict[int, _LoopBody] = {}
     seen: set[int] = set()
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return found
+        return bodies
     for node in ast.walk(tree):
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
             line = node.iter.lineno
             reader = _Reader()
             if line in seen:
-                found.pop(line, None)  # two on one line cannot be told apart
+                bodies.pop(line, None)  # two on one line cannot be told apart
             elif reader.loop(node):
-                found[line] = reader.body
+                bodies[line] = reader.body
             seen.add(line)
-    return found
+    return bodies
 
 
 class _Reader:
     def __init__(self) -> None:
-        self.body = _Body()
+        self.body = _LoopBody()
         self.bound: set[str] = set()  # anywhere in the loop
         self.results: dict[str, bool] = {}  # name -> whether all that is bound to it are results of calls
 
@@ -127,7 +125,7 @@ class _Reader:
         return self._block(loop.body, {*given, loop.target.id})
 
     def _block(self, statements: list[ast.stmt], given: set[str]) -> bool:
-        """Whether statements may be repeated where the names ``given`` are bound in the iteration; adds to them."""
+        """True if statements can be replayed where the names ``given`` are bound in the iteration; adds to them."""
         return all(self._statement(statement, given) for statement in statements)
 
     def _statement(self, node: ast.stmt, given: set[str]) -> bool:
@@ -174,7 +172,7 @@ class _Reader:
         return isinstance(target, ast.Subscript) and self._written(target, given)
 
     def _written(self, target: ast.Subscript, given: set[str]) -> bool:
-        """Whether what is written to is a tile."""
+        """True if the target of an assignment is a tile."""
         node: ast.expr = target
         while isinstance(node, ast.Subscript):
             if not self._reads(node.slice, given):
@@ -183,7 +181,7 @@ class _Reader:
         return self._is_tile(node, given)
 
     def _is_tile(self, node: ast.expr, given: set[str]) -> bool:
-        """Whether an expression is a tile: from before the loop, or the result of a call in the iteration."""
+        """True if an expression is a tile: from before the loop, or the result of a call in the iteration."""
         while isinstance(node, ast.Subscript):
             node = node.value
         if not isinstance(node, ast.Name):
@@ -194,7 +192,7 @@ class _Reader:
         return True
 
     def _reads(self, node: ast.AST, given: set[str]) -> bool:
-        """Whether an expression reads nothing that another iteration bound, and calls nothing with a memory."""
+        """True if an expression reads nothing that another iteration bound, and calls nothing that keeps state."""
         called: set[int] = set()  # names of functions
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
@@ -223,7 +221,7 @@ def _path(function: ast.expr) -> tuple[list[str], ast.expr]:
 
 
 def _is_value(value: Any) -> bool:
-    """Whether reading and computing with ``value`` changes nothing."""
+    """True if reading and computing with ``value`` changes nothing."""
     if isinstance(value, (tuple, list)):
         return _is_known(type(value)) and all(map(_is_value, value))
     if isinstance(value, ModuleType):
@@ -232,31 +230,31 @@ def _is_value(value: Any) -> bool:
 
 
 def _is_harmless(there: dict[str, Any], path: tuple[str, ...]) -> bool:
-    """Whether a name, or an attribute of a package, is a function without a memory."""
-    found = there.get(path[0])
+    """True if a name, or an attribute of a package, is a function that keeps no state."""
+    value = there.get(path[0])
     if len(path) == 1 and path[0] in _BUILTINS:
-        return found is vars(builtins)[path[0]]
+        return value is vars(builtins)[path[0]]
     for name in path[1:]:
-        if not isinstance(found, ModuleType):
+        if not isinstance(value, ModuleType):
             return False
-        found = vars(found).get(name)
-    if isinstance(found, FunctionType):
-        return _is_ours(found.__globals__)
-    if isinstance(found, Operation):
-        return _is_known(type(found))
-    if isinstance(found, type):  # but not ``type``: it would tell a counter from a number
-        ours = found.__module__.startswith("accelopt_profiling.nki.")
-        return _is_known(found) and (ours or issubclass(found, (np.generic, np.dtype)))
-    return isinstance(found, BuiltinFunctionType) and found in vars(math).values()
+        value = vars(value).get(name)
+    if isinstance(value, FunctionType):
+        return _is_ours(value.__globals__)
+    if isinstance(value, NlOperation):
+        return _is_known(type(value))
+    if isinstance(value, type):  # but not ``type``: it would tell a counter from a number
+        ours = value.__module__.startswith("accelopt_profiling.nki.")
+        return _is_known(value) and (ours or issubclass(value, (np.generic, np.dtype)))
+    return isinstance(value, BuiltinFunctionType) and value in vars(math).values()
 
 
 def _is_type(value: Any) -> bool:
-    """Whether ``value`` is a type of NumPy's or of the emulator's."""
+    """True if ``value`` is a type of NumPy's or of the emulator's."""
     return isinstance(value, type) and _is_known(value)
 
 
 def _is_known(kind: type) -> bool:
-    """Whether a class is Python's, NumPy's or the emulator's own, and not one that a kernel file made."""
+    """True if a class is Python's, NumPy's or the emulator's own, and not one that a kernel file made."""
     home = sys.modules.get(kind.__module__)
     if home is None or getattr(home, kind.__name__, None) is not kind:
         return kind in (type(None), type(Ellipsis)) or issubclass(kind, np.dtype)
@@ -264,7 +262,7 @@ def _is_known(kind: type) -> bool:
 
 
 def _is_ours(names: dict[str, Any]) -> bool:
-    """Whether these are the global names of one of the emulator's modules."""
+    """True if these are the global names of one of the emulator's modules."""
     module = str(names.get("__name__"))
     home = sys.modules.get(module) if module.startswith("accelopt_profiling.nki.") else None
     return home is not None and names is vars(home)

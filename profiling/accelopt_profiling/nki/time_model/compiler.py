@@ -1,4 +1,4 @@
-"""What the compiler of the Beta 1 dialect is known to do to a program before it runs; each can be switched off.
+"""Models the known transformations of the Beta 1 compiler; each can be switched off.
 
 Evidence: published profiles of the NKIBench baselines (bytes moved per memory, products that transpose), which differ
 from what the kernels ask for. What is applied per target stands in its file ("compiler").
@@ -15,36 +15,37 @@ from collections import defaultdict
 from collections.abc import Hashable
 
 from accelopt_profiling.nki.data.coverage import Box
-from accelopt_profiling.nki.data.instruction import SCALAR, Memory, Place
-from accelopt_profiling.nki.time_model.step import Kinds, Step
+from accelopt_profiling.nki.data.instruction import SCALAR, BlockInfo
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.time_model.step import Kinds, ScheduledStep
 
 _SHAREABLE = ("load", "nc_matmul", "tensor_copy", "tensor_tensor")
 
 
-def operands_in_psum(steps: list[Step], kinds: Kinds, bank: int) -> None:
+def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> None:
     """Let ``tensor_tensor`` read from PSUM what ScalarE computes for it alone, if it fits ``bank`` bytes."""
-    readers: dict[Place, list[Step]] = defaultdict(list)
-    writers: dict[Place, int] = defaultdict(int)
+    readers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
+    writers: dict[BlockInfo, int] = defaultdict(int)
     for step in steps:
-        for place, _ in step.reads:
-            readers[place].append(step)
-        for place, _ in step.writes:
-            writers[place] += 1
+        for block, _ in step.reads:
+            readers[block].append(step)
+        for block, _ in step.writes:
+            writers[block] += 1
     for step in steps:
         if step.opcode != "tensor_scalar" or step.engine != SCALAR or len(step.writes) != 1:
             continue
-        place = step.writes[0][0]
-        if place.memory is not Memory.SBUF or place.free_bytes > bank or writers[place] != 1:
+        block = step.writes[0][0]
+        if block.memory is not MemorySpace.SBUF or block.free_bytes > bank or writers[block] != 1:
             continue
-        if len(readers[place]) == 1 and readers[place][0].opcode == "tensor_tensor":
-            reader = readers[place][0]
+        if len(readers[block]) == 1 and readers[block][0].opcode == "tensor_tensor":
+            reader = readers[block][0]
             if not reader.psum_inputs:
                 reader.psum_inputs = 1
                 kinds.number(reader)
 
 
 class _Value:
-    """What is known of a tile's content: how each part of it was computed."""
+    """The content of a tile, as the computation of each part of it."""
 
     __slots__ = ("last_write", "parts", "resolved", "same")
 
@@ -55,7 +56,7 @@ class _Value:
         self.same: Hashable = None  # equal for tiles with equal content; None: not known to repeat
 
 
-def share(steps: list[Step], room: int) -> tuple[list[Step], int]:
+def share(steps: list[ScheduledStep], room: int) -> tuple[list[ScheduledStep], int]:
     """Drop steps that compute again what a tile already holds, and let readers use that tile.
 
     ``room``: usable bytes of SBUF per partition. Returns the steps that are left and the bytes of loads that were
@@ -68,16 +69,16 @@ def share(steps: list[Step], room: int) -> tuple[list[Step], int]:
 
 
 class _Sharing:
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, steps: list[ScheduledStep]) -> None:
         self.steps = steps
-        self.values: dict[Place, _Value] = {}
+        self.values: dict[BlockInfo, _Value] = {}
         self.first: dict[
-            Hashable, tuple[Hashable, Place]
+            Hashable, tuple[Hashable, BlockInfo]
         ] = {}  # content -> its number, the tile that has it first
-        self.instead: dict[Place, Place] = {}
+        self.instead: dict[BlockInfo, BlockInfo] = {}
         for number, step in enumerate(steps):
-            for place, _ in step.writes:
-                self.values.setdefault(place, _Value()).last_write = number
+            for block, _ in step.writes:
+                self.values.setdefault(block, _Value()).last_write = number
         #: Lines of products that are not transposes: a transpose on such a line belongs to ``nl.matmul``.
         self.products = {
             s.line for s in steps
@@ -87,31 +88,31 @@ class _Sharing:
 
     def number_values(self) -> None:
         for number, step in enumerate(self.steps):
-            for place, _ in step.reads:
-                self._resolve(place, number)
+            for block, _ in step.reads:
+                self._resolve(block, number)
             key = self._key(step)
-            for place, box in step.writes:
-                self.values[place].parts.append((box, key))
+            for block, box in step.writes:
+                self.values[block].parts.append((box, key))
 
-    def _resolve(self, place: Place, number: int) -> Hashable:
+    def _resolve(self, block: BlockInfo, number: int) -> Hashable:
         """The content of a tile at its first read; a tile that is written again later has none that repeats."""
-        value = self.values.get(place)
+        value = self.values.get(block)
         if value is None:
             return None
         if not value.resolved:
             value.resolved = True
-            written = value.last_write < number and place.memory is not Memory.HBM
+            written = value.last_write < number and block.memory is not MemorySpace.HBM
             if written and value.parts and all(key is not None for _, key in value.parts):
-                content = (place.shape, place.free_bytes, place.memory, tuple(value.parts))
-                found = self.first.get(content)
-                if found is None:
-                    found = self.first[content] = (len(self.first), place)
+                content = (block.shape, block.free_bytes, block.memory, tuple(value.parts))
+                first = self.first.get(content)
+                if first is None:
+                    first = self.first[content] = (len(self.first), block)
                 else:
-                    self.instead[place] = found[1]
-                value.same = found[0]
+                    self.instead[block] = first[1]
+                value.same = first[0]
         return value.same
 
-    def _key(self, step: Step) -> Hashable:
+    def _key(self, step: ScheduledStep) -> Hashable:
         instruction = step.instruction
         if step.opcode not in _SHAREABLE or step.accumulate or instruction is None:
             return None
@@ -126,11 +127,11 @@ class _Sharing:
         ):
             return None
         operands: list[Hashable] = []
-        for place, box in instruction.reads:
-            if place.constant:
-                operands.append((place, box))
+        for block, box in instruction.reads:
+            if block.constant:
+                operands.append((block, box))
                 continue
-            same = self.values[place].same if place in self.values else None
+            same = self.values[block].same if block in self.values else None
             if same is None:
                 return None
             operands.append((same, box))
@@ -139,16 +140,16 @@ class _Sharing:
 
     def keep_repeated_loads_that_do_not_fit(self, room: int) -> None:
         loaded = {p for s in self.steps if s.opcode == "load" for p, _ in s.writes if p in self.instead}
-        spans: dict[Place, list[int]] = {}
+        spans: dict[BlockInfo, list[int]] = {}
         kept = {self.instead[p] for p in loaded}
         for number, step in enumerate(self.steps):
-            for place, _ in (*step.reads, *step.writes):
-                place = self.instead.get(place, place)
-                if place in kept:
-                    spans.setdefault(place, [number, number])[1] = number
+            for block, _ in (*step.reads, *step.writes):
+                block = self.instead.get(block, block)
+                if block in kept:
+                    spans.setdefault(block, [number, number])[1] = number
         changes: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-        for place, (low, high) in spans.items():
-            changes[place.line, place.name] += [(low, place.free_bytes), (high + 1, -place.free_bytes)]
+        for block, (low, high) in spans.items():
+            changes[block.line, block.name] += [(low, block.free_bytes), (high + 1, -block.free_bytes)]
         too_large = set()
         for where, steps in changes.items():
             alive = 0
@@ -157,29 +158,29 @@ class _Sharing:
                 if alive > room:
                     too_large.add(where)
                     break
-        for place in loaded:
-            if (place.line, place.name) in too_large:
-                del self.instead[place]
+        for block in loaded:
+            if (block.line, block.name) in too_large:
+                del self.instead[block]
 
-    def apply(self) -> tuple[list[Step], int]:
+    def apply(self) -> tuple[list[ScheduledStep], int]:
         instead = self.instead
         if not instead:
             return self.steps, 0
-        left: list[Step] = []
+        left: list[ScheduledStep] = []
         saved = 0
-        needed: set[Place] = set()
+        needed: set[BlockInfo] = set()
         for step in reversed(self.steps):
-            on_chip = [p for p, _ in step.writes if p.memory is not Memory.HBM]
+            on_chip = [p for p, _ in step.writes if p.memory is not MemorySpace.HBM]
             repeats = on_chip and all(p in instead for p in on_chip)
             unread = on_chip and step.opcode == "load" and all(p not in needed for p in on_chip)
             if repeats or (unread and len(on_chip) == len(step.writes)):
                 saved += step.bytes if step.opcode == "load" else 0
                 continue
-            for place, _ in step.reads:
+            for block, _ in step.reads:
                 if (
-                    place.memory is Memory.PSUM
+                    block.memory is MemorySpace.PSUM
                 ):  # a bank is not kept for long: what is read from it is made again
-                    instead.pop(place, None)
+                    instead.pop(block, None)
             if any(p in instead for p, _ in step.reads):
                 step.reads = [(instead.get(p, p), box) for p, box in step.reads]
             needed.update(p for p, _ in step.reads)

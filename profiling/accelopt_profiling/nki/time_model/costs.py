@@ -1,4 +1,4 @@
-"""How long one instruction keeps its engine busy.
+"""Computes the time that one instruction keeps its engine busy.
 
 Formulas: the docstrings of the ``nki.isa`` stub up to Neuron SDK 2.26.1 (engine cycles for back-to-back instructions
 of one shape), plus what starting an instruction costs on each engine. A division is not in them; it is taken to cost
@@ -7,12 +7,12 @@ what the reciprocal does.
 
 from __future__ import annotations
 
-from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, TENSOR, Instruction
+from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, TENSOR, TracedInstruction
 from accelopt_profiling.nki.time_model.hardware import Hardware
 
 
 def engine_ns(
-    instruction: Instruction, engine: str, hardware: Hardware, psum_inputs: int | None = None
+    instruction: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: int | None = None
 ) -> float:
     """Nanoseconds that ``instruction`` occupies the compute engine ``engine``.
 
@@ -23,7 +23,7 @@ def engine_ns(
     return _cycles(instruction, engine, hardware, psum_inputs) / hardware.clocks[engine]
 
 
-def _cycles(i: Instruction, engine: str, hardware: Hardware, psum_inputs: int) -> float:
+def _cycles(i: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: int) -> float:
     least, n = hardware.min_cycles, float(i.free)
     if engine == TENSOR:
         return _matmul(i, hardware)
@@ -50,7 +50,7 @@ def _cycles(i: Instruction, engine: str, hardware: Hardware, psum_inputs: int) -
     return max(least, factor * n) + hardware.vector_overhead
 
 
-def _matmul(i: Instruction, hardware: Hardware) -> float:
+def _matmul(i: TracedInstruction, hardware: Hardware) -> float:
     passes = 1.0
     if i.itemsize >= 4:
         passes = hardware.fp32_onezero_passes if i.onezero else hardware.fp32_passes

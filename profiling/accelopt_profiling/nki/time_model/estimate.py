@@ -1,4 +1,4 @@
-"""What a trace says about a kernel: its time as an interval, what bounds it, what each line costs."""
+"""Estimates a kernel's time from its trace: an interval, what bounds it, and what each line costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SATURATED = 0.5
 
 
 @dataclass
-class Estimate:
+class TimeEstimate:
     """Times in microseconds; ``percent_of_peak`` is 0..100 against the roofline of ``roofline_us``.
 
     ``bound`` is the critical engine ("memory" for DMA), or "latency" where even that one stands still half of the time.
@@ -35,7 +35,7 @@ class Estimate:
     path: Path = field(default_factory=lambda: Path({}, {}))
 
 
-def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None) -> Estimate:
+def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None) -> TimeEstimate:
     """The model's answer for one launch (or several, one after another) recorded in ``trace``.
 
     ``compiler`` says what is done to the program before it runs; by default what the hardware's usual one does.
@@ -48,7 +48,7 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
     bound = "memory" if busiest == DMA else busiest
     if plan.busy[busiest] < _SATURATED * plan.total:
         bound = "latency"
-    return Estimate(
+    return TimeEstimate(
         us, us * hardware.low, us * hardware.high, roofline, min(100.0, 100 * roofline / us) if us else 0.0,
         bound, plan, busiest,
         {e: t / plan.total if plan.total else 0.0 for e, t in plan.busy.items()},

@@ -1,4 +1,4 @@
-"""What a schedule's time is spent on: the critical path, and where an engine waits and for what."""
+"""Explains a schedule's time: the critical path, and the waits of an engine with their causes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from accelopt_profiling.nki.data.instruction import DMA
-from accelopt_profiling.nki.time_model.schedule import NOTHING, OPERAND, QUEUE, ROOM, Schedule
+from accelopt_profiling.nki.time_model.schedule import OPERAND, QUEUE, ROOM, Schedule
 
 #: Parts of the critical path that no engine runs: the time from an end until the result can be used.
 TRANSFER_LATENCY, SEMAPHORE = "DMA latency", "semaphore"
@@ -67,22 +67,19 @@ def _late(on: dict[str, float], lines: dict[int, float], engine: str, line: int,
 
 
 def waits(plan: Schedule, engine: str) -> list[Wait]:
-    """Where ``engine`` stood still, longest first."""
+    """The waits of ``engine``, longest first."""
     order = plan.residency.order
     mine = sorted((n for n, step in enumerate(order) if step.engine == engine), key=plan.start.__getitem__)
     free = 0.0
-    found: dict[tuple[int, str, int, str], float] = defaultdict(float)
+    idle_ns: dict[tuple[int, str, int, str], float] = defaultdict(float)
     for n in mine:
         idle = plan.start[n] - free
         cause, why = plan.cause[n], plan.why[n]
         if idle > 0.0 and cause >= 0 and why in (OPERAND, ROOM):
             other = order[cause]
-            found[order[n].line, other.engine, other.line, "room" if why == ROOM else "operand"] += idle
+            idle_ns[order[n].line, other.engine, other.line, "room" if why == ROOM else "operand"] += idle
         free = max(free, plan.end[n])
     return sorted(
-        (Wait(engine, line, by, cause_line, why, ns) for (line, by, cause_line, why), ns in found.items()),
+        (Wait(engine, line, by, cause_line, why, ns) for (line, by, cause_line, why), ns in idle_ns.items()),
         key=lambda wait: -wait.ns,
     )
-
-
-__all__ = ["NOTHING", "Path", "Wait", "critical_path", "waits"]

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from accelopt_profiling.nki.emulator.limits import Limits
+from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.targets.load import UnknownTargetError, load_target, target_names
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """What the compiler does to a program, as far as it is known; ``compiler`` in the target's file tells the sources.
+    """The known transformations of the compiler; ``compiler`` in the target's file names the sources.
 
     ``lookahead`` and ``transfers_ahead`` are how many instructions back an idle gap of a compute engine, or of the DMA
     queues, may still be filled. ``buffers`` is how many tiles of one allocation the compiler keeps for each that is
@@ -44,7 +44,7 @@ class Hardware:
     name: str
     title: str
     generation: int
-    limits: Limits
+    limits: CoreLimits
     sbuf_usable: int
     clocks: dict[str, float]
     hbm_gbps: float
@@ -84,7 +84,7 @@ def hardware(name: str) -> Hardware:
     def value(group: str, key: str) -> Any:
         return data[group][key]["value"]
 
-    limits = Limits(
+    limits = CoreLimits(
         **{k: value("limits", k) for k in (
             "partitions", "sbuf_bytes", "psum_bytes", "psum_bank_bytes", "stationary_columns", "moving_columns",
         )}

@@ -35,10 +35,10 @@ class _Folding:
         return self.known.setdefault(key, len(self.known))
 
     def leaf(self, key: int) -> Part:
-        found = self.leaves.get(key)
-        if found is None:
-            found = self.leaves[key] = Part(self.ident((-1, key)), (), 1)
-        return found
+        part = self.leaves.get(key)
+        if part is None:
+            part = self.leaves[key] = Part(self.ident((-1, key)), (), 1)
+        return part
 
     def loop(self, body: tuple[Part, ...], count: int) -> Part:
         return Part(self.ident((count, *(part.ident for part in body))), body, count)
@@ -105,10 +105,10 @@ def find_loops(keys: Sequence[int]) -> list[Part]:
 
 def spell_out(parts: Sequence[Part]) -> list[int]:
     """The idents of the single steps of ``parts``, all iterations of all loops."""
-    found: list[int] = []
+    idents: list[int] = []
     for part in parts:
         if part.body:
-            found.extend(spell_out(part.body) * part.count)
+            idents.extend(spell_out(part.body) * part.count)
         else:
-            found.append(part.ident)
-    return found
+            idents.append(part.ident)
+    return idents

@@ -1,4 +1,4 @@
-"""Which tiles lie in SBUF and PSUM when: buffers in rotation, loads too large to keep, spills, PSUM banks.
+"""Places tiles in SBUF and PSUM over time: buffers in rotation, loads too large to keep, spills, PSUM banks.
 
 The Beta 1 compiler places tiles itself, and how it chooses is not documented. This layer assumes what published
 profiles agree with:
@@ -24,46 +24,58 @@ import numpy as np
 import numpy.typing as npt
 
 from accelopt_profiling.nki.data.coverage import Box
-from accelopt_profiling.nki.data.instruction import Memory, Place
+from accelopt_profiling.nki.data.instruction import BlockInfo
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
-from accelopt_profiling.nki.time_model.step import RELOAD, SPILL, Kinds, Step
+from accelopt_profiling.nki.time_model.step import RELOAD, SPILL, Kinds, ScheduledStep
 
 _NEVER = 1 << 60
 
 #: Where tiles come from: memory, line, name and bytes per partition. Tiles of one allocation share buffers.
-Allocation = tuple[Memory, int, str, int]
+Allocation = tuple[MemorySpace, int, str, int]
 _Profile = npt.NDArray[np.int64]
 
 
 @dataclass
 class Residency:
-    """The steps after placement, and what did not fit.
+    """The steps after placement, and the tiles that did not fit.
 
     ``peak`` is the most that is alive at once, from a tile's first use to its last, in bytes per partition, and
     ``peak_line`` the line where it is. ``predecessor`` maps a tile to the one whose buffer it takes over.
     """
 
-    order: list[Step] = field(default_factory=list)
-    peak: dict[Memory, int] = field(default_factory=lambda: {Memory.SBUF: 0, Memory.PSUM: 0})
-    peak_line: dict[Memory, int] = field(default_factory=dict)
+    order: list[ScheduledStep] = field(default_factory=list)
+    peak: dict[MemorySpace, int] = field(default_factory=lambda: {MemorySpace.SBUF: 0, MemorySpace.PSUM: 0})
+    peak_line: dict[MemorySpace, int] = field(default_factory=dict)
     saved_bytes: int = 0
     reloaded_bytes: int = 0
     reused_bytes: int = 0
     spilled: dict[int, int] = field(default_factory=dict)  # line where the tile was made -> bytes moved
     banks: int = 8
     crowded: dict[int, int] = field(default_factory=dict)  # line -> PSUM banks alive at once, where too many
-    predecessor: dict[Place, Place] = field(default_factory=dict)
+    predecessor: dict[BlockInfo, BlockInfo] = field(default_factory=dict)
 
 
 class _Tile:
     """A tile's uses in program order, and where it is now."""
 
     __slots__ = (
-        "at", "backed", "bytes", "last", "leaves", "loaded", "place", "resident", "seen", "streamed", "uses", "writes",
+        "at",
+        "backed",
+        "bytes",
+        "info",
+        "last",
+        "leaves",
+        "loaded",
+        "resident",
+        "seen",
+        "streamed",
+        "uses",
+        "writes",
     )  # fmt: skip
 
-    def __init__(self, place: Place, size: int) -> None:
-        self.place, self.bytes = place, size
+    def __init__(self, block: BlockInfo, size: int) -> None:
+        self.info, self.bytes = block, size
         self.uses: list[int] = []
         self.writes = self.at = 0
         self.last = -1  # position of its last step in the final order
@@ -73,8 +85,8 @@ class _Tile:
         return self.uses[self.at] if self.at < len(self.uses) else _NEVER
 
 
-def place(steps: list[Step], kinds: Kinds, hardware: Hardware) -> Residency:
-    """Find room for every tile, and add the transfers of what finds none."""
+def place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Residency:
+    """Find room for every tile, and add spills and reloads of tiles that find none."""
     placing = _Placing(steps, hardware, kinds.compiler)
     result = placing.result
     if kinds.compiler.spills and placing.choose_what_leaves():
@@ -87,28 +99,28 @@ def place(steps: list[Step], kinds: Kinds, hardware: Hardware) -> Residency:
 
 
 class _Placing:
-    def __init__(self, steps: list[Step], hardware: Hardware, compiler: Compiler) -> None:
+    def __init__(self, steps: list[ScheduledStep], hardware: Hardware, compiler: Compiler) -> None:
         self.steps, self.room, self.compiler = steps, hardware.sbuf_usable, compiler
         limits = hardware.limits
         self.result = Residency(banks=limits.psum_bytes // limits.psum_bank_bytes)
         self.tiles = _tiles(steps, limits.psum_bank_bytes)
         self.allocations: dict[Allocation, list[_Tile]] = defaultdict(list)
         for tile in self.tiles.values():
-            place = tile.place
-            self.allocations[place.memory, place.line, place.name, tile.bytes].append(tile)
+            block = tile.info
+            self.allocations[block.memory, block.line, block.name, tile.bytes].append(tile)
         self.alive: dict[Allocation, _Profile] = {}
         self._find_peaks(limits.psum_bytes, limits.psum_bank_bytes)
 
     def _find_peaks(self, psum_bytes: int, bank_bytes: int) -> None:
         for memory in self.result.peak:
-            tiles = [t for t in self.tiles.values() if t.place.memory is memory]
+            tiles = [t for t in self.tiles.values() if t.info.memory is memory]
             alive = self._profile(tiles)
             if not tiles:
                 continue
             at = int(alive.argmax())
             self.result.peak[memory] = int(alive[at])
             self.result.peak_line[memory] = self.steps[at].line
-            if memory is Memory.PSUM:
+            if memory is MemorySpace.PSUM:
                 for tile in tiles:
                     banks = int(alive[tile.uses[0]]) // bank_bytes
                     if banks * bank_bytes > psum_bytes:
@@ -131,17 +143,17 @@ class _Placing:
 
     def choose_what_leaves(self) -> bool:
         """Mark the allocations that cannot stay on the chip; False if all can."""
-        if self.result.peak[Memory.SBUF] <= self.room:
+        if self.result.peak[MemorySpace.SBUF] <= self.room:
             return False
-        profiles = {k: self._profile(t) for k, t in self.allocations.items() if k[0] is Memory.SBUF}
+        profiles = {k: self._profile(t) for k, t in self.allocations.items() if k[0] is MemorySpace.SBUF}
         total = np.sum(list(profiles.values()), axis=0)
-        left = set(profiles)
+        left = dict.fromkeys(profiles)  # in program order: of several that are largest the first leaves
         while total.max() > self.room - self.compiler.reserve_bytes and left:
             at = int(total.argmax())
             largest = max(left, key=lambda k: int(profiles[k][at]))
             if not profiles[largest][at]:
                 break
-            left.discard(largest)
+            del left[largest]
             tiles = self.allocations[largest]
             streamed = self.compiler.streams_loads and all(t.loaded and t.writes == 1 for t in tiles)
             for tile in tiles:
@@ -151,10 +163,10 @@ class _Placing:
 
     def rotate(self) -> None:
         """Let the tiles of an allocation take turns in as many buffers as the compiler gives it."""
-        spare = max(0, self.room - self.result.peak[Memory.SBUF])
+        spare = max(0, self.room - self.result.peak[MemorySpace.SBUF])
         wanted = []
         for allocation, tiles in self.allocations.items():
-            if allocation[0] is Memory.SBUF:
+            if allocation[0] is MemorySpace.SBUF:
                 at_once = _most_alive(tiles)
                 if len(tiles) > at_once:
                     wanted.append((at_once * allocation[3], at_once, tiles))
@@ -164,33 +176,33 @@ class _Placing:
             spare -= more * size
             tiles.sort(key=lambda t: t.uses[0])
             for earlier, later in zip(tiles, tiles[at_once + more :], strict=False):
-                self.result.predecessor[later.place] = earlier.place
+                self.result.predecessor[later.info] = earlier.info
 
-    def spill(self, kinds: Kinds) -> list[Step]:
+    def spill(self, kinds: Kinds) -> list[ScheduledStep]:
         """The steps with spills and reloads in between."""
         return _Spilling(self, kinds).run()
 
 
-def _tiles(steps: list[Step], bank_bytes: int) -> dict[Place, _Tile]:
-    tiles: dict[Place, _Tile] = {}
+def _tiles(steps: list[ScheduledStep], bank_bytes: int) -> dict[BlockInfo, _Tile]:
+    tiles: dict[BlockInfo, _Tile] = {}
     for number, step in enumerate(steps):
         for regions, written in ((step.reads, 0), (step.writes, 1)):
-            for place, _ in regions:
-                if place.memory is Memory.HBM:
+            for block, _ in regions:
+                if block.memory is MemorySpace.HBM:
                     continue
-                tile = tiles.get(place)
+                tile = tiles.get(block)
                 if tile is None:
-                    size = place.free_bytes
-                    if place.memory is Memory.PSUM:  # whole banks
+                    size = block.free_bytes
+                    if block.memory is MemorySpace.PSUM:  # whole banks
                         size = -(-size // bank_bytes) * bank_bytes
-                    tile = tiles[place] = _Tile(place, size)
+                    tile = tiles[block] = _Tile(block, size)
                 tile.writes += written
                 if not tile.uses or tile.uses[-1] != number:
                     tile.uses.append(number)
         if step.opcode == "load" and step.instruction is not None and step.instruction.reads[0][0].constant:
-            for place, _ in step.writes:
-                if place in tiles:
-                    tiles[place].loaded = True
+            for block, _ in step.writes:
+                if block in tiles:
+                    tiles[block].loaded = True
     return tiles
 
 
@@ -217,20 +229,20 @@ class _Spilling:
         self.free: deque[tuple[int, int]] = deque([(placing.room, -1)])  # bytes, the step that freed them
         self.leaving: list[tuple[int, int, _Tile]] = []
         self.pushed = 0
-        self.order: list[Step] = []
+        self.order: list[ScheduledStep] = []
 
-    def run(self) -> list[Step]:
+    def run(self) -> list[ScheduledStep]:
         for number, step in enumerate(self.steps):
-            touched = [self.tiles[p] for p, _ in (*step.reads, *step.writes) if p.memory is Memory.SBUF]
+            touched = [self.tiles[p] for p, _ in (*step.reads, *step.writes) if p.memory is MemorySpace.SBUF]
             for tile in touched:
                 while tile.at < len(tile.uses) and tile.uses[tile.at] <= number:
                     tile.at += 1
             for tile in touched:
                 if not tile.resident:
                     self._admit(tile, touched, number, step)
-            for place, _ in step.writes:
-                if place.memory is Memory.SBUF:
-                    tile = self.tiles[place]
+            for block, _ in step.writes:
+                if block.memory is MemorySpace.SBUF:
+                    tile = self.tiles[block]
                     tile.backed = step.opcode == "load" and tile.loaded and tile.writes == 1
             position = len(self.order)
             self.order.append(step)
@@ -256,7 +268,7 @@ class _Spilling:
         self.used -= tile.bytes
         self.free.append((tile.bytes, tile.last))
 
-    def _admit(self, tile: _Tile, touched: list[_Tile], number: int, step: Step) -> None:
+    def _admit(self, tile: _Tile, touched: list[_Tile], number: int, step: ScheduledStep) -> None:
         kept = []
         while self.used + tile.bytes > self.capacity and self.leaving:
             entry = heapq.heappop(self.leaving)
@@ -267,7 +279,7 @@ class _Spilling:
                 kept.append(entry)
                 continue
             if not other.backed:
-                self._move(self.kinds.transfer(SPILL, other.place, step.number), other)
+                self._move(self.kinds.transfer(SPILL, other.info, step.number), other)
                 other.backed = True
             self._leave(other)
         for entry in kept:
@@ -277,7 +289,7 @@ class _Spilling:
         freed = self._take(tile.bytes)
         if tile.seen:
             share = self._needed(tile, number) if tile.streamed else 1.0
-            reload = self.kinds.transfer(RELOAD, tile.place, step.number, share)
+            reload = self.kinds.transfer(RELOAD, tile.info, step.number, share)
             reload.after = freed
             self._move(reload, tile)
         else:
@@ -295,14 +307,14 @@ class _Spilling:
             size -= room
         return after
 
-    def _move(self, transfer: Step, tile: _Tile) -> None:
+    def _move(self, transfer: ScheduledStep, tile: _Tile) -> None:
         tile.last = len(self.order)
         self.order.append(transfer)
         if transfer.loads:
             self.result.reloaded_bytes += transfer.bytes
         else:
             self.result.saved_bytes += transfer.bytes
-        line = tile.place.line
+        line = tile.info.line
         self.result.spilled[line] = self.result.spilled.get(line, 0) + transfer.bytes
 
     def _needed(self, tile: _Tile, number: int) -> float:
@@ -313,30 +325,30 @@ class _Spilling:
             if self.steps[use].number - before > self.lookahead:
                 break
             before = self.steps[use].number
-            boxes.update(box for place, box in self.steps[use].reads if place is tile.place)
+            boxes.update(box for block, box in self.steps[use].reads if block is tile.info)
         read = sum(prod(high - low for low, high in box) for box in boxes)
-        return min(1.0, read / max(1, prod(tile.place.shape))) or 1.0
+        return min(1.0, read / max(1, prod(tile.info.shape))) or 1.0
 
 
-def _give_banks(steps: list[Step], hardware: Hardware, result: Residency) -> None:
+def _give_banks(steps: list[ScheduledStep], hardware: Hardware, result: Residency) -> None:
     """Let each PSUM tile wait for the bank that has been free the longest."""
     bank = hardware.limits.psum_bank_bytes
-    last: dict[Place, int] = {}
+    last: dict[BlockInfo, int] = {}
     for position, step in enumerate(steps):
-        for place, _ in (*step.reads, *step.writes):
-            if place.memory is Memory.PSUM:
-                last[place] = position
-    ends: dict[int, list[Place]] = defaultdict(list)
-    for place, position in last.items():
-        ends[position].append(place)
+        for block, _ in (*step.reads, *step.writes):
+            if block.memory is MemorySpace.PSUM:
+                last[block] = position
+    ends: dict[int, list[BlockInfo]] = defaultdict(list)
+    for block, position in last.items():
+        ends[position].append(block)
     free: deque[int] = deque([-1] * result.banks)
-    begun: set[Place] = set()
+    begun: set[BlockInfo] = set()
     for position, step in enumerate(steps):
-        for place, _ in step.writes:
-            if place.memory is Memory.PSUM and place not in begun:
-                begun.add(place)
-                for _ in range(-(-place.free_bytes // bank)):
+        for block, _ in step.writes:
+            if block.memory is MemorySpace.PSUM and block not in begun:
+                begun.add(block)
+                for _ in range(-(-block.free_bytes // bank)):
                     if free:
                         step.after = max(step.after, free.popleft())
-        for place in ends.get(position, ()):
-            free.extend([position] * (-(-place.free_bytes // bank)))
+        for block in ends.get(position, ()):
+            free.extend([position] * (-(-block.free_bytes // bank)))

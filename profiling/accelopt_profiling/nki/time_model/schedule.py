@@ -15,14 +15,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from accelopt_profiling.nki.compute.process_settings import collection_paused
 from accelopt_profiling.nki.data.coverage import Box
-from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, TENSOR, Instruction, Memory, Place
-from accelopt_profiling.nki.time_model.collecting import collection_paused
+from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, TENSOR, BlockInfo, TracedInstruction
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.compiler import operands_in_psum, share
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.loops import Part, find_loops
 from accelopt_profiling.nki.time_model.placement import Residency, place
-from accelopt_profiling.nki.time_model.step import Kinds, Step
+from accelopt_profiling.nki.time_model.step import Kinds, ScheduledStep
 
 #: Why a step did not start earlier: nothing held it, its operands, the room it writes to, or its own engine.
 NOTHING, OPERAND, ROOM, QUEUE = range(4)
@@ -66,7 +67,10 @@ class Schedule:
 
 @dataclass
 class Program:
-    """What runs: the compiler's output, its tiles placed, its loops found. The same for all costs of instructions."""
+    """A program ready to be scheduled: the compiler's output, its tiles placed, its loops found.
+
+    It does not depend on what single instructions cost.
+    """
 
     compiler: Compiler
     kinds: Kinds
@@ -75,8 +79,10 @@ class Program:
 
 
 @collection_paused()
-def prepare(instructions: list[Instruction], hardware: Hardware, compiler: Compiler | None = None) -> Program:
-    """Let the compiler have its way with a trace; ``compiler`` defaults to that of the hardware's usual dialect."""
+def prepare(
+    instructions: list[TracedInstruction], hardware: Hardware, compiler: Compiler | None = None
+) -> Program:
+    """Apply the compiler model to a trace; ``compiler`` defaults to that of the hardware's usual dialect."""
     compiler = compiler or hardware.compiler
     kinds = Kinds(compiler)
     steps, reused = kinds.of(instructions), 0
@@ -91,17 +97,17 @@ def prepare(instructions: list[Instruction], hardware: Hardware, compiler: Compi
 
 @collection_paused()
 def schedule(program: Program, hardware: Hardware) -> Schedule:
-    """Run a program through the machine's engines and tell when it ends."""
+    """Schedule a program on the engines and DMA queues."""
     result = Schedule(program.residency, loops=program.loops)
     costs = program.kinds.costs(hardware)
     _count(result, costs)
-    _Run(result, hardware, program.compiler, costs).follow()
+    _Scheduler(result, hardware, program.compiler, costs).follow()
     return result
 
 
 def _count(result: Schedule, costs: list[float]) -> None:
     counts: dict[int, int] = defaultdict(int)
-    first: dict[int, Step] = {}
+    first: dict[int, ScheduledStep] = {}
     for step in result.residency.order:
         counts[step.key] += 1
         first.setdefault(step.key, step)
@@ -165,7 +171,7 @@ class _Lane:
         ]
 
 
-class _Run:
+class _Scheduler:
     def __init__(self, result: Schedule, hardware: Hardware, compiler: Compiler, costs: list[float]) -> None:
         self.result, self.hardware, self.costs = result, hardware, costs
         self.steps = result.residency.order
@@ -174,15 +180,15 @@ class _Run:
         self.lanes = {engine: _Lane() for engine in (*COMPUTE_ENGINES, DMA)}
         self.start, self.end, self.cause, self.why = result.start, result.end, result.cause, result.why
         self.seen: list[float] = []  # when a step's result can be used
-        self.written: dict[Place, tuple[list[int], list[Box]]] = defaultdict(lambda: ([], []))
-        self.read: dict[Place, tuple[list[int], list[Box]]] = defaultdict(lambda: ([], []))
+        self.written: dict[BlockInfo, tuple[list[int], list[Box]]] = defaultdict(lambda: ([], []))
+        self.read: dict[BlockInfo, tuple[list[int], list[Box]]] = defaultdict(lambda: ([], []))
         for position, step in enumerate(self.steps):
             for regions, uses in ((step.reads, self.read), (step.writes, self.written)):
                 for where, box in regions:
                     positions, boxes = uses[where]
                     positions.append(position)
                     boxes.append(box)
-        self.unread = {p for p in self.written if p.memory is Memory.HBM and p not in self.read}
+        self.unread = {p for p in self.written if p.memory is MemorySpace.HBM and p not in self.read}
 
     def follow(self) -> None:
         """Schedule all steps."""
@@ -265,7 +271,7 @@ class _Run:
         self.cause.append(cause)
         self.why.append(why)
 
-    def _ready(self, step: Step, position: int) -> tuple[float, int, int]:
+    def _ready(self, step: ScheduledStep, position: int) -> tuple[float, int, int]:
         """When the operands and the room are there, and which step that depends on."""
         seen = self.seen
         ready, cause, why = 0.0, -1, NOTHING
@@ -318,7 +324,7 @@ class _Run:
                     at -= 1
         return ready, cause, why
 
-    def _last_users(self, tile: Place, position: int) -> list[int]:
+    def _last_users(self, tile: BlockInfo, position: int) -> list[int]:
         users = [*self.written[tile][0][-2:], *(self.read[tile][0][-6:] if tile in self.read else ())]
         return [user for user in users if user < position]
 

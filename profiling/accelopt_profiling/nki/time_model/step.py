@@ -1,8 +1,9 @@
-"""What the schedule is made of: one instruction of the trace, or a transfer that the compiler adds."""
+"""The steps of a schedule: an instruction of the trace each, or a transfer that the compiler adds."""
 
 from __future__ import annotations
 
-from accelopt_profiling.nki.data.instruction import DMA, SCALAR, Instruction, Memory, Place, Region
+from accelopt_profiling.nki.data.instruction import DMA, SCALAR, BlockInfo, Region, TracedInstruction
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.costs import dma_ns, engine_ns
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 
@@ -10,7 +11,7 @@ from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 SPILL, RELOAD = "spill", "reload"
 
 
-class Step:
+class ScheduledStep:
     """One piece of work for one engine.
 
     ``number`` is the instruction's position in the trace; a transfer that was added has that of the instruction it
@@ -24,7 +25,7 @@ class Step:
         "opcode", "psum_inputs", "reads", "writes",
     )  # fmt: skip
 
-    instruction: Instruction | None
+    instruction: TracedInstruction | None
 
     def __init__(self, opcode: str, line: int, number: int, engine: str) -> None:
         self.opcode, self.line, self.number, self.engine = opcode, line, number, engine
@@ -42,27 +43,27 @@ class Kinds:
     def __init__(self, compiler: Compiler) -> None:
         self.compiler = compiler
         self._keys: dict[object, int] = {}
-        self._examples: list[Step] = []
+        self._examples: list[ScheduledStep] = []
 
-    def of(self, instructions: list[Instruction]) -> list[Step]:
+    def of(self, instructions: list[TracedInstruction]) -> list[ScheduledStep]:
         """A step per instruction, in program order."""
         return [self._of(instruction, number) for number, instruction in enumerate(instructions)]
 
-    def _of(self, i: Instruction, number: int) -> Step:
+    def _of(self, i: TracedInstruction, number: int) -> ScheduledStep:
         engine = i.engines[0]
         if i.opcode == "tensor_scalar" and self.compiler.scalar_first and SCALAR in i.engines:
             engine = SCALAR
-        step = Step(i.opcode, i.line, number, engine)
+        step = ScheduledStep(i.opcode, i.line, number, engine)
         step.instruction, step.accumulate, step.psum_inputs = i, i.accumulate, i.psum_inputs
         step.reads = [region for region in i.reads if not region[0].constant]
         step.writes = list(i.writes)
         if engine == DMA:
             step.bytes, step.descriptors = i.bytes, i.descriptors
-            step.loads = not any(place.memory is Memory.HBM for place, _ in i.writes)
+            step.loads = not any(block.memory is MemorySpace.HBM for block, _ in i.writes)
         self.number(step)
         return step
 
-    def number(self, step: Step) -> None:
+    def number(self, step: ScheduledStep) -> None:
         """Set the step's ``key``; again after a change of what it costs."""
         i = step.instruction
         if i is None or step.engine == DMA:
@@ -77,14 +78,14 @@ class Kinds:
             self._examples.append(step)
         step.key = key
 
-    def transfer(self, opcode: str, place: Place, number: int, share: float = 1.0) -> Step:
+    def transfer(self, opcode: str, block: BlockInfo, number: int, share: float = 1.0) -> ScheduledStep:
         """A spill or a reload of a tile, or of the ``share`` of it that is needed."""
-        step = Step(opcode, place.line, number, DMA)
-        step.bytes = int(place.free_bytes * place.shape[0] * share)
-        step.descriptors = place.shape[0]
+        step = ScheduledStep(opcode, block.line, number, DMA)
+        step.bytes = int(block.free_bytes * block.shape[0] * share)
+        step.descriptors = block.shape[0]
         step.loads = opcode == RELOAD
-        whole = tuple((0, n) for n in place.shape)
-        (step.writes if step.loads else step.reads).append((place, whole))
+        whole = tuple((0, n) for n in block.shape)
+        (step.writes if step.loads else step.reads).append((block, whole))
         self.number(step)
         return step
 

@@ -1,0 +1,62 @@
+"""Collects the computations of a run and does them later, in one go.
+
+The steps keep the program's order, so the result is bit for bit that of computing each instruction at once. Knowing all
+steps first allows three things: copies can be left out, a block's memory can be freed after its last use, and Python's
+bookkeeping stays out of the way of the arithmetic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accelopt_profiling.nki.compute import worker_pool
+from accelopt_profiling.nki.compute.copy_elision import elide_copies
+from accelopt_profiling.nki.compute.process_settings import keep_freed_memory, one_thread
+from accelopt_profiling.nki.compute.step import ComputeStep, run_step
+from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.data.view import View
+
+
+class DeferredSteps:
+    """The steps of a run that have not been computed yet, in the program's order."""
+
+    def __init__(self) -> None:
+        self.steps: list[ComputeStep] = []
+
+    def is_newest(self, step: ComputeStep | None) -> bool:
+        """True if ``step`` is the newest one, so that its target can still be changed."""
+        return bool(self.steps) and self.steps[-1] is step
+
+    def run(self, final: bool = False) -> None:
+        """Compute all steps. At the end of a run (``final``) on-chip memory is freed as soon as nothing needs it."""
+        steps, self.steps = self.steps, []
+        if not steps:
+            return
+        keep_freed_memory()
+        if final:
+            steps = elide_copies(steps)
+        count = worker_pool.thread_count() if len(steps) >= worker_pool.FEWEST_STEPS else 1
+        with one_thread():
+            if count > 1 and all(step.target is not None or step.keep for step in steps):
+                worker_pool.WorkerPool(worker_pool.StepOrder(steps, final)).run(count)
+                return
+            last_uses = _last_uses(steps) if final else {}
+            with np.errstate(all="ignore"):
+                for number, step in enumerate(steps):
+                    run_step(step)
+                    for block in last_uses.get(number, ()):
+                        block.release()
+
+
+def _last_uses(steps: list[ComputeStep]) -> dict[int, list[Block]]:
+    """The on-chip blocks that no step after the numbered one touches."""
+    last: dict[int, tuple[int, Block]] = {}
+    for number, step in enumerate(steps):
+        for item in (*step.inputs, step.target):
+            if type(item) is View and item.block.info.memory is not MemorySpace.HBM:
+                last[id(item.block)] = (number, item.block)
+    blocks: dict[int, list[Block]] = {}
+    for number, block in last.values():
+        blocks.setdefault(number, []).append(block)
+    return blocks

@@ -1,0 +1,39 @@
+"""Issues instructions: numbers them, and adds them to the trace and to the recording of a loop."""
+
+from __future__ import annotations
+
+from math import prod
+
+from accelopt_profiling.nki.data.instruction import Trace, TracedInstruction
+from accelopt_profiling.nki.emulator.diagnostics import Diagnostics
+from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder
+from accelopt_profiling.nki.emulator.tile import Tile
+
+
+class InstructionStream:
+    """The instructions of one run in program order. ``issued`` counts them; ``record`` adds them to the trace."""
+
+    def __init__(self, trace: Trace, record: bool, diagnostics: Diagnostics, recorder: LoopRecorder) -> None:
+        self.trace, self.record = trace, record
+        self.issued = 0
+        self._diagnostics, self._recorder = diagnostics, recorder
+
+    def emit(self, opcode: str, engines: tuple[str, ...], shaped: Tile) -> TracedInstruction:
+        """Issue a new instruction whose cost follows the shape of ``shaped``."""
+        shape = shaped.shape
+        partitions = shape[0] if shape else 1
+        instruction = TracedInstruction(
+            opcode, engines, self._diagnostics.line(), partitions, prod(shape[1:])
+        )
+        instruction.itemsize = shaped.block.dtype.itemsize
+        self.issue(instruction)
+        return instruction
+
+    def issue(self, instruction: TracedInstruction) -> None:
+        """Issue an instruction."""
+        self.issued += 1
+        instruction.number = self.issued
+        if self.record:
+            self.trace.instructions.append(instruction)
+        if self._recorder.loops:
+            self._recorder.events.append(instruction)

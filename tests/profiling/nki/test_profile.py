@@ -1,0 +1,276 @@
+"""The profile step for NKI kernels: first numbers from shapes alone, then values, findings and line costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accelopt_profiling.jobs import ProfileParams, Source
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.nki.install import emulated, sdk_present
+from accelopt_profiling.nki.profile import profile, specs_of, stand_ins
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.quantity import Known
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SMALL = {"nki_silu.py": {"m": 256, "n": 2048}, "nki_gelu_gate.py": {"m": 256, "n": 2048},
+         "nki_rmsnorm.py": {"m": 256, "n": 1024}}  # fmt: skip
+
+SILU = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+
+@nki.jit
+def silu(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nl.store(out, nl.multiply(tile, nl.sigmoid(tile)))
+    return out
+
+def get_inputs():
+    return [np.random.standard_normal((128, 512)).astype(np.float32)]
+
+def reference(x):
+    return x / (1 + np.exp(-x))
+"""
+
+
+@dataclasses.dataclass
+class Profiled:
+    kernels: list[KernelMeasurement]
+    emitted: list[dict[str, Any]]
+
+
+def profiled(
+    folder: Path,
+    text: str,
+    specs: list[dict[str, Any]] | None = None,
+    target: str = "trn1",
+    problem: ProblemRef = ProblemRef("module"),  # noqa: B008  (it is frozen)
+) -> Profiled:
+    (folder / "src").mkdir(exist_ok=True)
+    (folder / "src" / "kernel.py").write_text(text)
+    emitted: list[dict[str, Any]] = []
+    context = StepContext(
+        folder, Source("kernel.py", {"kernel.py": text}), lambda value: emitted.append(to_plain(value))
+    )
+    kernels = list(find_kernels(text).kernels)
+    params = ProfileParams(kernels, problem, target, input_specs=specs)
+    return Profiled(profile(context, params), emitted)
+
+
+def shrunk(name: str) -> str:
+    """An example with its main shape made small."""
+    text = (EXAMPLES / name).read_text()
+    line = next(line for line in text.splitlines() if line.startswith("def get_inputs("))
+    sizes = ", ".join(f"{k}={v}" for k, v in SMALL[name].items())
+    return text.replace(line, f"def get_inputs({sizes}):")
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("name", SMALL)
+def test_an_example_is_right_and_gets_an_estimate(name: str, target: str, tmp_path: Path) -> None:
+    (kernel,) = profiled(tmp_path, shrunk(name), target=target).kernels
+    assert kernel.correctness.status == "passed", kernel.correctness
+    assert kernel.latency.known is Known.ESTIMATED
+    assert kernel.latency.low_us < kernel.latency.us < kernel.latency.high_us  # type: ignore[operator]
+    assert 0 < kernel.percent_of_peak <= 100  # type: ignore[operator]
+    assert (kernel.stage, kernel.target, kernel.bound is None) == ("checked", target, False)
+    body = range(kernel.line, kernel.line + 40)
+    assert kernel.lines
+    assert all(cost.line in body and cost.text for cost in kernel.lines)
+    assert from_plain(KernelMeasurement, json.loads(json.dumps(to_plain(kernel)))) == kernel
+
+
+def test_first_numbers_come_from_remembered_shapes_before_any_input_is_drawn(tmp_path: Path) -> None:
+    first = profiled(tmp_path, SILU)
+    specs = first.emitted[0]["input_specs"]
+    assert specs == [{"shape": [128, 512], "dtype": "float32"}]
+    slow = SILU.replace("def get_inputs():", "def get_inputs():\n    raise_if_drawn()")
+    emitted: list[Any] = []
+    (tmp_path / "src" / "kernel.py").write_text(slow)
+    context = StepContext(tmp_path, Source("kernel.py", {"kernel.py": slow}), emitted.append)
+    params = ProfileParams(list(find_kernels(slow).kernels), ProblemRef("module"), "trn1", input_specs=specs)
+    with pytest.raises(StepFailedError, match="raise_if_drawn"):
+        profile(context, params)
+    (kernel,) = emitted[0]["kernels"]
+    assert kernel.stage == "traced"
+    assert kernel.correctness.status == "not checked"
+    assert kernel.latency.us == pytest.approx(first.kernels[0].latency.us)
+
+
+def test_stale_shapes_are_replaced(tmp_path: Path) -> None:
+    stale = [{"shape": [64, 512], "dtype": "float32"}]
+    result = profiled(tmp_path, SILU, stale)
+    assert [sorted(e) for e in result.emitted] == [["kernels"], ["input_specs"], ["kernels"]]
+    assert result.kernels[0].quantities["dma_read_bytes"].value == 128 * 512 * 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line", "words"),
+    [
+        (
+            "nl.sigmoid(tile)",
+            "nl.sigmod(tile)",
+            "unsupported",
+            9,
+            "nearest there is: neuronxcc.nki.language.sigmoid",
+        ),
+        ("nl.multiply(tile", "nl.add(tile", "wrong-result", 6, "times what is allowed"),
+        ("nl.store(out,", "nl.store(out[0:64, :],", "out-of-bounds", 9, r"\(128, 512\)"),
+        ("(128, 512)", "(256, 512)", "capacity", 8, "256; SBUF has 128"),
+        (
+            "    nl.store(out, nl.multiply(tile, nl.sigmoid(tile)))\n",
+            "",
+            "uninitialised-read",
+            7,
+            "not written",
+        ),
+    ],
+)
+def test_what_is_wrong_becomes_a_finding_on_its_line(
+    old: str, new: str, code: str, line: int, words: str, tmp_path: Path
+) -> None:
+    import re
+
+    assert old in SILU
+    (kernel,) = profiled(tmp_path, SILU.replace(old, new)).kernels
+    found = [f for f in kernel.findings if f.code == code]
+    assert [(f.line, f.severity) for f in found] == [(line, "error")]
+    assert re.search(words, found[0].message), found[0].message
+    assert kernel.correctness.status == "failed"
+
+
+def test_small_transfers_are_found(tmp_path: Path) -> None:
+    narrow = SILU.replace("tile = nl.load(x)", "tile = nl.copy(nl.load_transpose2d(x[:, 0:128]))").replace(
+        "nl.store(out, ", "nl.store(out[:, 0:128], "
+    )
+    (kernel,) = profiled(tmp_path, narrow).kernels
+    assert ("small-dma", 8) in [(f.code, f.line) for f in kernel.findings]
+
+
+def test_a_kernel_that_nothing_calls_says_so(tmp_path: Path) -> None:
+    other = SILU.replace("@nki.jit", "@nki.jit\ndef unused(x, y):\n    return x\n\n@nki.jit")
+    unused, silu = profiled(tmp_path, other).kernels
+    assert [f.code for f in unused.findings] == ["never-launched"]
+    assert unused.latency.known is Known.NOT_MEASURED
+    assert silu.correctness.status == "passed"
+
+
+@pytest.mark.parametrize("target", ["h100", "trn9"])
+def test_a_target_that_nki_does_not_have_is_an_error(target: str, tmp_path: Path) -> None:
+    with pytest.raises(StepFailedError, match="choose one of"):
+        profiled(tmp_path, SILU, target=target)
+
+
+def test_specs_survive_the_way_there_and_back() -> None:
+    inputs = [np.ones((3, 4), np.float32), 1e-5, np.zeros((2,), np.int32)]
+    specs = specs_of(inputs)
+    assert specs is not None
+    again = stand_ins(json.loads(json.dumps(specs)))
+    assert [getattr(a, "shape", a) for a in again] == [(3, 4), 1e-5, (2,)]
+    assert [a.dtype for a in again if isinstance(a, np.ndarray)] == [np.float32, np.int32]
+    assert specs_of([object()]) is None
+
+
+def test_the_stand_in_modules_leave_with_the_emulation() -> None:
+    before = set(sys.modules)
+    with emulated():
+        import neuronxcc.nki  # noqa: F401
+    assert not {m for m in set(sys.modules) - before if m.startswith("neuronxcc")}
+    assert not sdk_present()
+
+
+SELFRUN = """
+import numpy as np
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x) * {factor})
+    return out
+
+if __name__ == "__main__":
+    x = np.ones((128, 512), np.float32)
+    got = kernel(x)
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "status", "words"),
+    [
+        (
+            "assert np.allclose(got, 2 * x), 'too far off'",
+            "failed",
+            "own check failed: AssertionError: too far off.",
+        ),
+        (
+            "print(kernel.benchmark_result)",
+            "not checked",
+            "own run broke off after these launches: AttributeError",
+        ),
+    ],
+)
+def test_a_file_whose_own_run_fails_after_its_launches_keeps_their_cost(
+    after: str, status: str, words: str, tmp_path: Path
+) -> None:
+    text = SELFRUN.format(factor=3, after=after)
+    (kernel,) = profiled(tmp_path, text, problem=ProblemRef("selfrun", options={"main": True})).kernels
+    assert kernel.latency.us is not None
+    assert kernel.correctness.status == status
+    ((code, line, severity, message),) = [(f.code, f.line, f.severity, f.message) for f in kernel.findings]
+    assert (code, line, severity) == ("kernel-raised", 15, "error")
+    assert words in message
+
+
+def test_a_file_whose_own_run_fails_in_its_kernel_has_no_cost(tmp_path: Path) -> None:
+    text = SELFRUN.format(factor="missing", after="print(got)")
+    with pytest.raises(StepFailedError, match="missing"):
+        profiled(tmp_path, text, problem=ProblemRef("selfrun", options={"main": True}))
+
+
+TILES = """
+import numpy as np
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+def get_inputs():
+    return [np.random.standard_normal((256, 512)).astype(np.float32)]
+
+def forward(x):
+    return 3 * x
+
+def transform_to_nki_inputs(inputs):
+    return [inputs[0].reshape(2, 128, 512)]
+
+def transform_nki_outputs(result, reference):
+    return [np.swapaxes(result, 0, 1).reshape(reference.shape)]
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 2, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    for n in range(2):
+        nl.store(out[:, n, :], nl.load(x[n]) * 3)
+    return out
+"""
+
+
+@pytest.mark.parametrize(("swap", "status"), [("0, 1", "passed"), ("0, 0", "failed")])
+def test_outputs_are_compared_in_the_layout_of_the_reference(swap: str, status: str, tmp_path: Path) -> None:
+    text = TILES.replace("swapaxes(result, 0, 1)", f"swapaxes(result, {swap})")
+    (kernel,) = profiled(tmp_path, text, problem=ProblemRef("nkibench")).kernels
+    assert kernel.correctness.status == status, kernel.correctness
+    assert ("wrong-result" in [f.code for f in kernel.findings]) == (status == "failed")

@@ -1,0 +1,168 @@
+"""What the Beta 1 compiler is modelled to do: share values, load again what is too large, use PSUM, spill."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.nki_source import FIRST_LINE, run
+
+from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware
+from accelopt_profiling.nki.time_model.schedule import Schedule, prepare, schedule
+
+TRN1 = hardware("trn1")
+SHARING = replace(AS_WRITTEN, shares_values=True)
+
+
+def plan(body: str, *shapes: tuple[int, ...], compiler: Compiler | None = None) -> Schedule:
+    inputs = [np.broadcast_to(np.zeros((), np.float32), shape) for shape in shapes]
+    outcome = run(body, *inputs, mode="trace")
+    assert outcome.fault is None, outcome.fault
+    return schedule(prepare(outcome.trace.instructions, TRN1, compiler), TRN1)
+
+
+TRANSPOSED = """
+out = nl.ndarray((4, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+eye = nl.load(b[0:128, 0:128])
+for n in nl.affine_range(4):
+    x = nl.load(a[0:128, 0:128])
+    turned = nl.copy({transpose})
+    y = nl.load(b[0:128, 0:512])
+    nl.store(out[n], nl.copy(nisa.nc_matmul(turned, y)))
+return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("transpose", "products"),
+    [
+        ("nisa.nc_matmul(x, eye, is_transpose=True, is_moving_onezero=True)", 4 + 1),  # shared
+        ("nisa.nc_matmul(x, eye)", 4 + 4),  # a product like any other is not known to be a transpose
+    ],
+)
+def test_a_transpose_of_the_same_data_is_made_once(transpose: str, products: int) -> None:
+    shared = plan(TRANSPOSED.format(transpose=transpose), (128, 128), (128, 512), compiler=SHARING)
+    assert shared.instructions["TensorE"] == products
+    assert shared.residency.reused_bytes > 0
+    plain = plan(TRANSPOSED.format(transpose=transpose), (128, 128), (128, 512), compiler=AS_WRITTEN)
+    assert plain.instructions["TensorE"] == 8
+    assert plain.total >= shared.total
+
+
+def test_transposes_inside_nl_matmul_are_not_shared() -> None:
+    body = """
+    out = nl.ndarray((4, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+    x, y = nl.load(a[0:128, 0:128]), nl.load(b[0:128, 0:512])
+    for n in nl.affine_range(4):
+        nl.store(out[n], nl.copy(nl.matmul(x, y)))
+    return out
+    """
+    assert plan(body, (128, 128), (128, 512), compiler=SHARING).instructions["TensorE"] == 8
+
+
+def test_a_tile_that_is_written_again_is_not_shared() -> None:
+    body = """
+    out = nl.ndarray((2, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+    for n in nl.affine_range(2):
+        x = nl.ndarray((128, 512), a.dtype)
+        x[...] = nl.load(a[0:128, 0:512])
+        nl.store(out[0], x)
+        x[...] = nl.load(a[128:256, 0:512])
+        nl.store(out[n], x)
+    return out
+    """
+    assert plan(body, (256, 512), compiler=SHARING).read_bytes == 4 * 128 * 512 * 4
+
+
+SWEPT = """
+out = nl.ndarray((8, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+kept = nl.ndarray(({tiles}, nl.par_dim(128), 1024), a.dtype)
+for k in nl.affine_range({tiles}):
+    kept[k] = nl.load(b[k * 128:k * 128 + 128, 0:1024])
+for m in nl.affine_range(8):
+    for _ in nl.affine_range(16):
+        w = nl.load(a[m * 128:m * 128 + 128, 0:128])
+        z = nl.exp(w)
+    bank = nl.zeros((128, 512), nl.float32, buffer=nl.psum)
+    for k in nl.affine_range({tiles}):
+        bank += nisa.nc_matmul(w, kept[k, nl.arange(128)[:, None], nl.arange(512)[None, :]])
+    nl.store(out[m], nl.copy(bank))
+return out
+"""
+
+
+@pytest.mark.parametrize(("tiles", "times"), [(8, 1), (56, 8)])
+def test_loads_too_large_to_keep_are_loaded_again_in_every_sweep(tiles: int, times: int) -> None:
+    """Only the half that is read comes back; once it fits, nothing does."""
+    found = plan(SWEPT.format(tiles=tiles), (1024, 128), (tiles * 128, 1024))
+    whole, weights = tiles * 128 * 1024 * 4, 1024 * 128 * 4
+    again = found.read_bytes - whole - weights
+    assert again == pytest.approx(whole / 2 * (times - (times == 1)), rel=0.15)
+    assert found.residency.saved_bytes == 0
+
+
+def test_scaled_operands_in_psum_make_vector_work_cheaper() -> None:
+    body = """
+    out = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+    x, y = nl.load(a[0:128, 0:512]), nl.load(b[0:128, 0:512])
+    nl.store(out, nl.add(nl.multiply(x, 0.5), y))
+    return out
+    """
+    line = FIRST_LINE + 2
+    cycles = {on: (512 * (1 if on else 2) + TRN1.vector_overhead) / 1.12 for on in (True, False)}
+    for on, ns in cycles.items():
+        compiler = replace(AS_WRITTEN, psum_operands=on, scalar_first=True)
+        found = plan(body, (128, 512), (128, 512), compiler=compiler)
+        assert found.lines[line]["VectorE"] == pytest.approx(ns)
+
+
+def test_one_buffer_makes_loads_wait_for_the_work() -> None:
+    body = """
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    for i in nl.affine_range(64):
+        x = nl.load(a[i * 128:i * 128 + 128, 0:512])
+        nl.store(out[i * 128:i * 128 + 128, 0:512], nl.exp(x))
+    return out
+    """
+    one, two, many = (
+        plan(body, (8192, 512), compiler=replace(TRN1.compiler, buffers=n)).total for n in (1, 2, 8)
+    )
+    assert one > 1.4 * two
+    assert two >= many
+
+
+def test_room_held_back_lets_transfers_run_ahead() -> None:
+    body = """
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    kept = nl.ndarray((128, nl.par_dim(128), 512), a.dtype)
+    for i in nl.affine_range(128):
+        kept[i] = nl.exp(nl.load(a[i * 128:i * 128 + 128, 0:512]))
+    for i in nl.affine_range(128):
+        nl.store(out[i * 128:i * 128 + 128, 0:512], nl.exp(kept[i]))
+    return out
+    """
+    none, some = (
+        plan(body, (16384, 512), compiler=replace(TRN1.compiler, reserve_bytes=reserve))
+        for reserve in (0, 32 << 10)
+    )
+    assert none.residency.saved_bytes < some.residency.saved_bytes
+    assert some.total < none.total
+
+
+def test_of_equal_allocations_the_first_ones_leave() -> None:
+    """The estimate of one trace must not depend on the hashes of names, which Python draws anew in each process."""
+    size, tiles = 8192, 9  # 32 KiB per partition each, of 192 KiB
+    body = [f"t{n} = nl.zeros((128, {size}), dtype=a.dtype, buffer=nl.sbuf)" for n in range(tiles)]
+    body += [
+        "for n in nl.affine_range(80):",
+        "    nl.store(b, nl.load(a[:, 0:1]))",
+    ]  # longer than the compiler looks ahead
+    body += [f"nl.store(out[{n}], t{n})" for n in range(tiles)]
+    head = (
+        f"out = nl.ndarray(({tiles}, 128, {size}), dtype=a.dtype, buffer=nl.shared_hbm)\n"
+        "b = nl.ndarray((128, 1), dtype=a.dtype, buffer=nl.shared_hbm)"
+    )
+    spilled = plan("\n".join([head, *body, "return out"]), (128, size)).residency.spilled
+    # the first five have to leave; the first of them is needed first and stays after all
+    assert sorted(spilled) == [FIRST_LINE + n for n in (3, 4, 5, 6)]
