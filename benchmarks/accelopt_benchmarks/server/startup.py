@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_lsp.own_process import own_process
 
 ROUNDS = 7
@@ -34,12 +34,12 @@ INITIALIZE, LENS = (
 _CAPABILITIES = {"workspace": {"codeLens": {"refreshSupport": True}}, "textDocument": {"codeLens": {}}}
 
 
-async def startup(examples: Path, rounds: int = ROUNDS) -> list[Row]:
+async def startup(examples: Path, rounds: int = ROUNDS) -> list[GoalResult]:
     """Medians over ``rounds`` starts, the server and its peer in turns, after two starts that profile the file."""
     return await asyncio.to_thread(_startup, examples, rounds)
 
 
-def _startup(examples: Path, rounds: int) -> list[Row]:
+def _startup(examples: Path, rounds: int) -> list[GoalResult]:
     with tempfile.TemporaryDirectory(prefix="accelopt-bench-") as name:
         folder = Path(name)
         shutil.copy(examples / FILE, folder)
@@ -60,7 +60,7 @@ def _startup(examples: Path, rounds: int) -> list[Row]:
     for (what, goal), times in zip(goals, zip(*own, strict=True), strict=True):
         ratio = statistics.median(times) / peer
         detail = f"{_seconds(times)}; pyright's initialize {_seconds(peers)}; {rounds} starts each, in turns"
-        rows.append(Row(what, f"<= {goal:g}x pyright's initialize", ratio, "x", ratio <= goal, detail))
+        rows.append(GoalResult(what, f"<= {goal:g}x pyright's initialize", ratio, "x", ratio <= goal, detail))
     return rows
 
 
