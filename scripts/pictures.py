@@ -2,7 +2,7 @@
 
     python scripts/pictures.py
 
-``make editor-tools`` and ``make vsix`` must have run, and Chromium must be installed.
+``make tools`` and ``make vsix`` must have run, and Chromium must be installed.
 """
 
 from __future__ import annotations

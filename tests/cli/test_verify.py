@@ -121,13 +121,17 @@ def test_a_wrong_candidate_is_refused(accelopt: Command, home: Path, candidate: 
 @pytest.mark.parametrize(
     ("tolerance", "accepted"),
     [
-        ("{'rtol': 1e-30, 'atol': 0}", False),
-        ("{'rtol': 1e-5, 'atol': 1e-6}", True),
-        ("np.float32(1e-5)", True),
+        ("{'rtol': 1e-4, 'atol': 0}", False),
+        ("{'rtol': 1e-2, 'atol': 1e-6}", True),
+        ("np.float32(1e-4)", False),
+        ("np.float32(1e-2)", True),
     ],
 )
 def test_rtol_and_atol_bound_the_error(accelopt: Command, home: Path, tolerance: str, accepted: bool) -> None:
-    (home / "k.py").write_text(KERNEL)
+    """The kernel is off by one in a thousand. (The gate adds what the problem's conditioning explains.)"""
+    product = "nl.multiply(tile, nl.sigmoid(tile))"
+    assert product in KERNEL
+    (home / "k.py").write_text(KERNEL.replace(product, f"nl.multiply({product}, 1.001)"))
     (home / "p.py").write_text(GOOD + f"tolerance = {tolerance}\n")
     ended = accelopt("verify", "k.py", "--problem", "p.py", "--json")
     assert ended.code == (0 if accepted else 1), ended.out
