@@ -9,7 +9,7 @@ import { openSettings } from './settings';
 const run = promisify(execFile);
 // `python -m` looks for modules in the current folder first, which is the workspace: nothing of that may run.
 const NOT_FROM_HERE = 'import sys; sys.path[:] = [p for p in sys.path if p]';
-const SERVE = ['-c', `${NOT_FROM_HERE}; from accelopt_lsp.cli.main import main; main()`, 'lsp'];
+const SERVE = ['-c', `${NOT_FROM_HERE}; from accelopt_lsp.lsp_command import main; main()`];
 const NEW_ENOUGH = 'sys.exit(0 if sys.version_info >= (3, 10) else 1)';
 const PROBE = `${NOT_FROM_HERE}; import accelopt_lsp; ${NEW_ENOUGH}`;
 

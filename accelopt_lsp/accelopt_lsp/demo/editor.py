@@ -88,7 +88,7 @@ class Editor:
         return types.ApplyWorkspaceEditResult(applied=True)
 
     async def start(self) -> None:
-        await self._client.start_io(*own_process("accelopt_lsp.cli.main"), "lsp", env=self._environment)
+        await self._client.start_io(*own_process("accelopt_lsp.lsp_command"), env=self._environment)
         await self._client.initialize_async(
             types.InitializeParams(
                 capabilities=CAPABILITIES, root_uri=self.folder.as_uri(), process_id=os.getpid()
