@@ -38,7 +38,7 @@ class Limits:
     """The resources that one step may use, all its processes together.
 
     ``output_bytes`` bounds what user code prints, ``file_bytes`` each file it writes, ``written_bytes`` what it
-    writes to disk in all (where the host's kernel reports it).
+    writes to files in all (where the host's kernel reports it).
     """
 
     seconds: float = 60.0

@@ -67,7 +67,7 @@ def _prctl(option: int, value: int) -> None:
 def watch(memory: int, processes: int, written: int, shared: int, reap: Callable[[], None]) -> None:
     """Measure all processes of the sandbox every 0.1 s; end this one, and so the sandbox, when they use too much.
 
-    ``memory`` and ``written`` (to disk) are in bytes; ``shared`` is the memory that a step has in common with the
+    ``memory`` and ``written`` (to files) are in bytes; ``shared`` is the memory that a step has in common with the
     preloaded parent that it was forked from. Where several bounds are exceeded at one time, written bytes are reported
     before memory and memory before processes: ended children that nobody waited for count as processes, so on a busy
     machine a late measurement would name them instead of the bytes that they wrote.
@@ -95,14 +95,16 @@ def own_memory(pid: str) -> int:
 
 
 def _written(pid: str) -> int:
-    """Return the bytes that a process, and the children it waited for, sent on their way to a disk."""
-    try:
+    """Return the bytes that a process, and the children it waited for, wrote: by calls (``wchar``), which counts files
+    that are held in memory too (tmpfs), or on their way to a disk (``write_bytes``), which counts mapped files too.
+    """
+    counts = {"wchar": 0, "write_bytes": 0}
+    with contextlib.suppress(OSError, ValueError):
         for line in Path(f"/proc/{pid}/io").read_text().splitlines():
-            if line.startswith("write_bytes:"):
-                return int(line.split()[1])
-    except (OSError, ValueError, IndexError):
-        pass
-    return 0
+            name, _, value = line.partition(":")
+            if name in counts:
+                counts[name] = int(value)
+    return max(counts.values())
 
 
 def _exact_memory(pids: list[str]) -> int:

@@ -158,7 +158,7 @@ def usage_error(why: str, limits: Limits) -> StepError | None:
             "user-error", f"The run started more than {limits.processes} processes and was ended."
         )
     if why == "written":
-        message = f"The run wrote more than {limits.written_bytes >> 20} MiB to disk and was ended."
+        message = f"The run wrote more than {limits.written_bytes >> 20} MiB to files and was ended."
         return StepError("user-error", message)
     return None
 

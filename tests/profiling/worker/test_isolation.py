@@ -348,7 +348,7 @@ async def sandboxed(host):
     return host
 
 
-WROTE = "wrote more than 16 MiB to disk"
+WROTE = "wrote more than 16 MiB to files"
 WRITES = """
 import os, time
 def write(i):
@@ -408,6 +408,11 @@ HOSTILE = {
     ),
     "write too much in children that nobody waits for": (
         f"{WRITES}for i in range(39):\n    write(i)\n    if os.fork() == 0: os._exit(0)\ntime.sleep(60)",
+        WROTE,
+    ),
+    "write too much to a file in memory": (
+        'import os, time\nfile = os.memfd_create("file")\n'
+        "for i in range(40): os.pwrite(file, bytes(1 << 20), 0)\ntime.sleep(60)",
         WROTE,
     ),
     "change a setting of the kernel": ("open('/proc/sys/kernel/hostname', 'r+')", "Read-only file system"),
