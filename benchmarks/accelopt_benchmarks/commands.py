@@ -1,4 +1,4 @@
-"""The commands of ``accelopt bench`` that measure the project itself; they need a checkout."""
+"""Implements the commands of ``accelopt bench`` that measure the project itself; they need a checkout."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_benchmarks.gate.corpus import CorpusCase
-    from accelopt_benchmarks.gate.detection import Judged
-    from accelopt_benchmarks.result import Row
-    from accelopt_benchmarks.search.intervals import Interval
-    from accelopt_benchmarks.search.study import Found, Plan
+    from accelopt_benchmarks.gate.detection import CorpusVerdict
+    from accelopt_benchmarks.result import GoalResult
+    from accelopt_benchmarks.search.study import KernelResult, StudyPlan
+    from accelopt_benchmarks.search.summary import Interval
     from accelopt_benchmarks.search.tokens import Tokens
 
 HOST_PARTS = ("overhead", "killed", "gate")
@@ -39,7 +39,7 @@ def _check_examples(folder: Path) -> None:
         raise wrong_input(f"{folder} has no nki_silu.py; give the project's examples with --examples.")
 
 
-def _print_rows(rows: Sequence[Row]) -> None:
+def _print_rows(rows: Sequence[GoalResult]) -> None:
     from rich.table import Table
 
     table = Table("what", "goal", "found", "", "how", box=None, pad_edge=False)
@@ -71,12 +71,12 @@ def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
     return Exit.NO if missed else Exit.DONE
 
 
-async def _measure_self(examples: Path, data: Sequence[Path]) -> list[Row]:
+async def _measure_self(examples: Path, data: Sequence[Path]) -> list[GoalResult]:
     from accelopt_benchmarks.foreign import files, triton_bench
     from accelopt_benchmarks.nki import time_model
     from accelopt_benchmarks.server import responsiveness
 
-    measures: dict[str, Callable[[], Awaitable[list[Row]]]] = {
+    measures: dict[str, Callable[[], Awaitable[list[GoalResult]]]] = {
         "first numbers": partial(responsiveness.first_numbers, examples),
         "answers": partial(responsiveness.answers, examples),
         "files of others": partial(files.files_of_others, examples),
@@ -84,7 +84,7 @@ async def _measure_self(examples: Path, data: Sequence[Path]) -> list[Row]:
         "published times of Liger-Kernel": partial(files.liger_times, data),
         "published times of NKI kernels": partial(time_model.time_model, data),
     }
-    rows: list[Row] = []
+    rows: list[GoalResult] = []
     for name, measure in measures.items():
         say(f"measuring {name} ...")
         rows += await measure()
@@ -121,12 +121,12 @@ def gate(corpus: Path | None, only: tuple[str, ...], run_alone: bool, as_json: b
     return Exit.DONE if all(j.right for j in judged) else Exit.NO
 
 
-async def _judge_corpus(cases: list[CorpusCase], reading: bool) -> list[Judged]:
+async def _judge_corpus(cases: list[CorpusCase], reading: bool) -> list[CorpusVerdict]:
     from accelopt_benchmarks.gate.detection import judge_corpus
     from accelopt_profiling.hosts.local import LocalHost
 
     host = LocalHost()
-    judged: list[Judged] = []
+    judged: list[CorpusVerdict] = []
     try:
         with err().status("checking the corpus ...") as status:
             async with aclosing(judge_corpus(host, cases, reading=reading)) as told:
@@ -138,7 +138,7 @@ async def _judge_corpus(cases: list[CorpusCase], reading: bool) -> list[Judged]:
     return judged
 
 
-def _print_verdicts(judged: list[Judged], rows: list[Row]) -> None:
+def _print_verdicts(judged: list[CorpusVerdict], rows: list[GoalResult]) -> None:
     from rich.table import Table
 
     cases = Table("case", "file", "verdict", "", "reasons", "s", box=None, pad_edge=False)
@@ -193,11 +193,13 @@ def hosts(parts: tuple[str, ...], rounds: int, candidates: int, examples: Path, 
     return Exit.DONE if met else Exit.NO
 
 
-async def _measure_hosts(parts: tuple[str, ...], rounds: int, candidates: int, examples: Path) -> list[Row]:
+async def _measure_hosts(
+    parts: tuple[str, ...], rounds: int, candidates: int, examples: Path
+) -> list[GoalResult]:
     from accelopt_benchmarks.gate.check_time import gate_time
     from accelopt_benchmarks.hosts.overhead import killed_workers, overhead
 
-    rows: list[Row] = []
+    rows: list[GoalResult] = []
     if "overhead" in parts:
         say("measuring the overhead per candidate ...")
         rows += await overhead(rounds)
@@ -313,14 +315,14 @@ def search(
     Costs are real (found out once per text), the proposer is not a model: it draws from the rule catalogue and
     breaks half of its edits. Exit code 1: a goal is missed.
     """
-    from accelopt_benchmarks.search.kernels import subjects
-    from accelopt_benchmarks.search.study import Plan
+    from accelopt_benchmarks.search.kernels import study_kernels
+    from accelopt_benchmarks.search.study import StudyPlan
     from accelopt_benchmarks.search.summary import rows
 
     with tempfile.TemporaryDirectory(prefix="accelopt-study-") as folder:
-        plan = Plan(cache or Path(folder) / "cache", seeds, texts, candidates)
+        plan = StudyPlan(cache or Path(folder) / "cache", seeds, texts, candidates)
         try:
-            chosen = subjects(Path(folder), EXAMPLES, names)
+            chosen = study_kernels(Path(folder), EXAMPLES, names)
         except ValueError as error:
             raise wrong_input(str(error)) from error
         found, tokens = asyncio.run(_measure_study(chosen, plan, data, no_study))
@@ -333,21 +335,23 @@ def search(
 
 
 async def _measure_study(
-    chosen: list[Any], plan: Plan, data: Path | None, no_study: bool
-) -> tuple[list[Found], list[Tokens]]:
+    chosen: list[Any], plan: StudyPlan, data: Path | None, no_study: bool
+) -> tuple[list[KernelResult], list[Tokens]]:
     from accelopt_benchmarks.search import study as study
 
     found = [] if no_study else await study.study(chosen, plan, say)
     return found, await study.token_counts(chosen, plan, data, say) if data is not None else []
 
 
-def _token_rows(tokens: list[Tokens]) -> list[Row]:
+def _token_rows(tokens: list[Tokens]) -> list[GoalResult]:
     from accelopt_benchmarks.search import tokens as counting
 
     return counting.rows(tokens)
 
 
-def _search_object(found: list[Found], tokens: list[Tokens], rows: list[Row], limit: int) -> dict[str, Any]:
+def _search_object(
+    found: list[KernelResult], tokens: list[Tokens], rows: list[GoalResult], limit: int
+) -> dict[str, Any]:
     from accelopt_benchmarks.search.summary import per_subject, summaries
 
     opened = any(f.open for f in found)
@@ -361,7 +365,9 @@ def _search_object(found: list[Found], tokens: list[Tokens], rows: list[Row], li
     }
 
 
-def _print_search(found: list[Found], tokens: list[Tokens], rows: list[Row], limit: int) -> None:
+def _print_search(
+    found: list[KernelResult], tokens: list[Tokens], rows: list[GoalResult], limit: int
+) -> None:
     from rich.table import Table
 
     console = out()
@@ -380,7 +386,7 @@ def _print_search(found: list[Found], tokens: list[Tokens], rows: list[Row], lim
         console.print(f"{printable(row.what)}: {row.value:.3g} ({row.goal}: {met}); {printable(row.detail)}")
 
 
-def _print_study(found: list[Found], limit: int) -> None:
+def _print_study(found: list[KernelResult], limit: int) -> None:
     """One table over all kernels, one of the candidates per kernel."""
     from rich.table import Table
 

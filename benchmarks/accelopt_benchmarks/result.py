@@ -1,4 +1,4 @@
-"""One line of the table of the project's own measurements."""
+"""Defines the result type of all measurements of the project: a value, its goal, and whether it is met."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Row:
+class GoalResult:
     """``what`` was measured, in words the goal it has, the result, and whether it meets the goal.
 
     ``value`` is in ``unit``; it and ``met`` are None where nothing was measured. ``detail`` says how it was measured,
@@ -21,5 +21,5 @@ class Row:
     detail: str = ""
 
 
-def not_measured(what: str, goal: str, why: str) -> Row:
-    return Row(what, goal, None, "", None, why)
+def not_measured(what: str, goal: str, why: str) -> GoalResult:
+    return GoalResult(what, goal, None, "", None, why)

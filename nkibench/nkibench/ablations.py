@@ -1,4 +1,4 @@
-"""What each part of the agent is worth: the same search with parts of it left out."""
+"""Defines the ablations: the same search with one part of the agent left out."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.source_text import UnreadableFileError, read_text
 from nkibench import measuring
-from nkibench.subject import Subject
+from nkibench.case import BenchmarkCase
 from nkibench.task import Task, tasks
 
 
@@ -97,7 +97,7 @@ class NKIKernel:
         if self.res.correct:
             metadata.update(_latency(cost.measurement), **profile_fields(cost, save_fields))
 
-    def _tolerance(self, subject: Subject) -> float:
+    def _tolerance(self, subject: BenchmarkCase) -> float:
         task = subject.task
         if task is None or task.gate_tolerance == task.relative_tolerance:
             return self.rel_tol
@@ -150,11 +150,11 @@ def _fields() -> dict[str, dict[str, str]]:
     return data
 
 
-def _subject(kernel: Path, reference: Path) -> Subject:
+def _subject(kernel: Path, reference: Path) -> BenchmarkCase:
     kernel, reference = kernel.resolve(), reference.resolve()
     root = Path(os.path.commonpath([kernel.parent, reference.parent]))
     task = _named(reference.stem)
-    return Subject(task.name if task else reference.stem, "0", {}, kernel, reference, root, task)
+    return BenchmarkCase(task.name if task else reference.stem, "0", {}, kernel, reference, root, task)
 
 
 def _named(stem: str) -> Task | None:

@@ -1,11 +1,11 @@
-"""One self-contained HTML page: percent of peak per task as a chart, and the table behind it. It loads nothing."""
+"""Writes one self-contained HTML page: percent of peak per task as a chart and a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from nkibench.result import Summary, TaskResult, percent, summarise
+from nkibench.result import BenchmarkSummary, TaskResult, percent, summarise
 from nkibench.wording import milliseconds, of_peak
 
 _LEFT, _WIDTH, _ROW, _TOP = 190, 560, 30, 34
@@ -39,7 +39,7 @@ def page(results: Sequence[TaskResult], target: str) -> str:
     )
 
 
-def headline(summary: Summary) -> str:
+def headline(summary: BenchmarkSummary) -> str:
     """The geometric means in one sentence."""
     if summary.baseline is None or summary.best is None:
         return "No task has both a verdict and a time."

@@ -1,4 +1,4 @@
-"""Hashes of the code that makes a result: when it changes, the result is found out anew."""
+"""Hashes the code that a result depends on: when it changes, the result is computed again."""
 
 from __future__ import annotations
 

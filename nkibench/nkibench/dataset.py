@@ -1,4 +1,4 @@
-"""Somebody's checkout of NKIBench: ``summary.json``, references and kernels in AccelOpt's layout.
+"""Reads a checkout of NKIBench: ``summary.json``, references and kernels in AccelOpt's layout.
 
 ``summary.json`` maps operators to cases to implementations::
 
@@ -19,7 +19,7 @@ from typing import Any
 
 from accelopt_profiling.problems.discovery.problem_files import recognise_python
 from accelopt_profiling.source_text import UnreadableFileError, read_text, try_parse
-from nkibench.subject import Fault, Subject, Subjects, published_task
+from nkibench.case import BenchmarkCase, BenchmarkCases, Fault, published_task
 
 SUMMARY = "summary.json"
 
@@ -44,7 +44,7 @@ def find_dataset(folder: Path) -> Path:
     )
 
 
-def read_dataset(folder: Path, names: Sequence[str] = ()) -> Subjects:
+def read_dataset(folder: Path, names: Sequence[str] = ()) -> BenchmarkCases:
     """The kernels of a data set, of the named operators or of all; what is wrong with one leaves the others.
 
     Raises:
@@ -56,7 +56,7 @@ def read_dataset(folder: Path, names: Sequence[str] = ()) -> Subjects:
     unknown = [name for name in names if name not in data]
     if unknown:
         raise DatasetUnusable(f"{summary} has no operator {unknown[0]!r}; it has {', '.join(data)}.")
-    found = Subjects()
+    found = BenchmarkCases()
     for name in names or data:
         for one in _implementations(root, name, data[name]):
             if isinstance(one, Fault):
@@ -84,7 +84,7 @@ def _read_summary(path: Path) -> dict[str, Any]:
     return data
 
 
-def _implementations(root: Path, name: str, operator: Any) -> Iterator[Subject | Fault]:
+def _implementations(root: Path, name: str, operator: Any) -> Iterator[BenchmarkCase | Fault]:
     summary = root / SUMMARY
     cases = operator.get("cases") if isinstance(operator, dict) else None
     if not isinstance(cases, dict) or not cases:
@@ -107,7 +107,7 @@ def _implementations(root: Path, name: str, operator: Any) -> Iterator[Subject |
 
 def _implementation(
     root: Path, name: str, case_id: str, values: dict[str, int], item: Any
-) -> Subject | Fault:
+) -> BenchmarkCase | Fault:
     paths: list[Path] = []
     for key in ("task", "kernel"):
         said = item.get(key) if isinstance(item, dict) else None
@@ -131,4 +131,4 @@ def _implementation(
                 return Fault(
                     name, path, known.fault or "it is no reference in NKIBench's layout.", known.line
                 )
-    return Subject(name, str(case_id), values, kernel, reference, root, published_task(name))
+    return BenchmarkCase(name, str(case_id), values, kernel, reference, root, published_task(name))

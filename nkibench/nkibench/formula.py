@@ -1,4 +1,4 @@
-"""Formulas of data files: sums, products and whole quotients of a task's values, such as ``2*M*N*K + M*N``."""
+"""Evaluates the formulas of data files: sums, products and whole quotients, such as ``2*M*N*K + M*N``."""
 
 from __future__ import annotations
 

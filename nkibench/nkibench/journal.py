@@ -1,26 +1,37 @@
-"""Results as they come, one JSON line each, so that a run that was ended goes on where it stopped."""
+"""Keeps results as they come, one JSON line each, so that a run that was ended goes on where it stopped."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from accelopt_profiling.plain import from_plain, to_plain
-from nkibench.result import TaskResult
 
 
-class Journal:
-    """An append-only file of results. A line that was cut off by the end of the process is passed over."""
+class Keyed(Protocol):
+    """A result that says what it is a result of."""
 
-    def __init__(self, path: Path) -> None:
+    @property
+    def key(self) -> str: ...
+
+
+R = TypeVar("R", bound=Keyed)
+
+
+class Journal(Generic[R]):
+    """An append-only file of results of one ``kind``. A line that was cut off by the end of the process is passed
+    over."""
+
+    def __init__(self, path: Path, kind: type[R]) -> None:
         self._path = path
-        self._known = {result.key: result for result in _read(path)}
+        self._known = {result.key: result for result in _read(path, kind)}
 
-    def get(self, key: str) -> TaskResult | None:
+    def get(self, key: str) -> R | None:
         """The finished result of that key."""
         return self._known.get(key)
 
-    def add(self, result: TaskResult) -> None:
+    def add(self, result: R) -> None:
         """Raises OSError when it cannot be written."""
         line = json.dumps(to_plain(result), ensure_ascii=False)
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,15 +48,15 @@ def _ends_with_newline(path: Path) -> bool:
         return file.read(1) == b"\n"
 
 
-def _read(path: Path) -> list[TaskResult]:
+def _read(path: Path, kind: type[R]) -> list[R]:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return []
-    found: list[TaskResult] = []
+    results: list[R] = []
     for line in lines:
         try:
-            found.append(from_plain(TaskResult, json.loads(line)))
+            results.append(from_plain(kind, json.loads(line)))
         except ValueError:
             continue
-    return found
+    return results

@@ -1,4 +1,4 @@
-"""Two questions about a subject: what its kernel costs (the time model), and whether it is right (the gate)."""
+"""Measures a case: the cost of its kernel (the time model) and its correctness (the gate)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.source_text import read_text
 from accelopt_profiling.trainium.step import DeviceParams
-from nkibench.subject import Subject
+from nkibench.case import BenchmarkCase
 
 #: A step at the published sizes needs longer than a step in the editor.
 FULL_SIZE = Limits(seconds=1200.0, memory_bytes=24 << 30)
@@ -44,18 +44,18 @@ class Cost:
         return f"line {worst[0].line}: {worst[0].message}" if worst else ""
 
 
-def request_for(subject: Subject, target: str, text: str | None = None) -> ProfileRequest:
-    """The profile of the subject's kernel file, or of ``text`` in its place.
+def request_for(case: BenchmarkCase, target: str, text: str | None = None) -> ProfileRequest:
+    """The profile of the case's kernel file, or of ``text`` in its place.
 
     Raises:
         Unreadable: the file is gone.
     """
     return ProfileRequest(
         examine(
-            subject.kernel,
-            read_text(subject.kernel) if text is None else text,
-            project_root=subject.root,
-            problem=subject.reference.relative_to(subject.root).as_posix(),
+            case.kernel,
+            read_text(case.kernel) if text is None else text,
+            project_root=case.root,
+            problem=case.reference.relative_to(case.root).as_posix(),
         ),
         {"nki": target, "triton": target},
         limits=FULL_SIZE,
@@ -64,7 +64,7 @@ def request_for(subject: Subject, target: str, text: str | None = None) -> Profi
     )
 
 
-async def cost(host: Host, subject: Subject, target: str, text: str | None = None) -> Cost:
+async def cost(host: Host, case: BenchmarkCase, target: str, text: str | None = None) -> Cost:
     """The first known latency of the kernel: a device's where the host has one, else the time model's.
 
     A kernel that cannot be run has findings instead.
@@ -72,7 +72,7 @@ async def cost(host: Host, subject: Subject, target: str, text: str | None = Non
     Raises:
         HostUnreachableError: the host was lost.
     """
-    request = await asyncio.to_thread(request_for, subject, target, text)
+    request = await asyncio.to_thread(request_for, case, target, text)
     if (await host.facts()).resources.get("neuron_devices"):
         return await _on_device(host, request, target)
     findings: list[Finding] = []
@@ -108,7 +108,11 @@ async def _on_device(host: Host, request: ProfileRequest, target: str) -> Cost:
 
 
 async def judge(
-    host: Host, subject: Subject, target: str, candidate: str | None = None, tolerance: float | None = None
+    host: Host,
+    case: BenchmarkCase,
+    target: str,
+    candidate: str | None = None,
+    tolerance: float | None = None,
 ) -> tuple[Verdict, Receipt]:
     """Whether the kernel, or ``candidate`` in its place, is correct, complete and honest.
 
@@ -118,13 +122,13 @@ async def judge(
         HostUnreachableError: the host was lost.
         NoKernel: there is nothing to judge.
     """
-    examined = (await asyncio.to_thread(request_for, subject, target)).file
+    examined = (await asyncio.to_thread(request_for, case, target)).file
     kernel = only_kernel(examined)
     ref = examined.problem.ref
     assert ref is not None
     texts = (examined.text if candidate is None else candidate, examined.text)
     new, original = (
-        _with_tolerance(examined.source(ship_imports=host.remote, text=text), subject, tolerance)
+        _with_tolerance(examined.source(ship_imports=host.remote, text=text), case, tolerance)
         for text in texts
     )
     asked = GateRequest(new, original, ref, kernel.name, kernel.dialect, target, FULL_SIZE)
@@ -147,11 +151,11 @@ def only_kernel(examined: KernelFile) -> Kernel:
     return examined.kernels[0]
 
 
-def _with_tolerance(source: Source, subject: Subject, tolerance: float | None) -> Source:
+def _with_tolerance(source: Source, case: BenchmarkCase, tolerance: float | None) -> Source:
     """The same files; a reference of others that states no tolerance gets ours."""
-    if tolerance is None and subject.task is not None:
-        tolerance = subject.task.gate_tolerance
-    path = subject.reference.relative_to(subject.root).as_posix()
+    if tolerance is None and case.task is not None:
+        tolerance = case.task.gate_tolerance
+    path = case.reference.relative_to(case.root).as_posix()
     text = source.files.get(path)
     if tolerance is None or text is None or "\ntolerance =" in text:
         return source

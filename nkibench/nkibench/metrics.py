@@ -1,16 +1,13 @@
-"""Results over a set of kernels, and the papers' metrics of them."""
+"""Computes the papers' metrics over the results of a set of kernels."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from accelopt_profiling.measurement import Latency
-from accelopt_profiling.plain import from_plain, to_plain
 from nkibench.result import TaskResult
 
 #: "passed": the gate accepts the kernel. "wrong": it does not. "failed": it could not be run or judged. "absent": there
@@ -129,34 +126,3 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 
 def _share(count: int, of: int) -> float | None:
     return 100.0 * count / of if of else None
-
-
-class Journal:
-    """Results as they come, one JSON line each, so that a run that was ended goes on. A line that was cut off is passed
-    over."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._known = {result.key: result for result in _read(path)}
-
-    def get(self, key: str) -> SetResult | None:
-        return self._known.get(key)
-
-    def add(self, result: SetResult) -> None:
-        """Raises OSError when it cannot be written."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
-            file.write(b"\n" + json.dumps(to_plain(result), ensure_ascii=False).encode() + b"\n")
-        self._known[result.key] = result
-
-
-def _read(path: Path) -> Iterable[SetResult]:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except FileNotFoundError:
-        return
-    for line in filter(None, lines):
-        try:
-            yield from_plain(SetResult, json.loads(line))
-        except ValueError:
-            continue

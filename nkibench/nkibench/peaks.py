@@ -1,4 +1,4 @@
-"""The least time of a task by NKIBench's formulas, and percent of peak. Our own roofline is another number."""
+"""Computes the least time of a task by NKIBench's formulas, and percent of peak. Our own roofline is another number."""
 
 from __future__ import annotations
 

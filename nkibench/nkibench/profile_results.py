@@ -1,4 +1,4 @@
-"""``profile_results.csv`` as AccelOpt reads and writes it: a row per kernel, values and profile as JSON."""
+"""Reads and writes AccelOpt's ``profile_results.csv``: a row per kernel, values and profile as JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nkibench.case import BenchmarkCase
 from nkibench.dataset import DatasetUnusable
-from nkibench.subject import Subject
 
 COLUMNS = ("problem", "values", "case_id", "task", "kernel", "case_name", "service_name", "profile")
 
@@ -29,7 +29,7 @@ class ProfileRow:
     profile: dict[str, Any] = field(default_factory=dict)
 
 
-def row_of(subject: Subject, profile: dict[str, Any]) -> ProfileRow:
+def row_of(subject: BenchmarkCase, profile: dict[str, Any]) -> ProfileRow:
     return ProfileRow(
         subject.name, subject.values, subject.case_id, str(subject.reference), str(subject.kernel),
         subject.case_name, subject.service_name, profile,

@@ -1,4 +1,4 @@
-"""Write what a run came to: ``results.json``, ``results.md``, ``chart.html``, the best kernels, AccelOpt's CSV."""
+"""Writes the results of a run: ``results.json``, ``results.md``, ``chart.html``, the best kernels, AccelOpt's CSV."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.plain import to_plain
+from nkibench.case import BenchmarkCases
 from nkibench.chart import headline, page
 from nkibench.peaks import published_geomean
 from nkibench.profile_results import row_of, write_profiles
 from nkibench.result import TaskResult, summarise
-from nkibench.subject import Subjects
 from nkibench.wording import milliseconds, of_peak
 
 
-def write_report(folder: Path, subjects: Subjects, results: Sequence[TaskResult], target: str) -> None:
+def write_report(folder: Path, cases: BenchmarkCases, results: Sequence[TaskResult], target: str) -> None:
     """Write every file anew, each in one step.
 
     Raises:
@@ -32,7 +32,7 @@ def write_report(folder: Path, subjects: Subjects, results: Sequence[TaskResult]
         if result.best is not None and result.best.text:
             _replace(folder / f"{result.case}_best.py", result.best.text)
     by_case = {r.case: r for r in results}
-    rows = [row_of(s, _profile(by_case[s.case_name])) for s in subjects.ready if s.case_name in by_case]
+    rows = [row_of(s, _profile(by_case[s.case_name])) for s in cases.ready if s.case_name in by_case]
     write_profiles(folder / "profile_results.csv", rows)
 
 

@@ -1,4 +1,4 @@
-"""What the benchmark knows of one task, as plain data that outlives the run."""
+"""Defines the result of one task as plain data that outlives the run."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def percent(peak_us: float | None, latency_us: float | None) -> float | None:
 
 
 @dataclass(frozen=True)
-class Summary:
+class BenchmarkSummary:
     """Geometric means of percent of peak over the tasks that count, ``of`` how many there are."""
 
     counted: int
@@ -100,11 +100,11 @@ class Summary:
     known: str
 
 
-def summarise(results: Iterable[TaskResult]) -> Summary:
+def summarise(results: Iterable[TaskResult]) -> BenchmarkSummary:
     """The geometric means; ``known`` is how the worst-known latency among them is known."""
     everything = list(results)
     counted = [r for r in everything if r.counts]
     before = geometric_mean(p for r in counted if (p := r.percent) is not None)
     after = geometric_mean(p for r in counted if (p := r.best_percent) is not None)
     known = sorted({str(r.latency.known) for r in counted})
-    return Summary(len(counted), len(everything), before, after, " and ".join(known))
+    return BenchmarkSummary(len(counted), len(everything), before, after, " and ".join(known))

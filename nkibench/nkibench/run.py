@@ -1,4 +1,4 @@
-"""Run the benchmark: every subject's cost and verdict, a few at a time, then perhaps a search from each."""
+"""Runs the benchmark: the cost and the verdict of every case, a few at a time, then searches if asked to."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from accelopt_profiling.measurement import Latency
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.source_text import UnreadableFileError, read_text
 from nkibench import measuring
+from nkibench.case import BenchmarkCase, BenchmarkCases, Fault
 from nkibench.code import cost_hash, toolchain_hash, verdict_hash
 from nkibench.journal import Journal
 from nkibench.peaks import NoPeak, Peak, peak_of
 from nkibench.result import Status, TaskResult
-from nkibench.subject import Fault, Subject, Subjects
 
 if TYPE_CHECKING:
     from nkibench.searching import Searching
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Working:
-    """A subject is being worked on; ``text`` says what is done."""
+    """A case is being worked on; ``text`` says what is done."""
 
     task: str
     text: str
@@ -40,8 +40,8 @@ Told = Working | TaskResult
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to run: ``jobs`` subjects at a time, for ``target``. With ``searching`` each is optimized too."""
+class BenchmarkPlan:
+    """What to run: ``jobs`` cases at a time, for ``target``. With ``searching`` each is optimized too."""
 
     target: str
     dialect: str = "beta1"
@@ -50,30 +50,30 @@ class Plan:
 
 
 async def run(
-    host: Host, subjects: Subjects, plan: Plan, journal: Journal | None = None
+    host: Host, cases: BenchmarkCases, plan: BenchmarkPlan, journal: Journal[TaskResult] | None = None
 ) -> AsyncGenerator[Told, None]:
-    """Work through the subjects and tell what happens; what the journal knows already is told at once.
+    """Work through the cases and tell what happens; what the journal knows already is told at once.
 
-    A subject that cannot be run becomes a result with the status "failed"; the others go on.
+    A case that cannot be run becomes a result with the status "failed"; the others go on.
 
     Raises:
         HostUnreachableError: the host was lost.
         OSError: the journal cannot be written.
     """
-    for fault in subjects.faults:
+    for fault in cases.faults:
         yield _faulty(fault, plan)
     told: asyncio.Queue[Told | BaseException | None] = asyncio.Queue()
     turns = asyncio.Semaphore(plan.jobs)
 
-    async def work(subject: Subject) -> None:
+    async def work(case: BenchmarkCase) -> None:
         async with turns:
             try:
-                await _one(host, subject, plan, journal, told)
+                await _one(host, case, plan, journal, told)
             except Exception as error:  # raised again by ``run``, which would wait for ever for a result
                 await told.put(error)
 
     async def everything() -> None:
-        await asyncio.gather(*(work(subject) for subject in subjects.ready))
+        await asyncio.gather(*(work(case) for case in cases.ready))
         await told.put(None)
 
     task = asyncio.create_task(everything())
@@ -89,18 +89,22 @@ async def run(
 
 
 async def _one(
-    host: Host, subject: Subject, plan: Plan, journal: Journal | None, told: asyncio.Queue[Any]
+    host: Host,
+    case: BenchmarkCase,
+    plan: BenchmarkPlan,
+    journal: Journal[TaskResult] | None,
+    told: asyncio.Queue[Any],
 ) -> None:
-    key = key_of(subject, plan)
+    key = key_of(case, plan)
     known = journal.get(key) if journal is not None else None
     if known is None or known.status == "failed":  # what could not be run may have been the machine's fault
-        await told.put(Working(subject.name, "estimating and checking"))
-        known = await examine(host, subject, plan, key)
+        await told.put(Working(case.name, "estimating and checking"))
+        known = await examine(host, case, plan, key)
         if journal is not None:
             journal.add(known)
     elif known.gate != verdict_hash():
-        await told.put(Working(subject.name, "checking again, the gate has changed"))
-        known = await judge_again(host, subject, known)
+        await told.put(Working(case.name, "checking again, the gate has changed"))
+        known = await judge_again(host, case, known)
         if journal is not None:
             journal.add(known)
     if plan.searching is None:
@@ -109,10 +113,10 @@ async def _one(
     search_key = f"{key} {toolchain_hash()[:8]} {plan.searching.key}"
     finished = journal.get(search_key) if journal is not None else None
     if finished is None and known.status == "passed" and known.latency.us is not None:
-        async with aclosing(plan.searching.search(host, subject, known)) as happening:
+        async with aclosing(plan.searching.search(host, case, known)) as happening:
             async for text, best in happening:
                 if best is None:
-                    await told.put(Working(subject.name, text))
+                    await told.put(Working(case.name, text))
                     continue
                 finished = dataclasses.replace(known, best=best, key=search_key)
         if finished is not None and journal is not None:
@@ -120,41 +124,41 @@ async def _one(
     await told.put(finished or known)
 
 
-def key_of(subject: Subject, plan: Plan) -> str:
+def key_of(case: BenchmarkCase, plan: BenchmarkPlan) -> str:
     """What a cost depends on: the texts of kernel and reference, the target, and our emulator and figures."""
     digest = hashlib.sha256(cost_hash().encode())
-    for path in (subject.kernel, subject.reference):
+    for path in (case.kernel, case.reference):
         try:
             digest.update(read_text(path).encode())
         except UnreadableFileError as error:
             digest.update(str(error).encode())
         digest.update(b"\0")
-    return f"{subject.case_name} {plan.target} {digest.hexdigest()[:16]}"
+    return f"{case.case_name} {plan.target} {digest.hexdigest()[:16]}"
 
 
-async def examine(host: Host, subject: Subject, plan: Plan, key: str = "") -> TaskResult:
-    """Cost and verdict of the subject's own kernel.
+async def examine(host: Host, case: BenchmarkCase, plan: BenchmarkPlan, key: str = "") -> TaskResult:
+    """Cost and verdict of the case's own kernel.
 
     Raises:
         HostUnreachableError: the host was lost.
     """
     started = time.monotonic()
-    peak = _peak(subject, plan.target)
-    published = subject.task.published.get(plan.target) if subject.task is not None else None
+    peak = _peak(case, plan.target)
+    published = case.task.published.get(plan.target) if case.task is not None else None
     result = TaskResult(
-        task=subject.name, case=subject.case_name, target=plan.target, dialect=plan.dialect,
-        kernel=str(subject.kernel), status="failed", key=key,
+        task=case.name, case=case.case_name, target=plan.target, dialect=plan.dialect,
+        kernel=str(case.kernel), status="failed", key=key,
         peak_us=peak.us if peak else None, peak_bound=peak.bound if peak else "",
         published_ms=published.baseline_ms if published else None,
         published_best=published.best_fraction if published else None,
     )  # fmt: skip
     try:
-        cost = await measuring.cost(host, subject, plan.target)
+        cost = await measuring.cost(host, case, plan.target)
         if cost.measurement is None:
             return dataclasses.replace(result, detail=cost.why or "its time could not be found out")
-        verdict, receipt = await measuring.judge(host, subject, plan.target)
+        verdict, receipt = await measuring.judge(host, case, plan.target)
     except (UnreadableFileError, measuring.NoKernel) as error:
-        return dataclasses.replace(result, detail=f"{subject.kernel.name}: {error}")
+        return dataclasses.replace(result, detail=f"{case.kernel.name}: {error}")
     measured = cost.measurement
     result = dataclasses.replace(
         result, latency=measured.latency, bound=measured.bound, seconds=time.monotonic() - started,
@@ -163,16 +167,16 @@ async def examine(host: Host, subject: Subject, plan: Plan, key: str = "") -> Ta
     return _with_verdict(result, verdict, receipt)
 
 
-async def judge_again(host: Host, subject: Subject, known: TaskResult) -> TaskResult:
-    """The result with what today's gate says of the subject's own kernel; its cost stays.
+async def judge_again(host: Host, case: BenchmarkCase, known: TaskResult) -> TaskResult:
+    """The result with what today's gate says of the case's own kernel; its cost stays.
 
     Raises:
         HostUnreachableError: the host was lost.
     """
     try:
-        verdict, receipt = await measuring.judge(host, subject, known.target)
+        verdict, receipt = await measuring.judge(host, case, known.target)
     except (UnreadableFileError, measuring.NoKernel) as error:
-        return dataclasses.replace(known, status="failed", detail=f"{subject.kernel.name}: {error}")
+        return dataclasses.replace(known, status="failed", detail=f"{case.kernel.name}: {error}")
     return _with_verdict(known, verdict, receipt)
 
 
@@ -209,22 +213,22 @@ def largest_error(verdict: Verdict) -> float | None:
     return max((float(e) for e in errors if math.isfinite(e)), default=None)
 
 
-def _peak(subject: Subject, target: str) -> Peak | None:
-    if subject.task is None:
+def _peak(case: BenchmarkCase, target: str) -> Peak | None:
+    if case.task is None:
         return None
     try:
-        return peak_of(subject.task, target, subject.values)
+        return peak_of(case.task, target, case.values)
     except (NoPeak, ValueError):
         return None
 
 
-def _faulty(fault: Fault, plan: Plan) -> TaskResult:
+def _faulty(fault: Fault, plan: BenchmarkPlan) -> TaskResult:
     return TaskResult(
         fault.name, fault.name, plan.target, plan.dialect, str(fault.file), "failed", str(fault), latency=Latency()
     )  # fmt: skip
 
 
-def in_order(subjects: Subjects, results: Sequence[TaskResult]) -> list[TaskResult]:
-    """The results in the order of the subjects, faults first."""
-    order = {s.case_name: n for n, s in enumerate(subjects.ready)}
+def in_order(cases: BenchmarkCases, results: Sequence[TaskResult]) -> list[TaskResult]:
+    """The results in the order of the cases, faults first."""
+    order = {s.case_name: n for n, s in enumerate(cases.ready)}
     return sorted(results, key=lambda r: order.get(r.case, -1))

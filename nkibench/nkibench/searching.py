@@ -1,4 +1,4 @@
-"""Search faster versions of a subject's kernel with the agent; only what the gate accepts counts."""
+"""Searches faster versions of a case's kernel with the agent; only accepted versions count."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.source_text import read_text
+from nkibench.case import BenchmarkCase
 from nkibench.code import agent_hash
 from nkibench.measuring import FULL_SIZE
 from nkibench.result import Best, TaskResult
-from nkibench.subject import Subject
 
 #: Nobody waits for a benchmark's suggestions: the time model sorts all rewrites before the gate is asked.
 _OPTIONS = {"prove_last": True}
@@ -52,15 +52,15 @@ class Searching:
         return f"search {hashlib.sha256(asked.encode()).hexdigest()[:8]}"
 
     async def search(
-        self, host: Host, subject: Subject, result: TaskResult
+        self, host: Host, case: BenchmarkCase, result: TaskResult
     ) -> AsyncGenerator[tuple[str, Best | None], None]:
         """Yield what is done, one line each, and the outcome last; no outcome when the search could not begin."""
         request = OptimizeRequest(
-            path=subject.kernel,
-            text=read_text(subject.kernel),
+            path=case.kernel,
+            text=read_text(case.kernel),
             target=result.target,
-            root=subject.root,
-            problem=subject.reference.relative_to(subject.root).as_posix(),
+            root=case.root,
+            problem=case.reference.relative_to(case.root).as_posix(),
             budget=self.budget,
             parallel=self.parallel,
             depth=_DEPTH,

@@ -1,4 +1,4 @@
-"""The 14 tasks: what ``task.json`` says of each, and where its reference and kernels are."""
+"""Reads the 14 tasks: the data of ``task.json``, the reference and the kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the benchmark's numbers are written."""
+"""Formats the benchmark's numbers."""
 
 from __future__ import annotations
 

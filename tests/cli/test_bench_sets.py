@@ -11,8 +11,9 @@ from support.command import Command
 
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
+from nkibench.journal import Journal
 from nkibench.kernel_sets.tasks import flashinfer, kernelbench
-from nkibench.metrics import Journal, SetResult, metrics
+from nkibench.metrics import SetResult, metrics
 
 
 def test_kernels_are_found_for_the_tasks_of_kernelbench(tmp_path: Path) -> None:
@@ -57,13 +58,13 @@ def test_the_metrics_are_the_papers() -> None:
 
 
 def test_a_journal_that_was_cut_off_goes_on(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.jsonl")
+    journal = Journal(tmp_path / "j.jsonl", SetResult)
     journal.add(SetResult("a", "level1", "passed", key="1"))
     with (tmp_path / "j.jsonl").open("a") as file:
         file.write('{"name": "b", "gro')
-    again = Journal(tmp_path / "j.jsonl")
+    again = Journal(tmp_path / "j.jsonl", SetResult)
     again.add(SetResult("c", "level1", "wrong", key="3"))
-    found = Journal(tmp_path / "j.jsonl")
+    found = Journal(tmp_path / "j.jsonl", SetResult)
     assert [(r.name if (r := found.get(key)) else None) for key in "123"] == ["a", None, "c"]
 
 

@@ -7,7 +7,7 @@ A page is run from top to bottom in an empty folder. In its code blocks
   is the exit code of the block's last command. A line ``...`` stands for any lines, ``...`` within a line for any text.
   Numbers with a unit may differ by a factor of two; identifiers of 12 or 16 hexadecimal digits may differ and are
   replaced in later commands. All else is exact, but for the number of blanks;
-- ``console needs=WHAT`` is not run: WHAT (``network``, ``host``, ...) is not there in a test. ``tests/test_docs.py``
+- ``console needs=WHAT`` is not run: WHAT (``network``, ``host``, ...) is not there in a test. ``test_names.py``
   checks that its commands and options exist.
 """
 

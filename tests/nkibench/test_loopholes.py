@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from accelopt_profiling.hosts.local import LocalHost
+from nkibench.case import BenchmarkCase
 from nkibench.measuring import judge
-from nkibench.subject import Subject
 from nkibench.task import tasks
 
 #: The tasks' sizes for these tests: large enough for the fault to show, small enough to take a second.
@@ -40,7 +40,7 @@ def verdict():
         for old, new in changes:
             assert kernel.count(old) == 1, old
             kernel = kernel.replace(old, new)
-        subject = Subject(name, "0", sizes, folder / "kernel.py", folder / "reference.py", folder, task)
+        subject = BenchmarkCase(name, "0", sizes, folder / "kernel.py", folder / "reference.py", folder, task)
         found, _ = loop.run_until_complete(judge(host, subject, "trn1", kernel))
         return found
 

@@ -12,15 +12,15 @@ from nkibench.code import cost_hash, toolchain_hash, verdict_hash
 from nkibench.dataset import read_dataset
 from nkibench.journal import Journal
 from nkibench.result import TaskResult
-from nkibench.run import Plan, Working, key_of, run
+from nkibench.run import BenchmarkPlan, Working, key_of, run
 from nkibench.searching import Searching
 
 
-def told(subjects, plan, journal=None):
+def told(cases, plan, journal=None):
     async def everything():
         host = LocalHost()
         try:
-            return [event async for event in run(host, subjects, plan, journal)]
+            return [event async for event in run(host, cases, plan, journal)]
         finally:
             await host.close()
 
@@ -38,9 +38,12 @@ def test_a_run_goes_on_after_every_kind_of_fault_and_is_taken_up_again(tmp_path)
     (folder / "kernels/raises_M256_N512_0.py").write_text(kernel(value="nl.unknown(v5)"))
     (folder / "reference/rank_M256_N512_numpy_2.py").write_text(reference(expected="(x * 2)[:128]"))
     (folder / "kernels/missing_M256_N512_0.py").unlink()
-    subjects = read_dataset(folder)
+    cases = read_dataset(folder)
     journal = tmp_path / "journal.jsonl"
-    found = {r.task: r for r in results_of(told(subjects, Plan("trn1", jobs=2), Journal(journal)))}
+    found = {
+        r.task: r
+        for r in results_of(told(cases, BenchmarkPlan("trn1", jobs=2), Journal(journal, TaskResult)))
+    }
     assert {name: r.status for name, r in found.items()} == {
         "missing": "failed", "scale": "passed", "silu": "passed", "wrong": "wrong", "raises": "failed", "rank": "wrong",
     }  # fmt: skip
@@ -53,14 +56,14 @@ def test_a_run_goes_on_after_every_kind_of_fault_and_is_taken_up_again(tmp_path)
 
     with journal.open("a") as file:
         file.write('{"task": "cut o')
-    again = told(subjects, Plan("trn1"), Journal(journal))
+    again = told(cases, BenchmarkPlan("trn1"), Journal(journal, TaskResult))
     assert {event.task for event in again if isinstance(event, Working)} == {
         "raises"
     }  # what failed is tried again
     kept = {r.task: r for r in results_of(again)}
     assert all(kept[name] == found[name] for name in ("missing", "scale", "silu", "wrong", "rank"))
     (folder / "kernels/silu_M256_N512_0.py").write_text(kernel() + "\n# changed\n")
-    changed = told(subjects, Plan("trn1"), Journal(journal))
+    changed = told(cases, BenchmarkPlan("trn1"), Journal(journal, TaskResult))
     assert {event.task for event in changed if isinstance(event, Working)} == {"raises", "silu"}
 
 
@@ -80,7 +83,7 @@ def test_kernels_that_cannot_be_run_are_named_with_their_line_and_the_rest_goes_
     folder = write_checkout(tmp_path, (*UNFIT, "scale"))
     for name, (value, _) in UNFIT.items():
         (folder / f"kernels/{name}_M256_N512_0.py").write_text(kernel(value=value))
-    found = {r.task: r for r in results_of(told(read_dataset(folder), Plan("trn1", jobs=2)))}
+    found = {r.task: r for r in results_of(told(read_dataset(folder), BenchmarkPlan("trn1", jobs=2)))}
     assert found.pop("scale").status == "passed"
     for name, result_found in found.items():
         assert result_found.status != "passed", name
@@ -89,26 +92,26 @@ def test_kernels_that_cannot_be_run_are_named_with_their_line_and_the_rest_goes_
 
 
 def test_a_search_that_fails_unexpectedly_ends_the_run_instead_of_waiting_for_ever(tmp_path):
-    subjects = read_dataset(write_checkout(tmp_path, ("silu",)))
-    plan = Plan("trn1", searching=Searching(Budget(), lambda request, host: 1 / 0))
-    journal = Journal(tmp_path / "journal.jsonl")
-    subject = subjects.ready[0]
-    journal.add(result(case=subject.case_name, key=key_of(subject, plan)))
+    cases = read_dataset(write_checkout(tmp_path, ("silu",)))
+    plan = BenchmarkPlan("trn1", searching=Searching(Budget(), lambda request, host: 1 / 0))
+    journal = Journal(tmp_path / "journal.jsonl", TaskResult)
+    case = cases.ready[0]
+    journal.add(result(case=case.case_name, key=key_of(case, plan)))
     with pytest.raises(ZeroDivisionError):
-        told(subjects, plan, journal)
+        told(cases, plan, journal)
 
 
 @pytest.mark.slow
 def test_another_gate_asks_for_verdicts_and_not_for_costs(tmp_path, monkeypatch):
-    subjects = read_dataset(write_checkout(tmp_path, ("scale",)))
-    journal = Journal(tmp_path / "journal.jsonl")
-    (first,) = results_of(told(subjects, Plan("trn1"), journal))
+    cases = read_dataset(write_checkout(tmp_path, ("scale",)))
+    journal = Journal(tmp_path / "journal.jsonl", TaskResult)
+    (first,) = results_of(told(cases, BenchmarkPlan("trn1"), journal))
     monkeypatch.setattr("nkibench.run.verdict_hash", lambda: "another gate")
     monkeypatch.setattr("nkibench.measuring.cost", None)
-    (again,) = results_of(told(subjects, Plan("trn1"), journal))
+    (again,) = results_of(told(cases, BenchmarkPlan("trn1"), journal))
     assert (again.gate, again.latency, again.status) == ("another gate", first.latency, "passed")
     assert again.receipt != first.receipt
-    assert [e for e in told(subjects, Plan("trn1"), journal) if isinstance(e, Working)] == []
+    assert [e for e in told(cases, BenchmarkPlan("trn1"), journal) if isinstance(e, Working)] == []
 
 
 def test_a_cost_depends_on_other_code_than_a_verdict():
@@ -117,11 +120,11 @@ def test_a_cost_depends_on_other_code_than_a_verdict():
 
 def test_a_journal_keeps_results_whatever_cut_it_off(tmp_path):
     path = tmp_path / "journal.jsonl"
-    Journal(path).add(result())
+    Journal(path, TaskResult).add(result())
     with path.open("ab") as file:
         file.write(b'{"task": "cut \xff')
-    journal = Journal(path)
+    journal = Journal(path, TaskResult)
     assert journal.get("silu") == result()
     journal.add(result("lora"))
-    assert Journal(path).get("lora") == result("lora")
-    assert Journal(path).get("absent") is None
+    assert Journal(path, TaskResult).get("lora") == result("lora")
+    assert Journal(path, TaskResult).get("absent") is None

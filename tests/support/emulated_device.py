@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from accelopt_benchmarks.device.place import Place
+from accelopt_benchmarks.device.session import DeviceSession
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.worker.job_folders import write_sources
@@ -82,4 +82,4 @@ class InProcess:
 
 def emulated_place(host):
     listed = HostFacts("local", "3.11", devices=[{"name": WallDevice.name, "driver_version": "1"}])
-    return Place(host, listed, time.monotonic() + 300, WallDevice.name, "h100", True)
+    return DeviceSession(host, listed, time.monotonic() + 300, WallDevice.name, "h100", True)

@@ -1,4 +1,4 @@
-"""``accelopt bench``: benchmarks of others, and from a checkout the project's own measurements."""
+"""Implements ``accelopt bench``: benchmarks of other projects, and in a checkout the project's own measurements."""
 
 from __future__ import annotations
 

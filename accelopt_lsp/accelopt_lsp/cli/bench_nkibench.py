@@ -1,4 +1,4 @@
-"""``accelopt bench nkibench``: the 14 tasks, or somebody's data set, as table, JSON and chart."""
+"""Implements ``accelopt bench nkibench``: runs the 14 tasks, or a user's data set, and prints a table or JSON."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
+from accelopt_lsp.cli.model_source import ModelSource, model_source_options
 from accelopt_lsp.cli.options import host_option, json_option
-from accelopt_lsp.cli.speakers import Speaker, speaker_options
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import open_host, settings_for
 from accelopt_lsp.stderr import printable, say
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from accelopt_memory.memory import Memory
     from accelopt_profiling.hosts.host import Host
     from nkibench.ablations import Ablation
+    from nkibench.case import BenchmarkCases
     from nkibench.result import TaskResult
-    from nkibench.run import Plan
+    from nkibench.run import BenchmarkPlan
     from nkibench.searching import Searching
-    from nkibench.subject import Subjects
 
 
 @click.command(name="nkibench")
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     default=Path("nkibench-results"), show_default=True,
     help="Where the results go. A run that was ended goes on there.",
 )  # fmt: skip
-@speaker_options
+@model_source_options
 @click.option(
     "--budget", metavar="LIMITS", default="200", show_default=True, help="Per task, as for `optimize`."
 )
@@ -82,13 +82,13 @@ def nkibench(
     from nkibench.ablations import searches
     from nkibench.metrics import metrics, of_nkibench
     from nkibench.report import report_object, write_report
-    from nkibench.run import Plan, in_order
+    from nkibench.run import BenchmarkPlan, in_order
 
     settings = settings_for(Path.cwd(), {"host": host})
-    speaker = Speaker(settings, Path.cwd() / "tasks", **asked)
+    speaker = ModelSource(settings, Path.cwd() / "tasks", **asked)
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     _check_target(target)
-    subjects = _subjects(data, names, dialect)
+    cases = _cases(data, names, dialect)
     searched = optimize or ablations or bool(ablation)
     limits = _limits(settings, budget) if searched else None
     found: dict[str, list[TaskResult]] = {}
@@ -96,10 +96,10 @@ def nkibench(
         folder.mkdir(parents=True, exist_ok=True)
         for left_out in searches(ablation, ablations):
             name = left_out.name if left_out is not None else ""
-            run = _Run(settings, subjects, folder, Plan(target, dialect, jobs), left_out)
-            found[name] = in_order(subjects, _results(run, speaker, limits))
+            run = _Run(settings, cases, folder, BenchmarkPlan(target, dialect, jobs), left_out)
+            found[name] = in_order(cases, _results(run, speaker, limits))
             whole = left_out is None or len(found) == 1
-            write_report(folder if whole else folder / name.replace(" ", "-"), subjects, found[name], target)
+            write_report(folder if whole else folder / name.replace(" ", "-"), cases, found[name], target)
         speaker.keep()
     except OSError as error:
         raise wrong_input(
@@ -130,14 +130,14 @@ def _check_target(target: str) -> None:
         )
 
 
-def _subjects(data: Path | None, names: list[str], dialect: str) -> Subjects:
+def _cases(data: Path | None, names: list[str], dialect: str) -> BenchmarkCases:
+    from nkibench.case import own_cases
     from nkibench.dataset import DatasetUnusable, read_dataset
-    from nkibench.subject import own_subjects
 
     try:
         if data is not None:
             return read_dataset(data, names)
-        return own_subjects(names, "nki" if dialect == "nki" else "beta1")
+        return own_cases(names, "nki" if dialect == "nki" else "beta1")
     except (DatasetUnusable, ValueError) as error:
         raise wrong_input(str(error)) from None
 
@@ -150,12 +150,12 @@ def _limits(settings: Settings, budget: str) -> Budget:
 
 @dataclass(frozen=True)
 class _Run:
-    """One pass over the subjects, with everything or with parts of the search left out."""
+    """One pass over the cases, with everything or with parts of the search left out."""
 
     settings: Settings
-    subjects: Subjects
+    cases: BenchmarkCases
     folder: Path
-    plan: Plan
+    plan: BenchmarkPlan
     ablation: Ablation | None
 
     @contextmanager
@@ -189,16 +189,18 @@ class _Run:
         return Searching(limits, start, f"{ablation} {named}")
 
 
-def _results(run: _Run, speaker: Speaker, limits: Budget | None) -> list[TaskResult]:
+def _results(run: _Run, speaker: ModelSource, limits: Budget | None) -> list[TaskResult]:
     """All results of a pass, in the order in which they came."""
     if limits is None:
-        return asyncio.run(_run(run.settings, run.subjects, run.plan, run.folder))
+        return asyncio.run(_run(run.settings, run.cases, run.plan, run.folder))
     with speaker.team() as team, run.memory() as memory:
         plan = replace(run.plan, searching=run.searching(limits, team, memory))
-        return asyncio.run(_run(run.settings, run.subjects, plan, run.folder))
+        return asyncio.run(_run(run.settings, run.cases, plan, run.folder))
 
 
-async def _run(settings: Settings, subjects: Subjects, plan: Plan, folder: Path) -> list[TaskResult]:
+async def _run(
+    settings: Settings, cases: BenchmarkCases, plan: BenchmarkPlan, folder: Path
+) -> list[TaskResult]:
     """All results, in the order in which they came. Ended early, what is finished stays in the journal."""
     from nkibench.journal import Journal
     from nkibench.result import TaskResult
@@ -206,10 +208,12 @@ async def _run(settings: Settings, subjects: Subjects, plan: Plan, folder: Path)
 
     results: list[TaskResult] = []
     host = open_host(settings)
-    progress = _Progress(len(subjects.ready) + len(subjects.faults))
+    progress = _Progress(len(cases.ready) + len(cases.faults))
     try:
         with progress.shown():
-            async with aclosing(run(host, subjects, plan, Journal(folder / "journal.jsonl"))) as told:
+            async with aclosing(
+                run(host, cases, plan, Journal(folder / "journal.jsonl", TaskResult))
+            ) as told:
                 async for event in told:
                     if isinstance(event, TaskResult):
                         results.append(event)

@@ -1,4 +1,4 @@
-"""``accelopt bench kernelbench`` and ``accelopt bench flashinfer``: kernels for the tasks of others, as a table."""
+"""Implements ``accelopt bench kernelbench`` and ``accelopt bench flashinfer``: runs the tasks of other projects."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import click
 
 from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
+from accelopt_lsp.cli.model_source import ModelSource, model_source_options
 from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import host_option, json_option, target_option
-from accelopt_lsp.cli.speakers import Speaker, speaker_options
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.resources import open_host, settings_for, targets_for
 from accelopt_lsp.stderr import say
@@ -41,7 +41,7 @@ def _set_options(folder: str) -> Callable[[F], F]:
             "--out", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", default=Path(folder),
             show_default=True, help="Where the results go. A run that was ended goes on there.",
         ),
-        speaker_options,
+        model_source_options,
         click.option("--budget", metavar="LIMITS", default="60", show_default=True, help="Per task; see `optimize`."),
         target_option,
         host_option,
@@ -106,7 +106,7 @@ def _run_tasks(
     from nkibench.metrics import metrics
 
     settings = settings_for(Path.cwd(), {"host": host})
-    speaker = Speaker(settings, Path.cwd() / "set", **asked)
+    speaker = ModelSource(settings, Path.cwd() / "set", **asked)
     try:
         chosen = [task for task in read() if tasks in task.name]
     except ValueError as error:
@@ -132,7 +132,7 @@ def _run_tasks(
     return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
 
 
-def _searched(run: _Run, speaker: Speaker, left_out: Sequence[Ablation | None]) -> list[SetResult]:
+def _searched(run: _Run, speaker: ModelSource, left_out: Sequence[Ablation | None]) -> list[SetResult]:
     results: list[SetResult] = []
     for ablation in left_out:
         with speaker.team() as team:

@@ -1,5 +1,4 @@
-"""The checks of ``accelopt doctor``. None imports torch or a Neuron SDK: it looks where they are
-installed."""
+"""Implements the checks of ``accelopt doctor``. None imports torch or a Neuron SDK; they look for its files."""
 
 from __future__ import annotations
 

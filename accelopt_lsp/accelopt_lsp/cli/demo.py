@@ -1,4 +1,4 @@
-"""``accelopt demo``: the tour."""
+"""Implements ``accelopt demo``, the tour."""
 
 from __future__ import annotations
 

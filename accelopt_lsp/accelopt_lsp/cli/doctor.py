@@ -1,4 +1,4 @@
-"""``accelopt doctor``: what is there, what is missing and how to fix it."""
+"""Implements ``accelopt doctor``: lists what is installed, what is missing and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt explain``: why a suggestion is faster."""
+"""Implements ``accelopt explain``: explains why a suggestion is faster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.decide import suggestion_named
+from accelopt_lsp.cli.accept import suggestion_named
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json, print_markdown
 from accelopt_lsp.resources import open_memory, settings_for

@@ -1,4 +1,4 @@
-"""How a command ends when it does not simply succeed: its exit code and its one clear message."""
+"""Defines the exit codes, and maps exceptions to an exit code and one clear message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt hosts``: which machines can be reached and what they have."""
+"""Implements ``accelopt hosts``: lists the machines that can be reached and their hardware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt lsp``: the language server."""
+"""Implements ``accelopt lsp``, which starts the language server."""
 
 from __future__ import annotations
 

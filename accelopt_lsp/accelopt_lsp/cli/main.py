@@ -1,4 +1,4 @@
-"""``accelopt``: finds the command, runs it, and turns how it ended into an exit code."""
+"""Finds the command of an ``accelopt`` call, runs it, and turns its outcome into an exit code."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ COMMANDS = {
     "problem": "problem:problem",
     "optimize": "optimize:optimize",
     "verify": "verify:verify",
-    "accept": "decide:accept",
-    "reject": "decide:reject",
+    "accept": "accept:accept",
+    "reject": "accept:reject",
     "explain": "explain:explain",
     "runs": "runs:runs",
     "memory": "memory:memory",

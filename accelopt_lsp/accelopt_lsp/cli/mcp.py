@@ -1,4 +1,4 @@
-"""``accelopt mcp``: tools for coding agents, over the Model Context Protocol."""
+"""Implements ``accelopt mcp``: offers tools to coding agents over the Model Context Protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt memory``: what was learned, looked at and moved about."""
+"""Implements ``accelopt memory``: shows, searches, exports and imports the remembered pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers' metrics on a terminal."""
+"""Prints the papers' metrics on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt model``: which model is asked, what is sent to it, and whether that is agreed to."""
+"""Implements ``accelopt model``: shows the configured model and what is sent to it, and records consent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt optimize``: search for faster versions that pass the gate."""
+"""Implements ``accelopt optimize``: searches for faster versions that pass the gate."""
 
 from __future__ import annotations
 

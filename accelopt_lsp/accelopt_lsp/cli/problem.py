@@ -1,4 +1,4 @@
-"""``accelopt problem``: a first version of a problem file, for the person to complete."""
+"""Implements ``accelopt problem``: writes a first version of a problem file, for the user to complete."""
 
 from __future__ import annotations
 

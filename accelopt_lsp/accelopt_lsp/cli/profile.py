@@ -1,4 +1,4 @@
-"""``accelopt profile``: what the kernels of a file cost and whether they are right."""
+"""Implements ``accelopt profile``: reports the cost and the correctness of a file's kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt replay``: do it again from the evidence, and say whether it agrees."""
+"""Implements ``accelopt replay``: repeats a check or a measurement from its receipt and compares the results."""
 
 from __future__ import annotations
 

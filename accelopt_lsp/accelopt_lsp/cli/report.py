@@ -1,4 +1,4 @@
-"""``accelopt report``: measurements as one HTML file that needs nothing else."""
+"""Implements ``accelopt report``: writes measurements as one self-contained HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTML of a report. Everything that comes from a file, a kernel or a host is escaped; nothing is loaded."""
+"""Builds the HTML of a report. All text from files, kernels and hosts is escaped; nothing is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt runs``: look back at searches."""
+"""Implements ``accelopt runs``: lists past searches."""
 
 from __future__ import annotations
 

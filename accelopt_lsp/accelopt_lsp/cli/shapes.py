@@ -1,4 +1,4 @@
-"""The JSON that scripts rely on: exactly these names, whatever the data classes inside are called."""
+"""Builds the JSON objects that scripts rely on; their names do not follow renames of the data classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements and suggestions as text for people."""
+"""Formats measurements and suggestions as text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a command prints: one JSON object or a text for people on standard output, all the rest on standard
-error."""
+"""Prints the output of commands: one JSON object or a text on standard output, all else on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A timeline as two SVG pictures: how busy each engine is over the whole run, and a closer look at its middle.
+"""Draws a timeline as two SVG pictures: how busy each engine is over the whole run, and its middle enlarged.
 
 Nothing is loaded and nothing runs: shapes with tooltips (``<title>``), readable in light and dark.
 """

@@ -1,4 +1,4 @@
-"""A timeline as a file that Perfetto and chrome://tracing open: the Trace Event format, complete events ("X").
+"""Writes a timeline in the Trace Event format (complete events, "X"), which Perfetto and chrome://tracing open.
 
 Format: Google, "Trace Event Format" (docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU).
 Times are in microseconds.

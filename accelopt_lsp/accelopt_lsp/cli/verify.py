@@ -1,4 +1,4 @@
-"""``accelopt verify``: the gate alone."""
+"""Implements ``accelopt verify``: runs the gate alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``accelopt watch``: profile what is saved below a folder, as a live table."""
+"""Implements ``accelopt watch``: profiles files below a folder when they are saved, as a live table."""
 
 from __future__ import annotations
 

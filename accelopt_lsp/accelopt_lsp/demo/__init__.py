@@ -1,1 +1,1 @@
-"""The tour: the whole story in the terminal, through the real language server over stdio."""
+"""The tour in the terminal, through the real language server over stdio."""

@@ -1,4 +1,4 @@
-"""A small editor without a screen: opens, edits and saves files, and asks the server what an editor asks."""
+"""Drives the language server as an editor without a screen: opens, edits and saves files, and sends requests."""
 
 from __future__ import annotations
 

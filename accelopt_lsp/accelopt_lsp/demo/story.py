@@ -1,4 +1,4 @@
-"""Tells the tour: what a kernel costs, a proved faster version accepted and reused on another, a Triton kernel."""
+"""Runs the tour: the cost of a kernel, a proved faster version accepted and reused on another, a Triton kernel."""
 
 from __future__ import annotations
 

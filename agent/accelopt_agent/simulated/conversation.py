@@ -1,4 +1,4 @@
-"""A conversation with a team, recorded to be played again: which answer was given to which question, and by whom."""
+"""Records a conversation with a team, and plays it again: the answer to each question, with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rewrite of the catalogue as a planner and a coder would tell it: the lines to change, and what they become."""
+"""Describes a rewrite as a planner and a coder do: the lines to change, and their new text."""
 
 from __future__ import annotations
 

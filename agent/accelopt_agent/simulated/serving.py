@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on the loopback that is no model: it says what the simulated team says, or said."""
+"""Serves the simulated team or a recording behind an OpenAI-compatible address on the loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated proposer in the place of a whole team: it reads the prompts and answers in the form they ask for."""
+"""Simulates a whole team of models: reads the real prompts and answers in the form that they ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the project promises about real GPUs, measured on one: ``accelopt bench device``.
+"""Measurements on a real GPU against the project's goals: ``accelopt bench device``.
 
 Not yet run on a device: tested with stand-ins, and on machines without one, where every part says what it lacks.
 """

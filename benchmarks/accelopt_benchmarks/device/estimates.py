@@ -1,14 +1,14 @@
-"""Part ``estimates``: the Triton corpus and examples profiled here, the model's time beside the device's."""
+"""Measures part ``estimates``: profiles the Triton corpus and examples, and compares estimated with measured times."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 
-from accelopt_benchmarks.device.found import Found, Table, attempt, microseconds
-from accelopt_benchmarks.device.place import Place
-from accelopt_benchmarks.device.subjects import Subject, kernels
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.device.corpus import CorpusKernel, kernels
+from accelopt_benchmarks.device.part_result import PartResult, Table, attempt, microseconds
+from accelopt_benchmarks.device.session import DeviceSession
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 from accelopt_profiling.profiler import profile
 from accelopt_profiling.quantity import Known, Quantity
@@ -17,7 +17,7 @@ _HEADER = ["kernel", "correct", "measured (us)", "estimated (us)", "estimated / 
            "bound", "findings"]  # fmt: skip
 
 
-async def estimates(place: Place) -> Found:
+async def estimates(place: DeviceSession) -> PartResult:
     """Profile every kernel of the corpus and the examples; where the device timed one, compare (microseconds)."""
     table = Table(f"Estimate against measurement (target {place.target})", list(_HEADER))
     lacks = list(place.trouble)
@@ -40,21 +40,22 @@ async def estimates(place: Place) -> Found:
                 inside += within(model, kernel.latency.us)
         lacks += [f"{subject.name}: {finding.message}" for finding in measured.findings]
     what = "Triton kernels right, emulated and on the device"
-    rows = [Row(what, "all", right, "", right == total > 0, f"of {total}")]
+    rows = [GoalResult(what, "all", right, "", right == total > 0, f"of {total}")]
     if not ratios:
         why = "no device" if not place.usable else "nothing was timed"
         rows.append(not_measured("estimate off by, geometric mean", "<= 1.5x", why))
-        return Found("estimates", rows, [table], lacks)
+        return PartResult("estimates", rows, [table], lacks)
     middle = math.exp(sum(abs(math.log(ratio)) for ratio in ratios) / len(ratios))
     rows += [
-        Row("estimate off by, geometric mean", "<= 1.5x", middle, "x", middle <= 1.5, f"over {len(ratios)} kernels"),
-        Row("measurement within the estimate's interval", "80 %", 100 * inside / len(ratios), "%",
+        GoalResult("estimate off by, geometric mean", "<= 1.5x", middle, "x", middle <= 1.5,
+            f"over {len(ratios)} kernels"),
+        GoalResult("measurement within the estimate's interval", "80 %", 100 * inside / len(ratios), "%",
             inside >= 0.8 * len(ratios)),
     ]  # fmt: skip
-    return Found("estimates", rows, [table], lacks)
+    return PartResult("estimates", rows, [table], lacks)
 
 
-async def _profiled(place: Place, subject: Subject) -> FileMeasurement:
+async def _profiled(place: DeviceSession, subject: CorpusKernel) -> FileMeasurement:
     found: list[FileMeasurement] = []
     async with contextlib.aclosing(profile(place.host, subject.request(place.target))) as measurements:
         async for measurement in measurements:

@@ -1,4 +1,4 @@
-"""Part ``facts``: registers, spills, shared memory and bytes, told without a device, beside what driver and ncu say."""
+"""Measures part ``facts``: compares static registers, spills, shared memory and bytes with the driver's and ncu's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import dataclasses
 from typing import Any
 
 from accelopt_benchmarks.device import ncu
-from accelopt_benchmarks.device.found import Found, Table, attempt
-from accelopt_benchmarks.device.place import Place
+from accelopt_benchmarks.device.corpus import CorpusKernel, kernels
+from accelopt_benchmarks.device.part_result import PartResult, Table, attempt
 from accelopt_benchmarks.device.programs import FACTS, answer_of, environment, program
-from accelopt_benchmarks.device.subjects import Subject, kernels
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.device.session import DeviceSession
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.hosts.host import HostFacts
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.profiler import profile
@@ -24,7 +24,7 @@ _HEADER = ["kernel", "registers: told", "driver", "ncu", "spills: told (bytes)",
 class _Without:
     """The host, said to have no device: what is told then is known without one."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: DeviceSession) -> None:
         self._place, self.name, self.remote = place, "local", False
 
     async def facts(self) -> HostFacts:
@@ -34,7 +34,7 @@ class _Without:
         return getattr(self._place.host, name)
 
 
-async def facts(place: Place) -> Found:
+async def facts(place: DeviceSession) -> PartResult:
     """Profile every kernel as if there were no device, then ask the driver and ncu about one call of it."""
     table, lacks = Table("Static facts, the driver's and ncu's", list(_HEADER)), list(place.trouble)
     same = compared = 0
@@ -65,21 +65,25 @@ async def facts(place: Place) -> Found:
                 ratios.append(estimate / launch.dram_bytes)
     if compared:
         rows = [
-            Row("registers as told without a device", "all", same, "", same == compared, f"of {compared}")
+            GoalResult(
+                "registers as told without a device", "all", same, "", same == compared, f"of {compared}"
+            )
         ]
     else:
         rows = [not_measured("registers as told without a device", "all", "the driver told nothing")]
     if ratios:
         far = max(max(r, 1 / r) for r in ratios)
         rows.append(
-            Row("DRAM bytes off by at most", "<= 1.5x", far, "x", far <= 1.5, f"over {len(ratios)} kernels")
+            GoalResult(
+                "DRAM bytes off by at most", "<= 1.5x", far, "x", far <= 1.5, f"over {len(ratios)} kernels"
+            )
         )
     else:
         rows.append(not_measured("DRAM bytes off by at most", "<= 1.5x", "ncu counted nothing"))
-    return Found("facts", rows, [table], lacks)
+    return PartResult("facts", rows, [table], lacks)
 
 
-async def _told(place: Place, subject: Subject) -> list[KernelMeasurement]:
+async def _told(place: DeviceSession, subject: CorpusKernel) -> list[KernelMeasurement]:
     found: list[KernelMeasurement] = []
     async with contextlib.aclosing(profile(_Without(place), subject.request(place.target))) as measurements:
         async for measurement in measurements:
@@ -87,12 +91,12 @@ async def _told(place: Place, subject: Subject) -> list[KernelMeasurement]:
     return found
 
 
-def driver_facts(subject: Subject) -> dict[str, Any]:
+def driver_facts(subject: CorpusKernel) -> dict[str, Any]:
     """By kernel, what the driver says after one call in a process of its own. Raises ValueError: that failed."""
     return answer_of(FACTS, program("run_once", subject.path, subject.problem), seconds=90)
 
 
-def _counted(subject: Subject, names: list[str]) -> list[ncu.Counted]:
+def _counted(subject: CorpusKernel, names: list[str]) -> list[ncu.Counted]:
     return ncu.count(names, program("run_once", subject.path, subject.problem), environment())
 
 

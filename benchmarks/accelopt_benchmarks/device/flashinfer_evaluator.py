@@ -1,4 +1,4 @@
-"""A program: FlashInfer-Bench's evaluator, ``Benchmark``, on a data set of one of our kernel files.
+"""Runs FlashInfer-Bench's evaluator, ``Benchmark``, as a program on a data set of one kernel file.
 
 Arguments: the kernel file and the problem file.
 """
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from accelopt_benchmarks.device.asked_file import AskedFile, asked_file
+from accelopt_benchmarks.device.evaluator_input import EvaluatorInput, evaluator_input
 from accelopt_benchmarks.device.programs import tell_judgement
 
 
@@ -24,7 +24,7 @@ def missing() -> str:
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["it cannot be imported"])[-1]
 
 
-def data_set(asked: AskedFile) -> dict[str, str]:
+def data_set(asked: EvaluatorInput) -> dict[str, str]:
     """The files of a data set with one definition, one solution and one workload, by their paths."""
     axes: dict[str, dict[str, Any]] = {}
 
@@ -82,7 +82,7 @@ def verdict(bench: Any, root: Path) -> tuple[bool, float | None, str]:
 
 
 def main() -> None:
-    asked = asked_file(*map(Path, sys.argv[1:3]))
+    asked = evaluator_input(*map(Path, sys.argv[1:3]))
     with tempfile.TemporaryDirectory() as folder:
         write(data_set(asked), Path(folder))
         tell_judgement(*verdict(importlib.import_module("flashinfer_bench"), Path(folder)))

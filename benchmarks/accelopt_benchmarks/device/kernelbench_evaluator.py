@@ -1,4 +1,4 @@
-"""A program: KernelBench's evaluator, ``eval_kernel_against_ref``, on one of our kernel files.
+"""Runs KernelBench's evaluator, ``eval_kernel_against_ref``, as a program on one kernel file.
 
 Arguments: the kernel file, the problem file, a checkout of KernelBench.
 """
@@ -11,7 +11,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from accelopt_benchmarks.device.asked_file import AskedFile, asked_file
+from accelopt_benchmarks.device.evaluator_input import EvaluatorInput, evaluator_input
 from accelopt_benchmarks.device.programs import tell_judgement
 
 #: What its package imports to speak with models and to read settings; none of it is used to evaluate.
@@ -30,7 +30,7 @@ def stand_in_for_unused() -> None:
             sys.modules[name] = module
 
 
-def texts(asked: AskedFile) -> tuple[str, str]:
+def texts(asked: EvaluatorInput) -> tuple[str, str]:
     """The original and the candidate in KernelBench's layout."""
     forward = "(torch.nn.Module):\n    def forward(self, *given):\n        return "
     original = f"{asked.problem}\n\nclass Model{forward}reference(*given)\n\n\ndef get_init_inputs():\n    return []\n"
@@ -44,7 +44,7 @@ def main() -> None:
     import torch
 
     evaluate: Any = importlib.import_module("kernelbench.eval").eval_kernel_against_ref
-    asked = asked_file(kernel, problem)
+    asked = evaluator_input(kernel, problem)
     precision = next((x.dtype for x in asked.given if x.is_floating_point()), torch.float32)
     asked.given.clear()
     original, custom = texts(asked)

@@ -1,4 +1,4 @@
-"""All parts in turn: each ends with what it found or lacked, and its file is written before the next begins."""
+"""Runs the parts in turn, and writes each part's result before the next begins."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 
 from accelopt_benchmarks.device import PARTS
 from accelopt_benchmarks.device.estimates import estimates
+from accelopt_benchmarks.device.evaluators import evaluators
 from accelopt_benchmarks.device.facts import facts
-from accelopt_benchmarks.device.found import Found, attempt
-from accelopt_benchmarks.device.others import evaluators
-from accelopt_benchmarks.device.place import Place, open_place
+from accelopt_benchmarks.device.part_result import PartResult, attempt
+from accelopt_benchmarks.device.session import DeviceSession, open_session
 from accelopt_benchmarks.device.timing import timing
 from accelopt_benchmarks.device.tricks import tricks_on_device
 from accelopt_benchmarks.device.worker import worker
 from accelopt_profiling.plain import from_plain, to_plain
 
 
-def measures(kernelbench: Path | None) -> dict[str, Callable[[Place], Awaitable[Found]]]:
+def measures(kernelbench: Path | None) -> dict[str, Callable[[DeviceSession], Awaitable[PartResult]]]:
     """What measures each part. ``kernelbench`` is a checkout of KernelBench, if there is one."""
     return {
         "worker": worker, "timing": timing, "estimates": estimates, "tricks": tricks_on_device, "facts": facts,
@@ -32,7 +32,7 @@ def measures(kernelbench: Path | None) -> dict[str, Callable[[Place], Awaitable[
 
 async def measure(
     parts: list[str], folder: Path, seconds: float, kernelbench: Path | None, tell: Callable[[str], None]
-) -> list[Found]:
+) -> list[PartResult]:
     """Measure ``parts`` within ``seconds`` together, and write ``folder/PART.json`` behind each.
 
     Raises:
@@ -41,14 +41,14 @@ async def measure(
     folder.mkdir(parents=True, exist_ok=True)
     measuring = measures(kernelbench)
     tell("opening the device ...")
-    place = await open_place(seconds)
-    found: list[Found] = []
+    place = await open_session(seconds)
+    found: list[PartResult] = []
     try:
         for name in parts:
             tell(f"{name}: {place.left():.0f} s left ...")
             began = time.perf_counter()
             one = await attempt(measuring[name](place), place.left() + 30)
-            part = Found(name, lacks=[f"The part failed: {one}"]) if isinstance(one, str) else one
+            part = PartResult(name, lacks=[f"The part failed: {one}"]) if isinstance(one, str) else one
             part = replace(
                 part, device=place.device, toolchain=place.toolchain, seconds=time.perf_counter() - began,
                 when=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
@@ -60,17 +60,17 @@ async def measure(
     return found
 
 
-def read_found(folder: Path) -> list[Found]:
+def read_found(folder: Path) -> list[PartResult]:
     """What earlier runs left anywhere below ``folder``, in the order of the parts, the newest of each.
 
     Raises:
         ValueError: a file cannot be read.
     """
-    newest: dict[str, Found] = {}
+    newest: dict[str, PartResult] = {}
     for file in sorted(folder.rglob("*.json")):
         if file.stem in PARTS:
             try:
-                one = from_plain(Found, json.loads(file.read_text(encoding="utf-8")))
+                one = from_plain(PartResult, json.loads(file.read_text(encoding="utf-8")))
             except ValueError as error:
                 raise ValueError(f"{file}: {error}") from None
             if file.stem not in newest or newest[file.stem].when <= one.when:

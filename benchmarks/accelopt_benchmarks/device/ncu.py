@@ -1,4 +1,4 @@
-"""Nsight Compute as a program: one call of a kernel file under it, and its table read."""
+"""Runs a kernel file once under Nsight Compute and reads its table."""
 
 from __future__ import annotations
 

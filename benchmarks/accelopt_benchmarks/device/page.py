@@ -1,12 +1,12 @@
-"""What was found on a device as one Markdown page: the device, the date, the tables, and what was lacking."""
+"""Formats the results of a device as one Markdown page: device, date, tables, and what was missing."""
 
 from __future__ import annotations
 
-from accelopt_benchmarks.device.found import Found, Table
-from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.device.part_result import PartResult, Table
+from accelopt_benchmarks.result import GoalResult
 
 
-def page(found: list[Found]) -> str:
+def page(found: list[PartResult]) -> str:
     """The page as Markdown, a section a part."""
     devices = sorted({one.device or "no GPU" for one in found})
     lines = [f"# Measured on {', '.join(devices)}", ""]
@@ -42,6 +42,6 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: GoalResult) -> list[str]:
     value = "not measured" if row.value is None else f"{row.value:,.4g} {row.unit}".strip()
     return [row.what, row.goal, value, {True: "met", False: "missed", None: ""}[row.met], row.detail]

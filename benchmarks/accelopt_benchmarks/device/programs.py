@@ -1,4 +1,4 @@
-"""The programs of this folder, each run in a process of its own: how one is called, and the line it answers with."""
+"""Starts the programs of this folder in processes of their own, and reads the line that each answers with."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from accelopt_benchmarks.device.asked_file import entry_of
+from accelopt_benchmarks.device.evaluator_input import entry_of
 from accelopt_benchmarks.device.programs import FACTS, answer
 
 

@@ -1,14 +1,14 @@
-"""Part ``timing``: does the same kernel take the same time again, and are A and B told apart, but not A and A?"""
+"""Measures part ``timing``: whether a kernel's time repeats, and whether A and B are told apart but not A and A."""
 
 from __future__ import annotations
 
 from pathlib import PurePosixPath
 from statistics import median
 
-from accelopt_benchmarks.device.found import Found, Table, attempt, microseconds
-from accelopt_benchmarks.device.place import Place, run
-from accelopt_benchmarks.device.subjects import LIMITS, TIMED, Subject, kernels, named
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.device.corpus import LIMITS, TIMED, CorpusKernel, kernels, named
+from accelopt_benchmarks.device.part_result import PartResult, Table, attempt, microseconds
+from accelopt_benchmarks.device.session import DeviceSession, run
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.timing.session import TimingSession
@@ -26,12 +26,14 @@ globals()[FOUND] = True
 """
 
 
-async def timing(place: Place) -> Found:
+async def timing(place: DeviceSession) -> PartResult:
     """Time some kernels in several fresh processes each, and one against itself and against itself done twice."""
     lacks = list(place.trouble)
     if not place.usable:
-        return Found("timing", [not_measured("spread between processes", "<= 2 %", "no device")], [], lacks)
-    rows: list[Row] = []
+        return PartResult(
+            "timing", [not_measured("spread between processes", "<= 2 %", "no device")], [], lacks
+        )
+    rows: list[GoalResult] = []
     repeated = Table(
         "The same kernel in fresh processes",
         ["kernel", "times (us)", "spread", "interval of one", "runs", "wall (us)", "do_bench (us)", "kernels", "notes"],
@@ -52,19 +54,19 @@ async def timing(place: Place) -> Found:
             repeated.rows.append(_repeated(name, sessions, None if isinstance(theirs, str) else theirs))
             spread = _spread([s.call for s in sessions])
             what = f"{name}: spread of {SESSIONS} fresh processes"
-            rows.append(Row(what, "<= 2 %", 100 * spread, "%", spread <= 0.02))
+            rows.append(GoalResult(what, "<= 2 %", 100 * spread, "%", spread <= 0.02))
             wrong = [s.checked.wrong for s in sessions if s.checked is not None and s.checked.wrong]
-            rows.append(Row(f"{name}: outputs of timed runs right", "all", SESSIONS - len(wrong), "",
+            rows.append(GoalResult(f"{name}: outputs of timed runs right", "all", SESSIONS - len(wrong), "",
                             not wrong, "; ".join(wrong[:1])))  # fmt: skip
     rows += await _comparisons(place, lacks)
     conditions = Table("Conditions", ["kernel", "before", "after"])
     last = await attempt(_session(place, named(kernels(), "scale")), place.left(120))
     if not isinstance(last, str):
         conditions.rows.append(["scale", str(last.before), str(last.after)])
-    return Found("timing", rows, [repeated, conditions], lacks)
+    return PartResult("timing", rows, [repeated, conditions], lacks)
 
 
-async def _session(place: Place, subject: Subject, baseline: str | None = None) -> TimingSession:
+async def _session(place: DeviceSession, subject: CorpusKernel, baseline: str | None = None) -> TimingSession:
     source, found, ref = subject.asked()
     return await time_on(place.host, source, found, ref, baseline, limits=LIMITS)
 
@@ -85,7 +87,7 @@ def _repeated(name: str, sessions: list[TimingSession], do_bench_us: float | Non
     ]  # fmt: skip
 
 
-async def _do_bench(place: Place, subject: Subject) -> float:
+async def _do_bench(place: DeviceSession, subject: CorpusKernel) -> float:
     """Microseconds by Triton's do_bench."""
     source, _, _ = subject.asked()
     entry = "scale" if subject.name == "tiny" else subject.name
@@ -96,7 +98,7 @@ async def _do_bench(place: Place, subject: Subject) -> float:
     return float(next(n for n in value["names"] if n.startswith("FOUND_")).removeprefix("FOUND_")) / 1e3
 
 
-async def _comparisons(place: Place, lacks: list[str]) -> list[Row]:
+async def _comparisons(place: DeviceSession, lacks: list[str]) -> list[GoalResult]:
     """A against itself is noise; against itself done twice it is faster, and the other way round slower."""
     subject = named(kernels(), "scale")
     once = subject.text()
@@ -118,5 +120,5 @@ async def _comparisons(place: Place, lacks: list[str]) -> list[Row]:
             continue
         got = session.comparison
         told = f"{got.answer}: {got.low:.3f} to {got.high:.3f} in {got.pairs} rounds"
-        rows.append(Row(what, answer, got.ratio, "x", got.answer == answer, told))
+        rows.append(GoalResult(what, answer, got.ratio, "x", got.answer == answer, told))
     return rows

@@ -1,13 +1,13 @@
-"""Part ``tricks``: ways to look faster than one is that need a device, each beside an honest twin."""
+"""Measures part ``tricks``: timing tricks that need a device, each beside an honest negative control."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from accelopt_benchmarks.device.found import Found, Table, attempt, microseconds
-from accelopt_benchmarks.device.place import Place
-from accelopt_benchmarks.device.subjects import LIMITS, Subject, Trick, kernels, named, tricks
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.device.corpus import LIMITS, CorpusKernel, Trick, kernels, named, tricks
+from accelopt_benchmarks.device.part_result import PartResult, Table, attempt, microseconds
+from accelopt_benchmarks.device.session import DeviceSession
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.gate.reading.read import read
 from accelopt_profiling.timing.session import TimingSession
 from accelopt_profiling.timing.timing_job import time_on
@@ -24,13 +24,13 @@ class Caught:
     how: str
 
 
-async def tricks_on_device(place: Place) -> Found:
+async def tricks_on_device(place: DeviceSession) -> PartResult:
     """Time every trick, its twin and the plain kernel, and judge whether the trick got anywhere."""
     table = Table("Tricks on the device", ["trick", "attack (us)", "twin (us)", "plain (us)", "caught", "by what",
                                            "read before it runs", "twin accepted"])  # fmt: skip
     lacks = list(place.trouble)
     if not place.usable:
-        return Found("tricks", [not_measured("device tricks caught", "100 %", "no device")], [], lacks)
+        return PartResult("tricks", [not_measured("device tricks caught", "100 %", "no device")], [], lacks)
     plain = await attempt(_timed(place, named(kernels(), "scale")), place.left(120))
     caught = accepted = total = 0
     for trick in tricks():
@@ -43,15 +43,15 @@ async def tricks_on_device(place: Place) -> Found:
             "; ".join(_read(trick)) or "nothing", f"NO: {wrong}" if wrong else "yes",
         ])  # fmt: skip
     rows = [
-        Row("device tricks caught by timing", "100 %", 100 * caught / max(1, total), "%", caught == total > 0,
+        GoalResult("device tricks caught by timing", "100 %", 100 * caught / max(1, total), "%", caught == total > 0,
             f"of {total}"),
-        Row("their honest twins timed and right", "100 %", 100 * accepted / max(1, total), "%", accepted == total > 0,
-            f"of {total}"),
+        GoalResult("their honest twins timed and right", "100 %", 100 * accepted / max(1, total), "%",
+            accepted == total > 0, f"of {total}"),
     ]  # fmt: skip
-    return Found("tricks", rows, [table], lacks)
+    return PartResult("tricks", rows, [table], lacks)
 
 
-async def _timed(place: Place, subject: Subject) -> TimingSession:
+async def _timed(place: DeviceSession, subject: CorpusKernel) -> TimingSession:
     source, found, ref = subject.asked()
     return await time_on(place.host, source, found, ref, limits=LIMITS)
 

@@ -1,4 +1,4 @@
-"""Part ``worker``: does a step get the device, what does it cost, and is it free again when a worker is killed?"""
+"""Measures part ``worker``: the device inside a step, its cost, and its release when a worker is killed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import time
 from statistics import median
 from typing import Any
 
-from accelopt_benchmarks.device.found import Found, Table, attempt
-from accelopt_benchmarks.device.place import OPENING, Place, opening_job, run
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.device.part_result import PartResult, Table, attempt
+from accelopt_benchmarks.device.session import OPENING, DeviceSession, opening_job, run
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.worker.device_lock import DeviceLock
 
@@ -22,20 +22,22 @@ ROUNDS = 7
 _HOLDING = OPENING + "import time\ntime.sleep(120)\n"
 
 
-async def worker(place: Place) -> Found:
+async def worker(place: DeviceSession) -> PartResult:
     """Look at the worker's facts, open the device in steps, and kill a worker that holds it."""
     facts = place.facts
     shown = [[str(value) for value in (d.get("name"), d.get("driver_version"), d.get("memory.total"),
               d.get("compute_cap"))] for d in facts.devices]  # fmt: skip
     tables = [Table("Devices in the worker's first message", ["name", "driver", "MiB", "capability"], shown)]
-    rows = [Row("devices that the worker lists", ">= 1", len(facts.devices), "", len(facts.devices) >= 1)]
+    rows = [
+        GoalResult("devices that the worker lists", ">= 1", len(facts.devices), "", len(facts.devices) >= 1)
+    ]
     isolated = facts.isolation
     note = isolated.note or "processes, network, files and memory are the step's own"
-    rows.append(Row("CUDA opens in a cell", "yes", float(place.usable and isolated.processes), "",
+    rows.append(GoalResult("CUDA opens in a cell", "yes", float(place.usable and isolated.processes), "",
                     place.usable and isolated.processes, note))  # fmt: skip
     if not place.usable:
         rows.append(not_measured("overhead of a timed candidate", "told", "the device cannot be opened"))
-        return Found("worker", rows, tables, place.trouble)
+        return PartResult("worker", rows, tables, place.trouble)
     lacks = list(place.trouble)
     costs = await attempt(_overhead(place), place.left(240))
     lacks += [costs] if isinstance(costs, str) else []
@@ -44,12 +46,12 @@ async def worker(place: Place) -> Found:
     if isinstance(freed, str):
         rows.append(not_measured("device free after its worker is killed", "<= 5 s", freed))
     else:
-        rows.append(Row("device free after its worker is killed", "<= 5 s", freed, "s", freed <= 5,
+        rows.append(GoalResult("device free after its worker is killed", "<= 5 s", freed, "s", freed <= 5,
                         "until another worker's step, warm, has opened it and answered"))  # fmt: skip
-    return Found("worker", rows, tables, lacks)
+    return PartResult("worker", rows, tables, lacks)
 
 
-async def _overhead(place: Place) -> list[Row]:
+async def _overhead(place: DeviceSession) -> list[GoalResult]:
     """A candidate that opens the device and adds up: as a step of a warm worker, and as a fresh process, in turns."""
     warm: list[float] = []
     fresh: list[float] = []
@@ -64,13 +66,13 @@ async def _overhead(place: Place) -> list[Row]:
     ratio = median(fresh) / median(warm)
     how = f"median of {ROUNDS}, {min(warm):.0f} to {max(warm):.0f} ms, the driver's own opening of the device in it"
     return [
-        Row("a step that opens the device, warm worker", "told", median(warm), "ms", None, how),
-        Row("below a fresh process that imports torch and opens it", "told", ratio, "x", None,
+        GoalResult("a step that opens the device, warm worker", "told", median(warm), "ms", None, how),
+        GoalResult("below a fresh process that imports torch and opens it", "told", ratio, "x", None,
             f"median {median(fresh):.0f} ms, in turns"),
     ]  # fmt: skip
 
 
-async def _freed(place: Place) -> float:
+async def _freed(place: DeviceSession) -> float:
     """Kill a worker that holds the device; seconds until another one has used it."""
     other, jobs = LocalHost(), list[asyncio.Task[Any]]()
     try:

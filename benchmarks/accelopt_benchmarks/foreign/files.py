@@ -13,7 +13,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.profiler import ProfileRequest, profile
@@ -28,13 +28,13 @@ LIGER_DATA = "benchmark/data/all_benchmark_data.csv"
 _MEMORY_GIB = 64
 
 
-async def files_of_others(examples: Path) -> list[Row]:
+async def files_of_others(examples: Path) -> list[GoalResult]:
     """Files that nobody wrote for this program, profiled through the local host: the five in the style of Triton's
     tutorials, and operators of ``liger-kernel``."""
     return [await _tutorials(examples / "tutorials"), await _operators()]
 
 
-async def _tutorials(folder: Path) -> Row:
+async def _tutorials(folder: Path) -> GoalResult:
     what = "files in the style of Triton's tutorials that profile unedited"
     goal, trouble = f"all {len(TUTORIALS)}", []
     with tempfile.TemporaryDirectory(prefix="accelopt-bench-") as name:
@@ -53,10 +53,10 @@ async def _tutorials(folder: Path) -> Row:
         finally:
             await host.close()
     good = len(TUTORIALS) - len(trouble)
-    return Row(what, goal, good, "files", not trouble, "; ".join(trouble) or ", ".join(TUTORIALS))
+    return GoalResult(what, goal, good, "files", not trouble, "; ".join(trouble) or ", ".join(TUTORIALS))
 
 
-async def _operators() -> Row:
+async def _operators() -> GoalResult:
     what, goal = f"operators of liger-kernel {VERSION} that profile unedited and agree with PyTorch", ">= 8"
     try:
         package = await asyncio.to_thread(fetch)
@@ -71,10 +71,10 @@ async def _operators() -> Row:
     failed = [f"{o.operator}: {(o.trouble or [o.correctness])[0]}" for o in outcomes if not o.profiled]
     good = len(outcomes) - len(failed)
     detail = "; ".join(failed) or f"forward and backward: {', '.join(operators.OPERATORS)}"
-    return Row(what, goal, good, f"of {len(outcomes)}", good >= 8, detail)
+    return GoalResult(what, goal, good, f"of {len(outcomes)}", good >= 8, detail)
 
 
-async def liger_times(data: Sequence[Path]) -> list[Row]:
+async def liger_times(data: Sequence[Path]) -> list[GoalResult]:
     """The estimate beside the times that the Liger-Kernel project published; ``data`` holds checkouts."""
     what = "Liger-Kernel's published times within -25/+33 % of the estimate, shapes above 40 us"
     goal = ">= 90 %"
@@ -97,10 +97,10 @@ async def liger_times(data: Sequence[Path]) -> list[Row]:
         f"{len(large)} shapes on {', '.join(devices)}; without the two kernels that constants were calibrated on "
         f"{100 * held:.0f} % of {len(held_out)}; outside: {'; '.join(outside) or 'none'}"
     )
-    return [Row(what, goal, 100 * share, "%", share >= 0.9, detail)]
+    return [GoalResult(what, goal, 100 * share, "%", share >= 0.9, detail)]
 
 
-async def _compared(data: Path, package: Path) -> list[timings.Row]:
+async def _compared(data: Path, package: Path) -> list[timings.PublishedTiming]:
     """The comparison in a limited process of its own: it executes the package's host code. Raises RuntimeError."""
     command = [sys.executable, "-m", "nkibench.liger.timings", str(data), str(package), "--json"]
     shell = f'ulimit -v {_MEMORY_GIB << 20}; exec "$@"'
@@ -111,4 +111,4 @@ async def _compared(data: Path, package: Path) -> list[timings.Row]:
     if child.returncode:
         raise RuntimeError(f"the comparison ended with {child.returncode}: {errors.decode()[-500:].strip()}")
     found: list[dict[str, Any]] = json.loads(out)
-    return [timings.Row(**row) for row in found]
+    return [timings.PublishedTiming(**row) for row in found]

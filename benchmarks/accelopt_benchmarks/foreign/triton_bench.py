@@ -1,4 +1,4 @@
-"""The 184 files of TritonBench-G, kernels from public repositories with calls of their own, profiled as they are."""
+"""Profiles the 184 files of TritonBench-G, kernels from public repositories with calls of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.kernel_file import examine
@@ -19,7 +19,7 @@ _AT_ONCE, _SECONDS = 2, 90.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FileOutcome:
     """``trouble`` is why a file, or a kernel that it launches, has no time; ``outside`` tells of accesses out of
     bounds, which are the file's."""
 
@@ -28,7 +28,7 @@ class Outcome:
     outside: bool
 
 
-async def triton_bench(data: Sequence[Path]) -> list[Row]:
+async def triton_bench(data: Sequence[Path]) -> list[GoalResult]:
     """``data`` holds checkouts."""
     what, goal = "files of TritonBench-G that profile unedited", "none set"
     folder = next((folder / FILES for folder in data if (folder / FILES).is_dir()), None)
@@ -36,7 +36,7 @@ async def triton_bench(data: Sequence[Path]) -> list[Row]:
         return [not_measured(what, goal, "give a checkout of thunlp/TritonBench with --data")]
     host, places = LocalHost(), asyncio.Semaphore(_AT_ONCE)
 
-    async def look(path: Path) -> Outcome:
+    async def look(path: Path) -> FileOutcome:
         async with places:
             return await _profiled(host, path)
 
@@ -50,10 +50,10 @@ async def triton_bench(data: Sequence[Path]) -> list[Row]:
     detail = f"{len(outcomes)} files; {outside} access memory out of bounds by their own calls; " + "; ".join(
         f"{o.file}: {o.trouble}" for o in failed
     )
-    return [Row(what, goal, share, "%", None, detail)]
+    return [GoalResult(what, goal, share, "%", None, detail)]
 
 
-async def _profiled(host: LocalHost, path: Path) -> Outcome:
+async def _profiled(host: LocalHost, path: Path) -> FileOutcome:
     limits = Limits(seconds=_SECONDS)
     request = ProfileRequest(examine(path, path.read_text()), {"triton": "h100"}, limits=limits)
     async with aclosing(profile(host, request)) as growing:
@@ -66,4 +66,4 @@ async def _profiled(host: LocalHost, path: Path) -> Outcome:
     trouble = None
     if wrong or timeless or not launched:
         trouble = (wrong or [f"no time for {', '.join(timeless)}" if timeless else "launches nothing"])[0]
-    return Outcome(path.name, trouble, "out-of-bounds" in known)
+    return FileOutcome(path.name, trouble, "out-of-bounds" in known)

@@ -1,4 +1,4 @@
-"""How long the gate takes over a kernel of about a millisecond, everything on."""
+"""Times whole gate checks of kernels of about a millisecond."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from accelopt_benchmarks.gate.corpus import TARGETS
 from accelopt_benchmarks.gate.detection import processor_seconds
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_lsp.gate_check import GateCheck, gate_requests
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.hosts.host import Host
@@ -29,7 +29,7 @@ _REWRITTEN = (
 )
 
 
-async def gate_time(examples: Path, rounds: int, kernels: Sequence[str] = KERNELS) -> list[Row]:
+async def gate_time(examples: Path, rounds: int, kernels: Sequence[str] = KERNELS) -> list[GoalResult]:
     """For each kernel the median of ``rounds`` whole checks, one at a time, on a warm worker."""
     host = LocalHost()
     paths = [examples.resolve() / name for name in kernels]
@@ -51,7 +51,7 @@ def _halved(path: Path, folder: Path) -> Path:
     return fewer
 
 
-async def _rows(host: Host, path: Path, rounds: int) -> list[Row]:
+async def _rows(host: Host, path: Path, rounds: int) -> list[GoalResult]:
     await _once(host, path)
     walls, busy = [], []
     for _ in range(rounds):
@@ -63,7 +63,7 @@ async def _rows(host: Host, path: Path, rounds: int) -> list[Row]:
     found = median(walls)
     how = f"wall, besides the reference; {min(walls):.2f} to {max(walls):.2f} s in {rounds}; processor time with it "
     how += f"{median(busy):.2f} s; load {os.getloadavg()[0]:.1f}"
-    return [Row(f"gate time, {path.name}", f"<= {SECONDS:g} s", found, "s", found <= SECONDS, how)]
+    return [GoalResult(f"gate time, {path.name}", f"<= {SECONDS:g} s", found, "s", found <= SECONDS, how)]
 
 
 async def _once(host: Host, path: Path) -> tuple[float, float, str]:

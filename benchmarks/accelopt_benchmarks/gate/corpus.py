@@ -1,4 +1,4 @@
-"""The corpus of tricks and honest twins that the gate is measured on: one folder per case."""
+"""Reads the corpus that the gate is measured on: one folder per attack, each with an honest negative control."""
 
 from __future__ import annotations
 

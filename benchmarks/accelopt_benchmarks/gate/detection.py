@@ -1,4 +1,4 @@
-"""How many tricks the gate sees through, how often it blames an honest kernel, and how long it takes."""
+"""Measures the gate's detection rate, its false alarms and the time of a check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelopt_benchmarks.gate.corpus import CorpusCase
-from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.result import GoalResult
 from accelopt_lsp.gate_check import without_kernel
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import CaseOptions
@@ -22,7 +22,7 @@ FILES = ("attack.py", "honest.py")
 
 
 @dataclass(frozen=True)
-class Judged:
+class CorpusVerdict:
     """One file of the corpus and what the gate said of it. ``right`` tells that it said what it should, and for the
     right reason; ``seconds`` is the whole check, ``reference_seconds`` the problem's own part of it, ``busy_seconds``
     the processor time of both.
@@ -45,14 +45,14 @@ class Judged:
 
 async def judge_corpus(
     host: Host, cases: list[CorpusCase], *, reading: bool = True
-) -> AsyncGenerator[Judged, None]:
+) -> AsyncGenerator[CorpusVerdict, None]:
     """Check every attack and every twin, one after another. Without ``reading`` the run has to find them alone."""
     for case in cases:
         for file in FILES:
             yield await judge(host, case, file, reading=reading)
 
 
-async def judge(host: Host, case: CorpusCase, file: str, *, reading: bool = True) -> Judged:
+async def judge(host: Host, case: CorpusCase, file: str, *, reading: bool = True) -> CorpusVerdict:
     """Check one file of a case, timing the check."""
     started, before = time.perf_counter(), processor_seconds()
     steps: dict[str, float] = {}
@@ -66,7 +66,7 @@ async def judge(host: Host, case: CorpusCase, file: str, *, reading: bool = True
     expected = set(case.manifest.refused_for)
     right = verdict.accepted if file == "honest.py" else not verdict.accepted and bool(set(codes) & expected)
     said = verdict.reasons[0].message if verdict.reasons else ""
-    return Judged(
+    return CorpusVerdict(
         case.name, file, verdict.accepted, right, list(dict.fromkeys(codes)), said, seconds,
         steps.get("gate.reference", 0.0), busy,
     )  # fmt: skip
@@ -89,7 +89,7 @@ def processor_seconds() -> float:
     return sum(parents[pid][1] for pid in ours if pid in parents)
 
 
-def rows(judged: list[Judged], *, reading: bool = True) -> list[Row]:
+def rows(judged: list[CorpusVerdict], *, reading: bool = True) -> list[GoalResult]:
     """The table: detection, right reasons, false alarms, and the time of a check."""
     attacks, twins = [j for j in judged if j.attack], [j for j in judged if not j.attack]
     caught = [j for j in attacks if not j.accepted]
@@ -103,14 +103,15 @@ def rows(judged: list[Judged], *, reading: bool = True) -> list[Row]:
     busy = statistics.median([j.busy_seconds for j in twins if j.accepted] or [float("inf")])
     load = f"; load of the machine at the end {os.getloadavg()[0]:.3g}"
     return [
-        Row(f"attacks refused{how}", "100 %", 100 * len(caught) / max(len(attacks), 1), "%",
+        GoalResult(f"attacks refused{how}", "100 %", 100 * len(caught) / max(len(attacks), 1), "%",
             len(caught) == len(attacks) > 0, f"of {len(attacks)}" + (f"; accepted: {missed}" if missed else "")),
-        Row(f"refused for the right reason{how}", "100 %", 100 * sum(j.right for j in attacks) / max(len(attacks), 1),
-            "%", all(j.right for j in attacks), wrong or missed),
-        Row(f"honest twins refused{how}", "0", len(alarms), "twins", not alarms, f"of {len(twins)}"
+        GoalResult(f"refused for the right reason{how}", "100 %",
+            100 * sum(j.right for j in attacks) / max(len(attacks), 1), "%", all(j.right for j in attacks),
+            wrong or missed),
+        GoalResult(f"honest twins refused{how}", "0", len(alarms), "twins", not alarms, f"of {len(twins)}"
             + (f": {blamed}" if blamed else "")),
-        Row("time of a whole check besides the reference, median", "2 s", middle, "s", middle <= 2,
+        GoalResult("time of a whole check besides the reference, median", "2 s", middle, "s", middle <= 2,
             f"largest {max(times, default=0):.3g} s, over {len(times)} accepted twins, one at a time" + load),
-        Row("processor time of a whole check with the reference, median", "2 s", busy, "s", busy <= 2,
+        GoalResult("processor time of a whole check with the reference, median", "2 s", busy, "s", busy <= 2,
             "all processes of the check; what it takes where nothing else runs"),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""An sshd of our own on the loopback, with fresh keys, for measuring what a host over SSH costs."""
+"""Starts an sshd on the loopback with fresh keys, to measure the cost of a host over SSH."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What running on a host costs beside a candidate's own work, and whether candidates survive killed workers."""
+"""Measures the overhead of running a candidate on a host, and whether candidates survive killed workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from accelopt_benchmarks.hosts.loopback import NoServer, loopback_host
-from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.result import GoalResult
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.hosts.retrying_host import RetryingHost
@@ -44,7 +44,7 @@ def _fresh_seconds(number: int) -> float:
     return time.perf_counter() - began
 
 
-async def overhead(rounds: int) -> list[Row]:
+async def overhead(rounds: int) -> list[GoalResult]:
     """Warm, here and over SSH on the loopback, and a fresh process that imports torch: in turns, in one run."""
     local = LocalHost()
     try:
@@ -65,7 +65,9 @@ async def overhead(rounds: int) -> list[Row]:
                 await far.close()
     except NoServer as error:
         return [
-            Row("overhead per candidate", f"<= {OVERHEAD_MS:g} ms", float("nan"), "ms", False, str(error))
+            GoalResult(
+                "overhead per candidate", f"<= {OVERHEAD_MS:g} ms", float("nan"), "ms", False, str(error)
+            )
         ]
     finally:
         await local.close()
@@ -74,16 +76,16 @@ async def overhead(rounds: int) -> list[Row]:
     how = f"median of {rounds}, {min(here):.0f} to {max(here):.0f} ms; load {os.getloadavg()[0]:.1f}"
     beside = f"a fresh process that imports torch: median {median(fresh):.0f} ms, in turns"
     return [
-        Row("overhead per candidate, warm, local", f"<= {OVERHEAD_MS:g} ms", own, "ms", own <= OVERHEAD_MS, how),
-        Row("below a fresh process", f">= {RATIO:g}x", ratio, "x", ratio >= RATIO, beside),
-        Row(
+        GoalResult("overhead per candidate, warm, local", f"<= {OVERHEAD_MS:g} ms", own, "ms", own <= OVERHEAD_MS, how),
+        GoalResult("below a fresh process", f">= {RATIO:g}x", ratio, "x", ratio >= RATIO, beside),
+        GoalResult(
             "more over SSH on the loopback", f"<= {OVER_SSH_MS:g} ms", more, "ms", more <= OVER_SSH_MS,
             f"median of {rounds} differences; over SSH {median(there):.0f} ms in all",
         ),
     ]  # fmt: skip
 
 
-async def killed_workers(candidates: int, every: float = 10.0) -> list[Row]:
+async def killed_workers(candidates: int, every: float = 10.0) -> list[GoalResult]:
     """``candidates`` jobs on two workers, one of which is killed every ``every`` seconds, in turn."""
     locals_ = [LocalHost(), LocalHost()]
     queue: asyncio.Queue[int] = asyncio.Queue()
@@ -132,7 +134,7 @@ async def killed_workers(candidates: int, every: float = 10.0) -> list[Row]:
     how = f"two workers, one killed every {every:g} s: {kills} kills, {attempts - candidates} runs again"
     how += f", {seconds:.0f} s in all"
     return [
-        Row(
+        GoalResult(
             "candidates answered, each with its own answer",
             f"{candidates}",
             once,
@@ -140,9 +142,9 @@ async def killed_workers(candidates: int, every: float = 10.0) -> list[Row]:
             once == candidates,
             how,
         ),
-        Row("candidates answered twice", "0", twice, "", twice == 0),
-        Row("processes left behind", "0", strays, "", strays == 0),
-        Row("files left behind", "0", files, "", files == 0),
+        GoalResult("candidates answered twice", "0", twice, "", twice == 0),
+        GoalResult("processes left behind", "0", strays, "", strays == 0),
+        GoalResult("files left behind", "0", files, "", files == 0),
     ]
 
 

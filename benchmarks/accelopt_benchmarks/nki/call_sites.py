@@ -1,4 +1,4 @@
-"""Which ``nki.isa`` functions a library calls, and how many of the calls the emulator has.
+"""Counts the calls of ``nki.isa`` functions in a library, and those that the emulator supports.
 
 ``python -m accelopt_benchmarks.nki.call_sites DIR`` counts call sites in a checkout by syntax; nothing is imported.
 """

@@ -1,4 +1,4 @@
-"""How good the NKI time model is: its estimates beside times that others measured and published.
+"""Compares the NKI time model's estimates with times that others measured and published.
 
 Two sets. Three matrix products for trn2, written here after their published description; and, given a checkout of
 zhang677/AccelOpt, its fourteen NKIBench baselines on trn1, read from there. Their published times stand in
@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.targets.load import load_target
@@ -50,7 +50,7 @@ SUMMARY = "summary.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class Judged:
+class PublishedComparison:
     """One kernel: what was published and what the model says, in microseconds; ``varied`` with other constants."""
 
     name: str
@@ -67,7 +67,7 @@ class Judged:
         return self.us / self.published_us - 1
 
 
-async def time_model(data: Sequence[Path]) -> list[Row]:
+async def time_model(data: Sequence[Path]) -> list[GoalResult]:
     """The rows of ``accelopt bench self``; those of the baselines if a checkout of AccelOpt is among ``data``."""
     rows = variants(await _gather([partial(judge_variant, name) for name in published("trn2")]))
     checkouts = [
@@ -86,7 +86,7 @@ async def time_model(data: Sequence[Path]) -> list[Row]:
     )
 
 
-async def _gather(tasks: Sequence[Callable[[], Judged]]) -> list[Judged]:
+async def _gather(tasks: Sequence[Callable[[], PublishedComparison]]) -> list[PublishedComparison]:
     loop = asyncio.get_running_loop()
     with ProcessPoolExecutor(WORKERS) as pool:
         return list(await asyncio.gather(*(loop.run_in_executor(pool, task) for task in tasks)))
@@ -111,7 +111,7 @@ def baselines(root: Path) -> Iterator[tuple[str, str, str]]:
 # In a child process
 
 
-def judge_variant(name: str) -> Judged:
+def judge_variant(name: str) -> PublishedComparison:
     """Trace one of the three matrix products and estimate it on trn2."""
     import ml_dtypes
     import numpy as np
@@ -126,7 +126,7 @@ def judge_variant(name: str) -> Judged:
     return _judge(name, published("trn2")[name], emulation.machines[0].trace, machine, vary=False)
 
 
-def judge_baseline(name: str, task: str, kernel: str) -> Judged:
+def judge_baseline(name: str, task: str, kernel: str) -> PublishedComparison:
     """Trace one baseline of NKIBench and estimate it on trn1, also with each constant at its bounds."""
     from accelopt_profiling.nki.install import emulated
 
@@ -155,7 +155,9 @@ def _module(path: Path) -> ModuleType:
     return module
 
 
-def _judge(name: str, published_us: float, trace: Trace, machine: Hardware, vary: bool) -> Judged:
+def _judge(
+    name: str, published_us: float, trace: Trace, machine: Hardware, vary: bool
+) -> PublishedComparison:
     from accelopt_profiling.nki.time_model.estimate import estimate
     from accelopt_profiling.nki.time_model.schedule import prepare, schedule
 
@@ -166,7 +168,9 @@ def _judge(name: str, published_us: float, trace: Trace, machine: Hardware, vary
         for label, other in settings(machine):
             runs = program if other.compiler == machine.compiler else prepare(trace.instructions, other)
             varied[label] = schedule(runs, other).total / 1000
-    return Judged(name, published_us, answer.us, answer.low_us, answer.high_us, answer.bound, varied)
+    return PublishedComparison(
+        name, published_us, answer.us, answer.low_us, answer.high_us, answer.bound, varied
+    )
 
 
 def settings(machine: Hardware) -> Iterator[tuple[str, Hardware]]:
@@ -186,17 +190,19 @@ def settings(machine: Hardware) -> Iterator[tuple[str, Hardware]]:
 # Rows
 
 
-def variants(found: Sequence[Judged]) -> list[Row]:
+def variants(found: Sequence[PublishedComparison]) -> list[GoalResult]:
     """The three matrix products: each within 20 %, and in the published order."""
     rows = [_row(one, "trn2", "within 20 %", abs(one.error) <= 0.2) for one in found]
     right = _order([j.us for j in found]) == _order([j.published_us for j in found])
     rows.append(
-        Row("NKI time model, trn2: order of the three products", "as published", float(right), "", right)
+        GoalResult(
+            "NKI time model, trn2: order of the three products", "as published", float(right), "", right
+        )
     )
     return rows
 
 
-def ranking(found: Sequence[Judged]) -> list[Row]:
+def ranking(found: Sequence[PublishedComparison]) -> list[GoalResult]:
     """The baselines one by one, and how well they are ranked and hit."""
     rows = [_row(one, "trn1", "within 2x", 0.5 <= one.us / one.published_us <= 2) for one in found]
     rank = spearman([j.us for j in found], [j.published_us for j in found])
@@ -206,40 +212,40 @@ def ranking(found: Sequence[Judged]) -> list[Row]:
     title = f"NKI time model, trn1: {len(found)} NKIBench baselines"
     median = 100 * statistics.median(errors)
     rows += [
-        Row(f"{title}, rank correlation", ">= 0.97", rank, "", rank >= 0.97, "Spearman"),
-        Row(f"{title}, median error", "<= 15 %", median, "%", median <= 15),
-        Row(f"{title}, worst", "<= 2x", factor, "x", factor <= 2, worst.name),
+        GoalResult(f"{title}, rank correlation", ">= 0.97", rank, "", rank >= 0.97, "Spearman"),
+        GoalResult(f"{title}, median error", "<= 15 %", median, "%", median <= 15),
+        GoalResult(f"{title}, worst", "<= 2x", factor, "x", factor <= 2, worst.name),
         _left_out(title, found),
     ]
     return rows
 
 
-def _row(one: Judged, target: str, goal: str, met: bool) -> Row:
+def _row(one: PublishedComparison, target: str, goal: str, met: bool) -> GoalResult:
     detail = (
         f"published {_time(one.published_us)}, estimated {_time(one.us)} ({_time(one.low_us)} to "
         f"{_time(one.high_us)}), {one.bound} bound"
     )
-    return Row(f"NKI time model, {target}: {one.name}", goal, 100 * one.error, "%", met, detail)
+    return GoalResult(f"NKI time model, {target}: {one.name}", goal, 100 * one.error, "%", met, detail)
 
 
-def _left_out(title: str, found: Sequence[Judged]) -> Row:
+def _left_out(title: str, found: Sequence[PublishedComparison]) -> GoalResult:
     errors, chosen = leave_one_out(found)
     others = sorted(set(chosen) - {"as is"})
     detail = f"worst {max(errors):.0%}; chosen {chosen.count('as is')} of {len(found)} times: the constants as they are"
     if others:
         detail += "; else " + ", ".join(others)
     median = 100 * statistics.median(errors)
-    return Row(f"{title}, median error, each left out", "<= 15 %", median, "%", median <= 15, detail)
+    return GoalResult(f"{title}, median error, each left out", "<= 15 %", median, "%", median <= 15, detail)
 
 
-def leave_one_out(found: Sequence[Judged]) -> tuple[list[float], list[str]]:
+def leave_one_out(found: Sequence[PublishedComparison]) -> tuple[list[float], list[str]]:
     """For each kernel, the setting that is best for all others (least mean absolute log ratio), and the absolute
     relative error that the kernel has with it."""
     errors, chosen = [], []
     for one in found:
         rest = [other for other in found if other is not one]
 
-        def badness(label: str, rest: Sequence[Judged] = rest) -> float:
+        def badness(label: str, rest: Sequence[PublishedComparison] = rest) -> float:
             return statistics.mean(abs(log(o.varied[label] / o.published_us)) for o in rest)
 
         best = min(one.varied, key=badness)

@@ -1,4 +1,4 @@
-"""Who takes part in the study: strategies with their settings, and what is switched on beside the proposer."""
+"""Lists the strategies that the study compares, with their settings and proposal sources."""
 
 from __future__ import annotations
 

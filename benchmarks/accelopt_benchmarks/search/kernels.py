@@ -1,4 +1,4 @@
-"""The kernels that the study of the strategies searches: NKIBench's tasks at smaller shapes, the Triton examples."""
+"""Reads the kernels that the study searches: NKIBench's tasks at smaller shapes, and the Triton examples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from accelopt_benchmarks.search.world import Subject
+from accelopt_benchmarks.search.world import StudyKernel
 from nkibench.task import Task, chosen
 
 #: The Triton examples, by the names of their files below the folder of examples.
@@ -30,7 +30,7 @@ SHAPES: Mapping[str, Mapping[str, int]] = {
 }
 
 
-def subjects(folder: Path, examples: Path, names: Sequence[str]) -> list[Subject]:
+def study_kernels(folder: Path, examples: Path, names: Sequence[str]) -> list[StudyKernel]:
     """The tasks of NKIBench, written to ``folder`` at the sizes of ``shape_of``, and the Triton examples; only those in
     ``names``, if there are any.
 
@@ -42,7 +42,7 @@ def subjects(folder: Path, examples: Path, names: Sequence[str]) -> list[Subject
     found = [_smaller(task, folder) for task in (chosen(tasks) if tasks or not names else [])]
     for name in triton:
         path = examples / f"{name}.py"
-        found.append(Subject(name.replace("/", "_"), path, path.read_text("utf-8"), "h100"))
+        found.append(StudyKernel(name.replace("/", "_"), path, path.read_text("utf-8"), "h100"))
     return found
 
 
@@ -56,7 +56,7 @@ def shape_of(task: Task) -> dict[str, int]:
     return max(shapes, key=lambda s: math.prod(s.values()))
 
 
-def _smaller(task: Task, folder: Path) -> Subject:
+def _smaller(task: Task, folder: Path) -> StudyKernel:
     place = folder / task.name
     place.mkdir(parents=True, exist_ok=True)
     reference = task.reference.read_text("utf-8")
@@ -68,4 +68,4 @@ def _smaller(task: Task, folder: Path) -> Subject:
     path = place / "kernel_beta1.py"
     path.write_text(kernel, "utf-8")
     case = "_".join(f"{name}{value}" for name, value in sorted(sizes.items()))
-    return Subject(task.name, path, kernel, "trn1", case)
+    return StudyKernel(task.name, path, kernel, "trn1", case)

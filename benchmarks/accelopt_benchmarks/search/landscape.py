@@ -1,4 +1,4 @@
-"""What a world holds: compositions of rules whose costs are found out, and what the memory says of it."""
+"""Explores a kernel's world: the costs of compositions of rules, and the pairs that the memory would hold of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulated proposer did to a text, written at its end: edits that break it, and edits that change no cost."""
+"""Marks a text, at its end, with the simulated edits that break it and those that change no cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of a contender in a world: the real search, with the simulated proposer in the place of a model."""
+"""Runs one contender in a world: the real search, with the simulated proposer instead of a model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEPTH = 16
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """One run. ``candidates``, ``tokens`` and ``calls`` were spent when the goal was reached, or at the end where it
     was not: see ``reached``."""
 
@@ -108,7 +108,7 @@ async def play(
     tokens: CallTokens | None = None,
     texts: MarkedTexts | None = None,
     memory: Sequence[Candidate] = (),
-) -> Outcome:
+) -> RunOutcome:
     """One run of ``contender`` until a right version takes ``goal_us`` or less, or ``candidates`` are tried.
     ``texts`` is shared by the runs on one subject."""
     random, subject = Random(f"{seed} {world.subject.name} {contender.name}"), world.subject
@@ -145,7 +145,9 @@ async def play(
     except BudgetExhaustedError:
         pass
     spent, calls = meter.tokens_in + meter.tokens_out, len(meter.calls)
-    return Outcome(contender.name, subject.name, seed, meter.candidates, spent, calls, best <= goal_us, best)
+    return RunOutcome(
+        contender.name, subject.name, seed, meter.candidates, spent, calls, best <= goal_us, best
+    )
 
 
 def _withheld(world: World, share: float, random: Random) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The simulated proposer: it draws from the rule catalogue, and breaks a stated share of what it draws."""
+"""Simulates a proposer: it draws from the rule catalogue, and breaks a stated share of its edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which search strategy needs how many candidates: the study with a simulated proposer, over tasks and examples."""
+"""Runs the study: the candidates that each search strategy needs, over tasks and examples."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from accelopt_agent.evaluation.host_evaluation import HostCost
 from accelopt_agent.request import OptimizeRequest
 from accelopt_benchmarks.search.contenders import CONTENDERS
 from accelopt_benchmarks.search.landscape import Explored, explored, pair_of, remembered
-from accelopt_benchmarks.search.playing import MarkedTexts, Outcome, play
+from accelopt_benchmarks.search.playing import MarkedTexts, RunOutcome, play
 from accelopt_benchmarks.search.tokens import Tokens, call_tokens, counter, our_tokens, their_tokens
-from accelopt_benchmarks.search.world import Subject, World
+from accelopt_benchmarks.search.world import StudyKernel, World
 from accelopt_memory.records import Pair
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.plain import from_plain, to_plain
@@ -26,7 +26,7 @@ NEAR = 1 / 0.95
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """How large the study is. ``texts`` bounds the compositions of rules whose costs are found out, and so the world
     that all search; ``candidates`` bounds a run. ``cache`` keeps costs and outcomes: a study that was ended goes on
     there."""
@@ -38,14 +38,14 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Found:
+class KernelResult:
     """What one subject's runs came to. ``least_us`` is the best known time, ``base_us`` the original's; ``costs`` is
     how many versions the world has, ``steps`` the rewrites that lead to the best one."""
 
     subject: str
     base_us: float
     least_us: float
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RunOutcome, ...]
     costs: int = 0
     steps: tuple[str, ...] = ()
 
@@ -55,7 +55,9 @@ class Found:
         return self.base_us > self.least_us * NEAR
 
 
-async def study(chosen_subjects: Sequence[Subject], plan: Plan, tell: Callable[[str], None]) -> list[Found]:
+async def study(
+    chosen_subjects: Sequence[StudyKernel], plan: StudyPlan, tell: Callable[[str], None]
+) -> list[KernelResult]:
     """Every contender on every subject that leaves something to find, ``plan.seeds`` times. Costs are real and found
     out once per text. What the memory says of a subject is made of the best versions of the others: who remembers
     searches a world that holds this too, for the same goal."""
@@ -77,7 +79,7 @@ async def study(chosen_subjects: Sequence[Subject], plan: Plan, tell: Callable[[
 
 
 async def token_counts(
-    chosen_subjects: Sequence[Subject], plan: Plan, data: Path, tell: Callable[[str], None]
+    chosen_subjects: Sequence[StudyKernel], plan: StudyPlan, data: Path, tell: Callable[[str], None]
 ) -> list[Tokens]:
     """What a candidate costs on the kernels of AccelOpt's checkout ``data``, in our prompts and in its own. The digest
     is that of our kernel for the same task, at its smaller size."""
@@ -102,7 +104,7 @@ async def token_counts(
 
 
 @asynccontextmanager
-async def _world(subject: Subject, plan: Plan) -> AsyncIterator[World]:
+async def _world(subject: StudyKernel, plan: StudyPlan) -> AsyncIterator[World]:
     host = LocalHost()
     try:
         request = OptimizeRequest(
@@ -113,18 +115,18 @@ async def _world(subject: Subject, plan: Plan) -> AsyncIterator[World]:
         await host.close()
 
 
-async def one_subject(world: World, plan: Plan, alone: Explored, others: Sequence[Pair]) -> Found:
+async def one_subject(world: World, plan: StudyPlan, alone: Explored, others: Sequence[Pair]) -> KernelResult:
     """All runs on one subject. ``alone`` is what rules make of it, ``others`` what was accepted on other kernels."""
     measured = (await world.baseline()).kernels[0]
     base = measured.latency.us or float("inf")
-    nothing = Found(world.subject.name, base, alone.least_us, (), len(alone.texts), alone.steps)
+    nothing = KernelResult(world.subject.name, base, alone.least_us, (), len(alone.texts), alone.steps)
     if not nothing.open:
         return nothing
     memory = await remembered(world, others)
     beyond = (await explored(world, plan.texts, memory)).texts if memory else frozenset[str]()
     texts = MarkedTexts(world.subject.text, world.subject.kernel.name)
     tokens = call_tokens(measured, world.subject.text, world.subject.target)
-    kept = Outcomes(plan.cache / "outcomes" / f"{world.subject.file_name}.jsonl")
+    kept = OutcomeJournal(plan.cache / "outcomes" / f"{world.subject.file_name}.jsonl")
     outcomes = []
     for contender in CONTENDERS:
         remembers = memory if contender.memory else []
@@ -146,23 +148,23 @@ async def one_subject(world: World, plan: Plan, alone: Explored, others: Sequenc
     return replace(nothing, outcomes=tuple(outcomes))
 
 
-class Outcomes:
+class OutcomeJournal:
     """Outcomes as they come, one JSON line each. A line that was cut off is passed over."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._known = path, dict[str, Outcome]()
+        self._path, self._known = path, dict[str, RunOutcome]()
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []
         for line in lines:
             try:
                 entry = json.loads(line)
-                self._known[entry["key"]] = from_plain(Outcome, entry["outcome"])
+                self._known[entry["key"]] = from_plain(RunOutcome, entry["outcome"])
             except (ValueError, KeyError, TypeError):
                 continue
 
-    def get(self, key: str) -> Outcome | None:
+    def get(self, key: str) -> RunOutcome | None:
         return self._known.get(key)
 
-    def add(self, key: str, outcome: Outcome) -> None:
+    def add(self, key: str, outcome: RunOutcome) -> None:
         """Raises OSError when it cannot be written."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
@@ -170,7 +172,7 @@ class Outcomes:
         self._known[key] = outcome
 
 
-def _told(found: Found) -> str:
+def _told(found: KernelResult) -> str:
     if not found.open:
         return f"{found.base_us:.4g} to {found.least_us:.4g} us, which leaves nothing to find"
     means = []

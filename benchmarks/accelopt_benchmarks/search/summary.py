@@ -1,4 +1,4 @@
-"""What the study's runs come to: means with intervals per contender, and hybrid's share of what others need."""
+"""Summarizes the study: means with confidence intervals per contender, and hybrid's share of the others' candidates."""
 
 from __future__ import annotations
 
@@ -6,18 +6,48 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.result import GoalResult
 from accelopt_benchmarks.search.contenders import BEAM, CONTENDERS, HYBRID, TREE
-from accelopt_benchmarks.search.intervals import Interval, mean_of, ratio_of
-from accelopt_benchmarks.search.playing import Outcome
-from accelopt_benchmarks.search.study import Found
+from accelopt_benchmarks.search.playing import RunOutcome
+from accelopt_benchmarks.search.study import KernelResult
+
+#: Samples of the percentile bootstrap (Efron 1979), by which the 95 % confidence intervals are computed.
+DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and its 95 % confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def mean_of(values: Sequence[float], random: Random, draws: int = DRAWS) -> Interval:
+    """The mean over ``values``, at least one."""
+    mean = sum(values) / len(values)
+    means = sorted(sum(random.choices(values, k=len(values))) / len(values) for _ in range(draws))
+    return Interval(mean, means[int(0.025 * draws)], means[int(0.975 * draws) - 1])
+
+
+def ratio_of(over: Sequence[float], under: Sequence[float], random: Random, draws: int = DRAWS) -> Interval:
+    """The quotient of two means of paired values."""
+    pairs = list(zip(over, under, strict=True))
+
+    def quotient(chosen: Sequence[tuple[float, float]]) -> float:
+        return sum(a for a, _ in chosen) / max(1e-12, sum(b for _, b in chosen))
+
+    drawn = sorted(quotient(random.choices(pairs, k=len(pairs))) for _ in range(draws))
+    return Interval(quotient(pairs), drawn[int(0.025 * draws)], drawn[int(0.975 * draws) - 1])
+
 
 #: The share of the candidates of these that hybrid may need at most.
 GOALS = {BEAM: 1 / 3, TREE: 1 / 2}
 
 
 @dataclass(frozen=True)
-class Summary:
+class ContenderSummary:
     """One contender over all subjects: what a run needs, how many of the runs came near the best, and its share of the
     candidates of AccelOpt's beam and STARK's tree."""
 
@@ -30,7 +60,7 @@ class Summary:
     of_tree: Interval
 
 
-def summaries(found: Sequence[Found], limit: int) -> list[Summary]:
+def summaries(found: Sequence[KernelResult], limit: int) -> list[ContenderSummary]:
     """Per seed the mean over subjects that leave something to find, and over seeds the mean with its interval. A run
     that did not come there counts as ``limit`` candidates."""
     random, result = Random(0), []
@@ -40,7 +70,7 @@ def summaries(found: Sequence[Found], limit: int) -> list[Summary]:
         mine = _of(outcomes, contender.name)
         counts = _per_seed(mine, needed)
         result.append(
-            Summary(
+            ContenderSummary(
                 contender.name,
                 mean_of(counts, random),
                 mean_of(_per_seed(mine, lambda o: o.tokens), random),
@@ -53,7 +83,7 @@ def summaries(found: Sequence[Found], limit: int) -> list[Summary]:
     return result
 
 
-def per_subject(found: Found, limit: int) -> dict[str, tuple[float, int]]:
+def per_subject(found: KernelResult, limit: int) -> dict[str, tuple[float, int]]:
     """Per contender the mean candidates of a run, and how many runs came there."""
     result = {}
     for contender in CONTENDERS:
@@ -62,7 +92,7 @@ def per_subject(found: Found, limit: int) -> dict[str, tuple[float, int]]:
     return result
 
 
-def rows(found: Sequence[Found], limit: int) -> list[Row]:
+def rows(found: Sequence[KernelResult], limit: int) -> list[GoalResult]:
     """Hybrid's share of the candidates that the strategies of others need, against its goals."""
     if not any(f.open for f in found):
         return []
@@ -81,19 +111,19 @@ def rows(found: Sequence[Found], limit: int) -> list[Row]:
             f"{len(each)} kernels, {min(each):.3f} to {max(each):.3f}"
         )
         what = f"candidates of {HYBRID} / {other}"
-        result.append(Row(what, f"<= {goal:.2f}", share.mean, "", share.mean <= goal, detail))
+        result.append(GoalResult(what, f"<= {goal:.2f}", share.mean, "", share.mean <= goal, detail))
     return result
 
 
-def _needed(limit: int) -> Callable[[Outcome], float]:
+def _needed(limit: int) -> Callable[[RunOutcome], float]:
     return lambda o: o.candidates if o.reached else limit
 
 
-def _of(outcomes: Sequence[Outcome], contender: str) -> list[Outcome]:
+def _of(outcomes: Sequence[RunOutcome], contender: str) -> list[RunOutcome]:
     return [o for o in outcomes if o.contender == contender]
 
 
-def _per_seed(outcomes: Sequence[Outcome], value: Callable[[Outcome], float]) -> list[float]:
+def _per_seed(outcomes: Sequence[RunOutcome], value: Callable[[RunOutcome], float]) -> list[float]:
     seeds = sorted({o.seed for o in outcomes})
     return [_mean([value(o) for o in outcomes if o.seed == seed]) for seed in seeds]
 

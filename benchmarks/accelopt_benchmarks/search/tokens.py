@@ -1,4 +1,4 @@
-"""What one planned and written candidate costs in tokens: our prompts beside AccelOpt's layout, on the same kernels."""
+"""Counts the tokens of one planned and written candidate, in our prompts and in AccelOpt's layout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from accelopt_agent.rules.catalogue import proposals
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.simulated.edit import Edit, edit_of
 from accelopt_agent.syntax.lines import split_lines
-from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.result import GoalResult
 from accelopt_benchmarks.search.proposer import CallTokens
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
@@ -150,7 +150,7 @@ def call_tokens(measurement: KernelMeasurement, text: str, target: str) -> CallT
 _ANY = ModelSettings("http://localhost", "any")
 
 
-def rows(found: Sequence[Tokens]) -> list[Row]:
+def rows(found: Sequence[Tokens]) -> list[GoalResult]:
     """Our share of the tokens over all kernels, against the goal."""
     if not found:
         return []
@@ -159,7 +159,9 @@ def rows(found: Sequence[Tokens]) -> list[Row]:
     detail = (
         f"{ours / len(found):.0f} and {theirs / len(found):.0f} tokens per candidate; {TOKENIZER}, {ENCODING}"
     )
-    return [Row("tokens per candidate / AccelOpt's layout", f"<= {GOAL}", share, "", share <= GOAL, detail)]
+    return [
+        GoalResult("tokens per candidate / AccelOpt's layout", f"<= {GOAL}", share, "", share <= GOAL, detail)
+    ]
 
 
 def _kernel(text: str) -> Kernel:

@@ -1,4 +1,4 @@
-"""One kernel with its rewrites and their real costs, each found out once and kept by content."""
+"""Keeps one kernel's rewrites and their real costs, each evaluated once and stored by content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from accelopt_profiling.receipt import Receipt
 
 
 @dataclass(frozen=True)
-class Subject:
+class StudyKernel:
     """The kernel to be made faster: the first launched one of the file ``path`` (text: ``text``). ``case`` names the
     sizes of its inputs where the text does not."""
 
@@ -48,7 +48,7 @@ class World:
     closed, it is a finite world that is the same for all who search it, whatever the file holds besides.
     """
 
-    def __init__(self, subject: Subject, cost: CostEvaluator, kept: Path | None = None) -> None:
+    def __init__(self, subject: StudyKernel, cost: CostEvaluator, kept: Path | None = None) -> None:
         self.subject, self._cost, self._kept = subject, cost, kept
         self._known: dict[str, KernelMeasurement | CostUnavailableError] = {}
         self._rewrites: dict[str, tuple[Candidate, ...]] = {}
@@ -139,7 +139,7 @@ class World:
                 file.write(json.dumps(entry) + "\n")
 
 
-def _key(subject: Subject, text: str) -> str:
+def _key(subject: StudyKernel, text: str) -> str:
     parts = "\0".join((subject.target, subject.text, text))
     return hashlib.sha256(parts.encode()).hexdigest()[:24]
 

@@ -1,4 +1,4 @@
-"""How soon an editor sees something: first numbers after a save, and answers while the server works.
+"""Measures response times: first numbers after a save, and answers while the server works.
 
 Measured from outside, through a real server over stdio, as an editor would see it.
 """
@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.result import GoalResult
 from accelopt_lsp.demo.editor import Editor, EditorFailed
 from accelopt_profiling.kernels import find_kernels
 
@@ -23,7 +23,7 @@ SAVES = 12
 SOFTMAX, SILU = "triton_softmax.py", "nki_silu.py"
 
 
-async def first_numbers(examples: Path) -> list[Row]:
+async def first_numbers(examples: Path) -> list[GoalResult]:
     """Medians over ``SAVES`` saves, each of a kernel with one more statement in it, the server being warm."""
     rows = []
     for file, goal_ms, name in (
@@ -44,11 +44,11 @@ async def first_numbers(examples: Path) -> list[Row]:
                 await editor.until("The end of the profile", _settled, uri, 90)
         spread = f"{SAVES} saves, {min(took):.0f}-{max(took):.0f} ms"
         median = statistics.median(took)
-        rows.append(Row(name, f"median <= {goal_ms:.0f} ms", median, "ms", median <= goal_ms, spread))
+        rows.append(GoalResult(name, f"median <= {goal_ms:.0f} ms", median, "ms", median <= goal_ms, spread))
     return rows
 
 
-async def answers(examples: Path, seconds: float = 15.0) -> list[Row]:
+async def answers(examples: Path, seconds: float = 15.0) -> list[GoalResult]:
     """99th percentiles of lens, hover and code action requests while a profile and a search run."""
     async with _workspace(examples) as (editor, folder):
         silu, softmax = editor.open(folder / SILU), editor.open(folder / SOFTMAX)
@@ -84,7 +84,7 @@ async def answers(examples: Path, seconds: float = 15.0) -> list[Row]:
         p99 = statistics.quantiles(times, n=100)[98]
         detail = f"{len(times)} requests, median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms"
         what = f"{name} answers during a profile and an optimization"
-        rows.append(Row(what, "p99 <= 10 ms", p99, "ms", p99 <= 10, detail))
+        rows.append(GoalResult(what, "p99 <= 10 ms", p99, "ms", p99 <= 10, detail))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Run the kernels of a set through profile, gate and search."""
+"""Runs the kernels of a set through profile, gate and search."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
 from nkibench.ablations import Ablation, learning
+from nkibench.journal import Journal
 from nkibench.kernel_sets.tasks import SetTask
-from nkibench.metrics import Journal, SetResult
+from nkibench.metrics import SetResult
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncG
     Raises:
         HostUnreachableError, EvaluatorLostError: the host was lost. OSError: the folder cannot be written.
     """
-    journal = Journal(plan.folder / "journal.jsonl")
+    journal = Journal(plan.folder / "journal.jsonl", SetResult)
     for task in tasks:
         key = _key(task, plan)
         known = journal.get(key)

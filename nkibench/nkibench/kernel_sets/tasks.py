@@ -1,4 +1,4 @@
-"""Kernel sets of others, as their checkouts have them: each kernel with its problem in a folder of its own."""
+"""Reads the kernel sets of other projects from their checkouts: each kernel with its problem."""
 
 from __future__ import annotations
 

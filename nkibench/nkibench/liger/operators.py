@@ -1,4 +1,4 @@
-"""How to call each operator, and what PyTorch computes for the same. The operator's own file is the kernel file."""
+"""Lists the calls of each operator, and the PyTorch code that computes the same. The kernel file is the operator's."""
 
 from __future__ import annotations
 

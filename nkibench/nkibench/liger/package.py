@@ -1,4 +1,4 @@
-"""The ``liger-kernel`` wheel: fetched with pip into a cache folder, unpacked, never installed."""
+"""Fetches the ``liger-kernel`` wheel with pip into a cache folder and unpacks it; it is never installed."""
 
 from __future__ import annotations
 

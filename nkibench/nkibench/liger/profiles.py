@@ -1,4 +1,4 @@
-"""Profile operators of the package on a host, each file as it is, forward and backward."""
+"""Profiles operators of the package on a host, each file unedited, forward and backward."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nkibench.liger.operators import OPERATORS, problem_text
 
 
 @dataclass(frozen=True)
-class Outcome:
+class OperatorProfile:
     """``profiled``: each launched kernel has an estimate and the results agree with PyTorch's."""
 
     operator: str
@@ -29,7 +29,7 @@ class Outcome:
 
 async def profile_operators(
     host: Host, package: Path, folder: Path, names: Iterable[str] = OPERATORS, target: str = "h100"
-) -> AsyncGenerator[Outcome, None]:
+) -> AsyncGenerator[OperatorProfile, None]:
     """Profile the named operators, one after the other. ``host`` must see ``package`` on its import path; ``folder``
     is where the operators' files and their problems are put side by side."""
     for name in names:
@@ -42,13 +42,13 @@ async def profile_operators(
         yield _outcome(name, results[-1])
 
 
-def _outcome(name: str, found: FileMeasurement) -> Outcome:
+def _outcome(name: str, found: FileMeasurement) -> OperatorProfile:
     launched = [k for k in found.kernels if k.stage != "traced"]
     said = [*found.findings, *(f for k in launched for f in k.findings)]
     trouble = [f"line {f.line}: {f.code}: {f.message}" for f in said if f.severity == "error"]
     estimates = {k.name: k.latency.us for k in launched}
     status = launched[0].correctness.status if launched else "not checked"
-    return Outcome(
+    return OperatorProfile(
         name,
         bool(launched) and status == "passed" and not trouble and all(estimates.values()),
         status,

@@ -1,4 +1,4 @@
-"""The estimate beside measured times: Liger-Kernel's public benchmark data and its kernels from PyPI.
+"""Compares estimates with measured times: Liger-Kernel's public benchmark data and its kernels.
 
 The data is ``benchmark/data/all_benchmark_data.csv`` of linkedin/Liger-Kernel (BSD-2-Clause): medians of
 ``triton.testing.do_bench`` in milliseconds on several GPUs. The kernels come from an unpacked ``liger-kernel`` wheel.
@@ -36,7 +36,7 @@ GOAL_LOW, GOAL_HIGH, GOAL_ABOVE_US = 0.75, 4 / 3, 40.0
 
 
 @dataclass(frozen=True)
-class Row:
+class PublishedTiming:
     """One shape: what was measured and what the model says, in microseconds. ``ratio`` is model / measured."""
 
     kernel: str
@@ -59,7 +59,7 @@ class Row:
         return GOAL_LOW <= self.measured_us / self.estimate_us <= GOAL_HIGH
 
 
-def compare(data_csv: Path, liger_path: Path, kernels: Iterable[str] = ()) -> list[Row]:
+def compare(data_csv: Path, liger_path: Path, kernels: Iterable[str] = ()) -> list[PublishedTiming]:
     """Estimate every comparable shape of the benchmark data (or those of ``kernels``).
 
     ``liger_path`` is the folder that holds the ``liger_kernel`` package.
@@ -84,7 +84,7 @@ def compare(data_csv: Path, liger_path: Path, kernels: Iterable[str] = ()) -> li
     return rows
 
 
-def _row(entry: dict[str, str], liger_path: Path) -> Row:
+def _row(entry: dict[str, str], liger_path: Path) -> PublishedTiming:
     from accelopt_profiling.targets import load_gpu
     from accelopt_profiling.triton.capture.session import emulated
     from accelopt_profiling.triton.compilation.compile import compile_launch
@@ -115,7 +115,9 @@ def _row(entry: dict[str, str], liger_path: Path) -> Row:
             bound, peak = found.bound, found.percent_of_peak.value
         total, low, high = total + latency.us, low + latency.low_us, high + latency.high_us
     shape = f"{entry['x_name']}={size} " + " ".join(str(v) for v in config.values() if isinstance(v, int))
-    return Row(name, target, shape, 1e3 * float(entry["y_value_50"]), total, low, high, bound, peak)
+    return PublishedTiming(
+        name, target, shape, 1e3 * float(entry["y_value_50"]), total, low, high, bound, peak
+    )
 
 
 def _zeros(*shape: int, dtype: str = "float32", integer: bool = False) -> Any:
@@ -235,13 +237,13 @@ CASES: dict[str, Callable[[dict[str, Any]], None]] = {
 }
 
 
-def share_within_goal(rows: Iterable[Row]) -> float:
+def share_within_goal(rows: Iterable[PublishedTiming]) -> float:
     """The share (0..1) of the shapes measured above 40 us that lie within -25 % and +33 % of the estimate."""
     large = [row for row in rows if row.measured_us > GOAL_ABOVE_US]
     return sum(row.within_goal for row in large) / len(large) if large else 0.0
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[PublishedTiming]) -> str:
     """One line per shape, then one per kernel and the totals."""
     out = [
         f"{r.kernel:18} {r.target:10} {r.shape:34} {r.measured_us:9.1f} us  model {r.estimate_us:9.1f} "

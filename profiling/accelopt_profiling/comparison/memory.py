@@ -113,7 +113,7 @@ def poison(array: Any) -> Any:
 
 @contextmanager
 def poisoned_memory() -> Iterator[None]:
-    """Fill memory that NumPy hands out uninitialised, so that reading it shows. (torch's: ``triton.torch_device``.)"""
+    """Poison memory that NumPy hands out uninitialised. (For torch ``triton.capture.torch_device`` does.)"""
     empty, empty_like = np.empty, np.empty_like
 
     def poisoned_empty(*args: Any, **kwargs: Any) -> Any:

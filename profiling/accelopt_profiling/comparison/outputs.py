@@ -21,6 +21,7 @@ from accelopt_profiling.comparison.reference import ReferenceRuns
 from accelopt_profiling.comparison.ties import name_equal_elements
 from accelopt_profiling.comparison.tolerance import Allowed, allowed
 from accelopt_profiling.measurement import Correctness
+from accelopt_profiling.problems.loading.call import check_answer
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 
 #: Which elements of an output are known, by the output's number; the others were not computed.
@@ -208,6 +209,10 @@ class OutputCheck:
         reference = self._runs.expected
         if not reference.values:
             return Correctness("not checked", "The problem has no reference.")
+        try:
+            check_answer(reference.values)
+        except ProblemError as error:
+            return Correctness("not checked", error.message)
         if self._runs.written and left is not None:
             outputs = joined(outputs or [], left, self._runs.written)
         elif outputs is None:

@@ -84,9 +84,9 @@ class RunParams:
 class RunCase:
     """``inputs_changed`` and ``aliases`` tell what the candidate did to its inputs, ``reused`` that it gave the same
     memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
-    on the same data, ``later`` those of a call after a week and a million calls (see ``later``); None where nothing
-    tells. ``complete`` is False when only a sample of some launch's programs was
-    run. ``raised`` is how a call failed at a shape, or on values, that the gate chose itself.
+    on the same data, ``later`` those of a call after a week and a million calls (see ``observe.clock_shift``); None
+    where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
+    ``raised`` is how a call failed at a shape, or on values, that the gate chose itself.
     """
 
     index: int

@@ -66,7 +66,7 @@ def time_calls(
     after: After = lambda name, run, given, returned: None,
 ) -> TimingSession:
     """Time the variant ``CANDIDATE``, and compare it with ``BASELINE`` if that is given too. ``inputs`` and ``after``
-    are those of ``running.measure``.
+    are those of ``measure.measure``.
     """
     before = around.conditions()
     runs = measure(device, variants, inputs, plan, around.clock, after)

@@ -8,21 +8,21 @@ import pytest
 from support.emulated_device import emulated_place
 
 from accelopt_benchmarks.device import (
-    asked_file,
+    evaluator_input,
+    evaluators,
     facts,
     flashinfer_evaluator,
     ncu,
-    others,
-    place,
     run_once,
 )
+from accelopt_benchmarks.device import session as device_session
 from accelopt_benchmarks.device import tricks as tricks_part
-from accelopt_benchmarks.device.found import Found, Table, attempt
+from accelopt_benchmarks.device.corpus import kernels, tricks
 from accelopt_benchmarks.device.kernelbench_evaluator import texts
 from accelopt_benchmarks.device.measuring import PARTS, measures, read_found
 from accelopt_benchmarks.device.page import page
-from accelopt_benchmarks.device.subjects import kernels, tricks
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.device.part_result import PartResult, Table, attempt
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import find_kernels
@@ -49,7 +49,7 @@ def test_the_corpus_is_complete():
     for trick in found:
         assert trick.tricks
         for one in (trick.attack, trick.honest):
-            assert asked_file.entry_of(one.text(), 1) == "scale"
+            assert evaluator_input.entry_of(one.text(), 1) == "scale"
             assert one.asked()[0].kernel in one.asked()[0].files
 
 
@@ -153,12 +153,12 @@ class Tensor:
 
 def test_texts_for_other_evaluators():
     kernel = "def _own(x): pass\n\ndef run(x, y):\n    return x + y\n"
-    asked = asked_file.AskedFile(
+    asked = evaluator_input.EvaluatorInput(
         kernel, "def reference(x, y):\n    return x + y\n", "run", [Tensor(4, 8), Tensor(8)], Tensor(4, 8)
     )
-    assert asked_file.entry_of(kernel, 2) == "run"
+    assert evaluator_input.entry_of(kernel, 2) == "run"
     with pytest.raises(ValueError, match="takes 3 inputs"):
-        asked_file.entry_of(kernel, 3)
+        evaluator_input.entry_of(kernel, 3)
     for text in texts(asked):
         compile(text, "text", "exec")
     assert "class ModelNew" in texts(asked)[1]
@@ -172,15 +172,15 @@ def test_texts_for_other_evaluators():
 
 async def test_evaluators_side_by_side(monkeypatch):
     async def ours(subject):
-        return others.Judgement("attack" not in subject.name, 10.0, 1.0, "wrong")
+        return evaluators.EvaluatorVerdict("attack" not in subject.name, 10.0, 1.0, "wrong")
 
     async def theirs(subject):
         if subject.name == "tiny":
             raise ValueError("no memory")
-        return others.Judgement(True, 1.0 if "attack" in subject.name else 10.0, 2.0)
+        return evaluators.EvaluatorVerdict(True, 1.0 if "attack" in subject.name else 10.0, 2.0)
 
     lacks = []
-    found = await others.compared(emulated_place(None), {"AccelOpt LSP": ours, "Theirs": theirs}, lacks)
+    found = await evaluators.compared(emulated_place(None), {"AccelOpt LSP": ours, "Theirs": theirs}, lacks)
     assert [(row.value, row.met) for row in found.rows] == [(100.0, True), (0.0, None)]
     assert lacks == ["Theirs, tiny: ValueError: no memory"]
     assert found.tables[0].rows[0] == ["tiny", "10.0; 1.0 s", "-"]
@@ -189,8 +189,8 @@ async def test_evaluators_side_by_side(monkeypatch):
 
 def test_an_evaluators_program_that_fails_is_told():
     with pytest.raises(ValueError, match="it said nothing"):
-        others._judged_by(["true"])
-    told = others._judged_by(["echo", 'noise\nJUDGED {"accepted": true, "us": 2.5, "said": ""}'])
+        evaluators._judged_by(["true"])
+    told = evaluators._judged_by(["echo", 'noise\nJUDGED {"accepted": true, "us": 2.5, "said": ""}'])
     assert (told.accepted, told.us) == (True, 2.5)
 
 
@@ -208,9 +208,9 @@ async def test_every_surprise_becomes_words():
 
 
 def test_the_page_names_the_device_and_what_was_lacking(tmp_path):
-    rows = [Row("a | b", "1", 2.0, "ms", False, "how"), not_measured("c", "d", "no device")]
-    old = Found("timing", lacks=["old"], when="2026-01-01 00:00 UTC")
-    new = Found("timing", rows, [Table("T", ["x"], [["1"]]), Table("empty", ["x"])], ["no ncu"], "NVIDIA X",
+    rows = [GoalResult("a | b", "1", 2.0, "ms", False, "how"), not_measured("c", "d", "no device")]
+    old = PartResult("timing", lacks=["old"], when="2026-01-01 00:00 UTC")
+    new = PartResult("timing", rows, [Table("T", ["x"], [["1"]]), Table("empty", ["x"])], ["no ncu"], "NVIDIA X",
                 {"torch": "2"}, "2026-01-02 00:00 UTC", 3.0)  # fmt: skip
     for name, one in (("a", new), ("b", old)):
         (tmp_path / name).mkdir()
@@ -250,8 +250,8 @@ async def test_where_namespaces_keep_the_device_away_one_worker_goes_and_another
         async def close(self):
             self.closed = True
 
-    monkeypatch.setattr(place, "LocalHost", Worker)
-    found = await place.open_place(60)
+    monkeypatch.setattr(device_session, "LocalHost", Worker)
+    found = await device_session.open_session(60)
     assert [host.closed for host in hosts] == [True] * closed + [False]
     assert (found.host, found.usable, found.target) == (hosts[-1], usable, "h100")
     assert ["in a cell" in said for said in found.trouble] == [True] * closed + [False] * (not usable)

@@ -9,8 +9,8 @@ from support.emulated_device import InProcess, WallDevice, emulated_place
 from accelopt_benchmarks.device import estimates
 from accelopt_benchmarks.device import timing as timing_part
 from accelopt_benchmarks.device import tricks as tricks_part
+from accelopt_benchmarks.device.corpus import CorpusKernel, kernels, tricks
 from accelopt_benchmarks.device.measuring import PARTS, measure, read_found
-from accelopt_benchmarks.device.subjects import Subject, kernels, tricks
 from accelopt_profiling.timing import check_step, time_step
 from accelopt_profiling.timing.launches import DeviceKernel
 from accelopt_profiling.timing.measure import TimingPlan
@@ -28,7 +28,7 @@ def small_place(tmp_path, monkeypatch):
     path, problem = corpus / "scale.py", corpus / "scale_problem.py"
     path.write_text(found.text())
     problem.write_text(found.problem.read_text().replace("1 << 12", "2048"))
-    small = Subject("scale", path, problem)
+    small = CorpusKernel("scale", path, problem)
     for module in (timing_part, estimates, tricks_part):
         monkeypatch.setattr(module, "kernels", lambda: [small])
     monkeypatch.setattr(timing_part, "TIMED", ("scale",))

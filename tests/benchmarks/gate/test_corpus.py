@@ -12,12 +12,12 @@ import pytest
 
 from accelopt_benchmarks.checkout import GATE_CORPUS
 from accelopt_benchmarks.gate.corpus import CorpusCase, read_corpus
-from accelopt_benchmarks.gate.detection import FILES, Judged, judge
+from accelopt_benchmarks.gate.detection import FILES, CorpusVerdict, judge
 from accelopt_profiling.hosts.local import LocalHost
 
 CASES = read_corpus(GATE_CORPUS)
 
-Judge = Callable[[CorpusCase, str], Judged]
+Judge = Callable[[CorpusCase, str], CorpusVerdict]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from support.command import Command
 
 from accelopt_benchmarks.checkout import GATE_CORPUS
 from accelopt_benchmarks.gate.corpus import read_corpus
-from accelopt_benchmarks.gate.detection import Judged, rows
+from accelopt_benchmarks.gate.detection import CorpusVerdict, rows
 
 
 @pytest.mark.slow
@@ -25,11 +25,11 @@ def test_the_command_checks_the_cases_that_are_named(accelopt: Command, home: Pa
 
 def test_the_table_names_what_is_wrong() -> None:
     judged = [
-        Judged("a", "attack.py", False, True, ["patches"]),
-        Judged("b", "attack.py", True, False),
-        Judged("c", "attack.py", False, False, ["timeout"]),
-        Judged("a", "honest.py", True, True, seconds=1.0, busy_seconds=0.5),
-        Judged("b", "honest.py", False, False, ["patches"]),
+        CorpusVerdict("a", "attack.py", False, True, ["patches"]),
+        CorpusVerdict("b", "attack.py", True, False),
+        CorpusVerdict("c", "attack.py", False, False, ["timeout"]),
+        CorpusVerdict("a", "honest.py", True, True, seconds=1.0, busy_seconds=0.5),
+        CorpusVerdict("b", "honest.py", False, False, ["patches"]),
     ]
     detection, reason, alarms, seconds, busy = rows(judged)
     assert not detection.met

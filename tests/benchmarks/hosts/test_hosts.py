@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from accelopt_benchmarks import commands
 from accelopt_benchmarks.gate import check_time as gate_time
 from accelopt_benchmarks.hosts import overhead as hosts
-from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.result import GoalResult
 from accelopt_profiling.gate.verdict import Reason, Verdict
 
 
@@ -21,7 +21,7 @@ def measured(monkeypatch):
     def standing_in(name, met):
         async def measure(*_):
             done.append(name)
-            return [Row(name, "<= 1", 0.5, "s", met)]
+            return [GoalResult(name, "<= 1", 0.5, "s", met)]
 
         return measure
 

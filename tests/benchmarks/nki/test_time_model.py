@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from accelopt_benchmarks.nki import time_model as nki_time
-from accelopt_benchmarks.nki.time_model import Judged, leave_one_out, published, ranking, settings, spearman
+from accelopt_benchmarks.nki.time_model import (
+    PublishedComparison,
+    leave_one_out,
+    published,
+    ranking,
+    settings,
+    spearman,
+)
 from accelopt_profiling.nki.time_model.hardware import hardware
 
 KERNEL = """
@@ -35,8 +42,8 @@ def transform_to_nki_inputs(inputs):
 """
 
 
-def judged(name: str, published_us: float, us: float, **varied: float) -> Judged:
-    return Judged(name, published_us, us, us / 2, us * 2, "memory", {"as is": us, **varied})
+def judged(name: str, published_us: float, us: float, **varied: float) -> PublishedComparison:
+    return PublishedComparison(name, published_us, us, us / 2, us * 2, "memory", {"as is": us, **varied})
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,14 @@ from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
 from accelopt_benchmarks.search.contenders import BEAM, CONTENDERS, HYBRID, TREE
-from accelopt_benchmarks.search.intervals import mean_of, ratio_of
 from accelopt_benchmarks.search.landscape import explored, pair_of, remembered
 from accelopt_benchmarks.search.playing import play
 from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
-from accelopt_benchmarks.search.world import Subject, World
+from accelopt_benchmarks.search.summary import mean_of, ratio_of
+from accelopt_benchmarks.search.world import StudyKernel, World
 
 STEPS = 5
-SUBJECT = Subject(
+SUBJECT = StudyKernel(
     "toy",
     Path("/k.py"),
     TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(STEPS))),

@@ -167,3 +167,15 @@ def test_the_reference_gets_float64() -> None:
     assert widen(np.ones(2, np.float32)).dtype == np.float64
     assert widen(np.ones(2, np.int32)).dtype == np.int32
     assert widen(3) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [(lambda x: x * np.nan, "NaN"), (lambda x: x[:0], "no element")],
+    ids=["NaN", "empty"],
+)
+def test_a_reference_with_nothing_to_compare_checks_nothing(answer: Any, words: str) -> None:
+    x = np.ones((4, 8), np.float32)
+    verdict = check_outputs(cast(Problem, _Problem(answer)), [x], [answer(x)])
+    assert (verdict.status, verdict.checked) == ("not checked", 0.0)
+    assert words in verdict.detail

@@ -88,7 +88,7 @@ class _Case:
         )  # fmt: skip
 
     def _same_form(self, actual: list[Leaf]) -> bool:
-        """Count, type, shape and dtype of the outputs."""
+        """Compare count, types, shapes, dtypes and layouts of the outputs; each difference is a reason."""
         expected = self.answers.expected
         if len(actual) != len(expected):
             self._fail("wrong-count", f"It returned {len(actual)} outputs, the reference {len(expected)}.")
@@ -138,7 +138,7 @@ class _Case:
         )
 
     def _again(self, actual: list[Leaf], name: str, code: str, which: str) -> list[Leaf] | None:
-        """A further run's outputs, if they have the form of the first's."""
+        """Read a further run's outputs; None, with a reason, unless they have the shapes of the first run's."""
         again = self.answers.read(name)
         if isinstance(again, str):
             self._fail("wrong-output", again)
@@ -167,7 +167,7 @@ class _Case:
         return equal
 
     def _later(self, actual: list[Leaf]) -> None:
-        """Right after a week and a million calls as well, and with gradients turned round?"""
+        """Judge the run with shifted clocks and counters, and with gradients switched."""
         which = "A week and a million calls later, or with gradients turned on or off, it"
         later = self._again(actual, "later", "mode-branch", which)
         wrong = self.answers.first_fault(later, self.answers.masks("later")) if later is not None else None
@@ -175,7 +175,7 @@ class _Case:
             self._fail("mode-branch", f"{which} is wrong on the same inputs: {wrong.detail}.")
 
     def _checked(self, actual: list[Leaf] | None) -> float:
-        """The share of output elements that were compared."""
+        """Return the share of output elements that were compared."""
         total = sum(leaf.values.size for leaf in actual or [])
         unknown = sum(
             int(np.count_nonzero(~mask))

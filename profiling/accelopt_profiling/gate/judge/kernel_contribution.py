@@ -15,7 +15,7 @@ _FEW = 1024
 def right_without_kernels(
     answers: SavedOutputs, actual: list[Leaf], known: dict[int, Array] | None = None
 ) -> float | None:
-    """The share of elements (of those ``known``) that were right although nothing was left of what kernels wrote.
+    """Return the share of elements (of those ``known``) that were right although all that kernels wrote was poisoned.
     Zeros, NaN and elements of an input that stayed need no kernel; None where no others are left, or nobody tried.
     """
     idle = answers.read("idle") if answers.has("idle") else ""

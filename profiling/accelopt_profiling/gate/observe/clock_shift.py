@@ -27,7 +27,7 @@ _PLACES = 4000
 
 
 class Clock:
-    """Stands before the functions of ``time`` from before the candidate is loaded, so that it can be moved on."""
+    """Replaces the clocks of ``time`` before the candidate is loaded, so that they can be set ahead."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
@@ -52,7 +52,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class _Place:
-    """Somewhere a value is kept; ``read`` and ``write`` reach it."""
+    """A place that holds a value; ``read`` and ``write`` access it."""
 
     read: Callable[[], Any]
     write: Callable[[Any], None]
@@ -79,7 +79,7 @@ class Counts:
         self._lists: dict[tuple[Any, ...], list[Any]] = {}
 
     def look(self) -> None:
-        """Note what every place holds."""
+        """Record the number in every place."""
         values: dict[tuple[Any, ...], float] = {}
         self._places.clear()
         for path, place in itertools.islice(self._walk(), _PLACES):
@@ -93,7 +93,7 @@ class Counts:
         self._seen.append(values)
 
     def advance(self) -> int:
-        """Move what counts on by a million steps; the number of places that were moved."""
+        """Advance every counter by a million steps; return the number of places that were advanced."""
         moved = 0
         for path, place in self._places.items():
             steps = self._steps(path)

@@ -23,7 +23,7 @@ class Seen:
         """Raise what went wrong inside a kernel and did not reach the code that launched it."""
 
     def launched(self) -> list[str] | None:
-        """Names of the kernels in the order of their launches; None where nothing tells."""
+        """Names of the kernels in the order of their launches; None where launches cannot be observed."""
         return None
 
     def complete(self) -> bool:
@@ -133,7 +133,7 @@ def neutralised(
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
     marked: Callable[[Any], Any] | None = None,
 ) -> Iterator[Seen]:
-    """As ``emulation``, but nothing is left of what kernels write: it is NaN afterwards. So a result that is right in
+    """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in
     spite of that came from elsewhere. Triton kernels run first, within ``seconds`` as in ``emulation``, to see what
     they write; ``around`` is entered for each launch. What NKI kernels return is passed through ``marked``.
     """

@@ -29,7 +29,7 @@ class RaceCoverage(SampleCoverage):
 
     @property
     def side_by_side(self) -> bool:
-        """Never: which program did what is the point."""
+        """Always False: accesses have to be attributed to single programs."""
         return False
 
     def begin_launch(self) -> None:
@@ -68,7 +68,7 @@ _SPOILED = 0xFF
 
 
 class SpoilingCoverage(SampleCoverage):
-    """Takes the place of a session's coverage: it is told every access, and needs to know nothing else."""
+    """A coverage that overwrites at the end of each launch everything that the launch stored."""
 
     def __init__(self) -> None:
         super().__init__()

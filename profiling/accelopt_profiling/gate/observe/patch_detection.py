@@ -25,7 +25,7 @@ _STATE = frozenset(
 
 
 class SharedObjects:
-    """A picture of what modules and classes hold. ``changes`` names what was replaced or removed since."""
+    """A snapshot of what shared modules and classes hold. ``changes`` names what was replaced or removed since."""
 
     def __init__(self) -> None:
         self._before = dict(_owners())

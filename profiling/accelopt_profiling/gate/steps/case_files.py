@@ -29,7 +29,7 @@ def case_folder(context: StepContext, index: int) -> Path:
 
 @contextmanager
 def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]:
-    """The problem's files in a fresh folder for as long as its process needs them, imported from there only.
+    """Keep the problem's files in a fresh folder while its process needs them, and import them from there only.
 
     The files that the candidate's process saw are left out of the import path: it may have changed them. The
     folder is gone before the next step starts, so that a candidate cannot read its reference there.
@@ -77,7 +77,7 @@ def forget_candidate(context: StepContext) -> None:
 
 @contextmanager
 def problem_errors(context: StepContext, doing: str) -> Iterator[None]:
-    """Errors of the problem's code, said to be the problem's: a candidate is never blamed for them."""
+    """Turn errors of the problem's code into step errors that name the problem: no candidate is blamed for them."""
     try:
         with user_errors(context, doing):
             yield

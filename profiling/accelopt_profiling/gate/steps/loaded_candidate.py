@@ -51,13 +51,13 @@ class LoadedCandidate:
         return from_plain(CaseCall, load_values(case_folder(self.context, index) / "call")[0])
 
     def arguments(self, index: int) -> list[Any]:
-        """The arguments of a case, in new memory."""
+        """Load the arguments of a case into new memory."""
         folder = case_folder(self.context, index)
         with emulation(self.params.dialect, self.params.target):
             return load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
 
     def reused_memory(self, arguments: list[Any]) -> list[Any]:
-        """New data at addresses that the candidate has seen before, where the layout allows."""
+        """Put new data at addresses that the candidate has seen before, where the layout allows."""
         if self._earlier is not None and same_layout(self._earlier, arguments):
             fill_in_place(self._earlier, arguments)
             return self._earlier
@@ -72,7 +72,7 @@ class LoadedCandidate:
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
     ) -> tuple[list[Any], RunCase]:
-        """One call with everything compared before and after; its outputs are saved under ``name``.
+        """Make one call, save its outputs under ``name``, and record what it did to its inputs and to shared objects.
 
         ``built`` keeps a KernelBench model between calls (see ``problems.call.perform``).
         """
@@ -127,7 +127,7 @@ class LoadedCandidate:
         return outputs
 
     def save(self, index: int, name: str, outputs: list[Any], seen: Seen) -> None:
-        """Write outputs down and tell their digest before the candidate gets another turn."""
+        """Save outputs and send their digest before any more of the candidate's code runs."""
         self.attributes += [
             f"{type(o).__name__}.{key}" for o in outputs for key in getattr(o, "__dict__", {})
         ]
@@ -155,14 +155,14 @@ class AutotuneTurns:
         self._ran: dict[int, tuple[Any, set[int]]] = {}  # by the tuner's identity
 
     def next_case(self) -> None:
-        """From here on another configuration is chosen: what tuners remember of earlier choices goes."""
+        """Have the next configuration chosen from here on: drop what the tuners remember of earlier choices."""
         self.turn += 1
         for tuner, _ in self._ran.values():
             tuner.cache.clear()
             tuner.cache_results = False
 
     def chosen(self, tuners: Sequence[Any]) -> None:
-        """Tuners have chosen, and the kernel has run so."""
+        """Record the configurations that ``tuners`` have chosen and the kernel has run in."""
         for tuner in tuners:
             _, ran = self._ran.setdefault(id(tuner), (tuner, set()))
             best = getattr(tuner, "best_config", None)

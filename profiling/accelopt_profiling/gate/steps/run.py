@@ -125,7 +125,7 @@ class _CandidateRun:
         return result
 
     def _repeat(self, result: RunCase) -> RunCase:
-        """Further calls on data seen before; the last one's outputs are judged as well."""
+        """Make further calls on data seen before; the last one's outputs are judged as well."""
         candidate, params, index = self.candidate, self.params, result.index
         self.allow()
         ends = time.perf_counter() + params.repeat_seconds
@@ -148,7 +148,7 @@ class _CandidateRun:
         return replace(result, reused=reused)
 
     def _later(self, result: RunCase) -> RunCase:
-        """Another case's data again, a week and a million calls later and with gradients turned round. What it raises
+        """Call with another case's data, a week and a million calls later and with gradients switched. What it raises
         tells nothing: numbers that were moved on may have meant something else than a count.
         """
         candidate, index = self.candidate, result.index
@@ -163,7 +163,7 @@ class _CandidateRun:
         return result
 
     def _without_kernels(self, index: int) -> None:
-        """Call once while nothing is left of what kernels write. What it raises does not matter: it then needs them."""
+        """Call once while everything that kernels write is poisoned. An exception is no fault: it needs its kernels."""
         candidate, params = self.candidate, self.params
         if params.dialect == "numpy":
             return
@@ -218,7 +218,7 @@ def _unmarked(values: Any) -> Any:
 
 
 def _processes() -> int:
-    """Child processes of this one that are alive (Linux; 0 where nothing tells)."""
+    """Count the living child processes of this one (Linux; 0 elsewhere)."""
     try:
         return sum(
             len((task / "children").read_text().split())

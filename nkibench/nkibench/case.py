@@ -1,4 +1,4 @@
-"""What the benchmark runs: one kernel with its reference, of our tasks or of somebody's data set."""
+"""Defines a benchmark case: one kernel with its reference, from our tasks or from a user's data set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nkibench.task import NkiDialect, Task, tasks
 
 
 @dataclass(frozen=True)
-class Subject:
+class BenchmarkCase:
     """A kernel file with its reference module; ``root`` is the folder that both are in.
 
     ``name`` is the operator's; ``task`` is ours of that name, None where we have none (then nothing is published
@@ -50,10 +50,10 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Subjects:
+class BenchmarkCases:
     """What can be run and what cannot."""
 
-    ready: list[Subject] = field(default_factory=list)
+    ready: list[BenchmarkCase] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -61,7 +61,7 @@ def case_name(name: str, values: dict[str, int]) -> str:
     return "_".join([name, *(f"{key}{values[key]}" for key in sorted(values))])
 
 
-def own_subjects(names: list[str], dialect: NkiDialect = "beta1") -> Subjects:
+def own_cases(names: list[str], dialect: NkiDialect = "beta1") -> BenchmarkCases:
     """Our own tasks at their published sizes.
 
     Raises:
@@ -69,14 +69,16 @@ def own_subjects(names: list[str], dialect: NkiDialect = "beta1") -> Subjects:
     """
     from nkibench.task import chosen
 
-    found = Subjects()
+    found = BenchmarkCases()
     for task in chosen(names):
         if dialect not in task.dialects:
             message = f"{task.name} has no kernel in the dialect {dialect}."
             found.faults.append(Fault(task.name, task.folder, message))
             continue
         found.ready.append(
-            Subject(task.name, "0", task.values, task.kernel(dialect), task.reference, task.folder, task)
+            BenchmarkCase(
+                task.name, "0", task.values, task.kernel(dialect), task.reference, task.folder, task
+            )
         )
     return found
 

@@ -1,4 +1,4 @@
-"""What one part of the measurements on a device found, as it is kept between runs."""
+"""Defines the result of one part of the device measurements, as it is kept between runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from accelopt_benchmarks.result import Row
+from accelopt_benchmarks.result import GoalResult
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 
 T = TypeVar("T")
@@ -23,13 +23,13 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Found:
+class PartResult:
     """``part`` is its name; ``device`` and ``toolchain`` what it ran on, ``when`` the day and time (UTC), ``seconds``
     how long it took. ``lacks`` says what was not there, or failed; then rows may be missing.
     """
 
     part: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[GoalResult] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
     device: str = ""

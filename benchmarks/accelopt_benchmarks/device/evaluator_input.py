@@ -1,4 +1,4 @@
-"""A kernel file and its problem as other evaluators want them: texts, inputs, and the function that is called."""
+"""Reads a kernel file and its problem for other evaluators: texts, inputs, and the function that is called."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class AskedFile:
+class EvaluatorInput:
     """``entry`` is the function of ``kernel`` (a text) that takes the inputs of ``problem`` (a text with ``get_inputs``
     and ``reference``); ``given`` and ``expected`` are one draw and its answer.
     """
@@ -21,13 +21,13 @@ class AskedFile:
     expected: Any = None
 
 
-def asked_file(kernel: Path, problem: Path) -> AskedFile:
+def evaluator_input(kernel: Path, problem: Path) -> EvaluatorInput:
     """Raises ValueError: no plain function of the kernel file takes as many arguments as there are inputs."""
     text, told = kernel.read_text(encoding="utf-8"), problem.read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": problem.stem}
     exec(compile(told, str(problem), "exec"), names)  # noqa: S102  (a problem of the corpus)
     given = list(names["get_inputs"]())
-    return AskedFile(text, told, entry_of(text, len(given)), given, names["reference"](*given))
+    return EvaluatorInput(text, told, entry_of(text, len(given)), given, names["reference"](*given))
 
 
 def entry_of(text: str, inputs: int) -> str:

@@ -1,4 +1,4 @@
-"""Where the measurements run: this machine's worker, its GPU, and the time that is left."""
+"""Opens the worker and the GPU of this machine for the measurements, and keeps the time that is left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_benchmarks.device.found import attempt
+from accelopt_benchmarks.device.part_result import attempt
 from accelopt_profiling.hosts.host import HostFacts
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
@@ -32,7 +32,7 @@ def opening_job(text: str = OPENING) -> Job:
 
 
 @dataclass
-class Place:
+class DeviceSession:
     """``target`` is the one that the device's name belongs to, ``target_known`` whether there is one. ``trouble`` says
     why steps run without namespaces of their own, or why nothing runs on the device at all (``usable`` is False then).
     """
@@ -66,7 +66,7 @@ async def run(host: LocalHost, job: Job) -> Any:
     return value
 
 
-async def open_place(seconds: float) -> Place:
+async def open_session(seconds: float) -> DeviceSession:
     """Start a worker here and try its device; where namespaces keep CUDA away, go on without them and say so.
 
     Raises:
@@ -82,13 +82,13 @@ async def open_place(seconds: float) -> Place:
     return again
 
 
-async def _tried(host: LocalHost, ends: float) -> Place:
+async def _tried(host: LocalHost, ends: float) -> DeviceSession:
     """The worker with what it says of its device; ``usable`` only if a step has opened that."""
     try:
         facts = await host.facts()
         device = str(facts.devices[0].get("name", "GPU")) if facts.devices else ""
         target = target_of_device(device)
-        place = Place(host, facts, ends, device, target or "h100", target is not None)
+        place = DeviceSession(host, facts, ends, device, target or "h100", target is not None)
         opened = await attempt(run(host, opening_job()), place.left(180))
     except BaseException:
         await host.close()

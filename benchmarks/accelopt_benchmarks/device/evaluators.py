@@ -1,4 +1,4 @@
-"""Part ``evaluators``: KernelBench's and FlashInfer-Bench's own evaluators on the same kernels.
+"""Measures part ``evaluators``: runs KernelBench's and FlashInfer-Bench's own evaluators on the same kernels.
 
 Each evaluation is a process of its own. Neither is needed otherwise: KernelBench is a checkout (``--kernelbench DIR``),
 FlashInfer-Bench an installed package.
@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accelopt_benchmarks.device import flashinfer_evaluator
-from accelopt_benchmarks.device.found import Found, Table, attempt, microseconds
-from accelopt_benchmarks.device.place import Place
+from accelopt_benchmarks.device.corpus import LIMITS, TIMED, CorpusKernel, Trick, kernels, named, tricks
+from accelopt_benchmarks.device.part_result import PartResult, Table, attempt, microseconds
 from accelopt_benchmarks.device.programs import JUDGED, answer_of, program
-from accelopt_benchmarks.device.subjects import LIMITS, TIMED, Subject, Trick, kernels, named, tricks
+from accelopt_benchmarks.device.session import DeviceSession
 from accelopt_benchmarks.device.tricks import GAINED_NOTHING
-from accelopt_benchmarks.result import Row, not_measured
+from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.timing.timing_job import time_on
 
 
 @dataclass(frozen=True)
-class Judgement:
+class EvaluatorVerdict:
     """What an evaluator says of one kernel file: whether it accepts it, its time in microseconds, and the seconds that
     the whole evaluation took. ``said`` has its words when it does not accept.
     """
@@ -35,26 +35,28 @@ class Judgement:
     said: str = ""
 
 
-Evaluate = Callable[[Subject], Awaitable[Judgement]]
+Evaluate = Callable[[CorpusKernel], Awaitable[EvaluatorVerdict]]
 
 
-async def evaluators(place: Place, kernelbench: Path | None) -> Found:
+async def evaluators(place: DeviceSession, kernelbench: Path | None) -> PartResult:
     """Ours and those of the others that are there; ``kernelbench`` is a checkout of KernelBench."""
     lacks = list(place.trouble)
     if not place.usable:
-        return Found("evaluators", [not_measured("beside other evaluators", "told", "no device")], [], lacks)
+        return PartResult(
+            "evaluators", [not_measured("beside other evaluators", "told", "no device")], [], lacks
+        )
 
     def by_program(module: str, *more: object) -> Evaluate:
         return lambda subject: asyncio.to_thread(
             _judged_by, program(module, subject.path, subject.problem, *more)
         )
 
-    async def ours(subject: Subject) -> Judgement:
+    async def ours(subject: CorpusKernel) -> EvaluatorVerdict:
         began = time.perf_counter()
         source, found, ref = subject.asked()
         session = await time_on(place.host, source, found, ref, limits=LIMITS)
         wrong = session.checked.wrong if session.checked else "not checked"
-        return Judgement(not wrong, session.call.us, time.perf_counter() - began, wrong)
+        return EvaluatorVerdict(not wrong, session.call.us, time.perf_counter() - began, wrong)
 
     judges: dict[str, Evaluate] = {"AccelOpt LSP": ours}
     if kernelbench is not None:
@@ -69,7 +71,7 @@ async def evaluators(place: Place, kernelbench: Path | None) -> Found:
     return await compared(place, judges, lacks)
 
 
-async def compared(place: Place, judges: dict[str, Evaluate], lacks: list[str]) -> Found:
+async def compared(place: DeviceSession, judges: dict[str, Evaluate], lacks: list[str]) -> PartResult:
     """Every judge on the honest kernels, the tricks and their twins."""
     times = Table("Times (us) and seconds per evaluation", ["kernel", *judges])
     verdicts = Table("Tricks: what is accepted as right, and its time (us)", ["trick", "file", *judges])
@@ -89,44 +91,46 @@ async def compared(place: Place, judges: dict[str, Evaluate], lacks: list[str]) 
         found = {name: await _both(place, judge, trick) for name, judge in judges.items()}
         for name, (attack, honest) in found.items():
             caught[name] += gained_nothing(attack, honest)
-            alarms[name] += not (isinstance(honest, Judgement) and honest.accepted)
+            alarms[name] += not (isinstance(honest, EvaluatorVerdict) and honest.accepted)
         for file, number in (("attack", 0), ("twin", 1)):
             verdicts.rows.append([trick.name, file, *(_cell(both[number]) for both in found.values())])
     rows = []
     for name in judges:
         goal, met = ("100 %", caught[name] == total) if name == "AccelOpt LSP" else ("told", None)
         share = 100 * caught[name] / max(1, total)
-        rows.append(Row(f"{name}: device tricks that gain nothing", goal, share, "%", met,
+        rows.append(GoalResult(f"{name}: device tricks that gain nothing", goal, share, "%", met,
                         f"of {total}; {alarms[name]} honest twins not accepted"))  # fmt: skip
-    return Found("evaluators", rows, [times, verdicts], lacks)
+    return PartResult("evaluators", rows, [times, verdicts], lacks)
 
 
-async def _both(place: Place, judge: Evaluate, trick: Trick) -> tuple[Judgement | str, Judgement | str]:
+async def _both(
+    place: DeviceSession, judge: Evaluate, trick: Trick
+) -> tuple[EvaluatorVerdict | str, EvaluatorVerdict | str]:
     return (
         await attempt(judge(trick.attack), place.left(150)), await attempt(judge(trick.honest), place.left(150))
     )  # fmt: skip
 
 
-def gained_nothing(attack: Judgement | str, honest: Judgement | str) -> bool:
+def gained_nothing(attack: EvaluatorVerdict | str, honest: EvaluatorVerdict | str) -> bool:
     """An attack that is refused, fails, or is as slow as its honest twin."""
     if isinstance(attack, str) or not attack.accepted:
         return True
-    return isinstance(honest, Judgement) and bool(
+    return isinstance(honest, EvaluatorVerdict) and bool(
         attack.us and honest.us and attack.us >= GAINED_NOTHING * honest.us
     )
 
 
-def _cell(judged: Judgement | str) -> str:
+def _cell(judged: EvaluatorVerdict | str) -> str:
     if isinstance(judged, str):
         return "failed"
     return f"accepted, {microseconds(judged.us)}" if judged.accepted else "refused"
 
 
-def _judged_by(command: list[str]) -> Judgement:
+def _judged_by(command: list[str]) -> EvaluatorVerdict:
     """Run an evaluator's program. Raises ValueError: it did not tell a judgement."""
     with tempfile.TemporaryDirectory(prefix="accelopt-evaluator-") as folder:
         began = time.perf_counter()
         own_cache = {"TRITON_CACHE_DIR": str(Path(folder) / "triton")}
         told = answer_of(JUDGED, command, 150, folder, own_cache)
         seconds = time.perf_counter() - began
-    return Judgement(bool(told["accepted"]), told["us"], seconds, str(told.get("said", "")))
+    return EvaluatorVerdict(bool(told["accepted"]), told["us"], seconds, str(told.get("said", "")))

@@ -1,4 +1,4 @@
-"""The kernels and tricks that are run on a device: ``benchmarks/device_corpus`` and the examples with a problem."""
+"""Reads the kernels and tricks that run on a device: ``benchmarks/device_corpus`` and the examples with a problem."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMITS = Limits(seconds=90.0, memory_bytes=48 << 30)
 
 
 @dataclass(frozen=True)
-class Subject:
+class CorpusKernel:
     """One kernel file; ``problem`` is the file beside it or another."""
 
     name: str
@@ -50,19 +50,19 @@ class Trick:
 
     name: str
     about: str
-    attack: Subject
-    honest: Subject
+    attack: CorpusKernel
+    honest: CorpusKernel
     tricks: list[int] = field(default_factory=list)
 
 
-def kernels(corpus: Path = DEVICE_CORPUS, examples: Path = EXAMPLES) -> list[Subject]:
+def kernels(corpus: Path = DEVICE_CORPUS, examples: Path = EXAMPLES) -> list[CorpusKernel]:
     """The corpus's kernels, then the Triton examples that have a problem beside them."""
     problems = [
         *sorted((corpus / "kernels").glob("*_problem.py")),
         *sorted(examples.glob("triton_*_problem.py")),
     ]
     return [
-        Subject(p.stem.removesuffix("_problem"), p.with_name(p.name.replace("_problem.py", ".py")), p)
+        CorpusKernel(p.stem.removesuffix("_problem"), p.with_name(p.name.replace("_problem.py", ".py")), p)
         for p in problems
     ]  # fmt: skip
 
@@ -73,13 +73,13 @@ def tricks(corpus: Path = DEVICE_CORPUS) -> list[Trick]:
     for file in sorted((corpus / "tricks").glob("*/case.json")):
         case, problem = json.loads(file.read_text(encoding="utf-8")), file.parents[1] / "problem.py"
         attack, honest = (
-            Subject(f"{file.parent.name} {kind}", file.with_name(f"{kind}.py"), problem)
+            CorpusKernel(f"{file.parent.name} {kind}", file.with_name(f"{kind}.py"), problem)
             for kind in ("attack", "honest")
         )
         found.append(Trick(file.parent.name, str(case["about"]), attack, honest, list(case["tricks"])))
     return found
 
 
-def named(subjects: list[Subject], name: str) -> Subject:
+def named(subjects: list[CorpusKernel], name: str) -> CorpusKernel:
     """The subject of that name, which has to be there."""
     return next(subject for subject in subjects if subject.name == name)

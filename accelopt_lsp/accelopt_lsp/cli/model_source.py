@@ -1,4 +1,4 @@
-"""Who speaks in a benchmark: a model, the simulated team, or a recorded conversation."""
+"""Selects who answers in a benchmark: a model, the simulated team, or a recorded conversation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 SIMULATED = "simulated"
 
 
-def speaker_options(command: F) -> F:
+def model_source_options(command: F) -> F:
     """The options of the benchmarks that search."""
     options: list[Callable[[F], F]] = [
         click.option("--optimize", is_flag=True, help="Search faster versions of every kernel that passes."),
@@ -57,8 +57,8 @@ def speaker_options(command: F) -> F:
 
 
 @dataclass
-class Speaker:
-    """Brings the team that a benchmark asks; see ``speaker_options``."""
+class ModelSource:
+    """Brings the team that a benchmark asks; see ``model_source_options``."""
 
     settings: Settings
     folder: Path

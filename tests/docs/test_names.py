@@ -11,7 +11,7 @@ import pytest
 
 from accelopt_lsp.cli.main import accelopt
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("[!.]*/README.md")])
 PACKAGES = {
     "profiling": "accelopt_profiling",
@@ -84,7 +84,8 @@ def test_the_plan_names_every_folder_of_every_room() -> None:
 def test_the_make_targets_that_documents_name_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", read(ROOT / "Makefile"), re.MULTILINE))
     for document in DOCUMENTS:
-        assert set(re.findall(r"`make ([a-z-]+)", read(document))) <= targets, document
+        named = re.findall(r"(?:`|^\$ )make ([a-z-]+)", read(document), re.MULTILINE)
+        assert set(named) <= targets, document
 
 
 def commands() -> list[str]:

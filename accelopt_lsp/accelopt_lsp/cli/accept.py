@@ -1,4 +1,4 @@
-"""``accelopt accept`` and ``accelopt reject``: what a person decides about a suggestion."""
+"""Implements ``accelopt accept`` and ``accelopt reject``, which record a person's decision about a suggestion."""
 
 from __future__ import annotations
 
