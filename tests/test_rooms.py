@@ -80,6 +80,58 @@ def test_only_the_server_knows_editors(room):
     assert not wrong
 
 
+def edges() -> dict[str, set[str]]:
+    """Each module of the project with the modules that it imports anywhere: lazily and for types alone included."""
+    files = {
+        ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for room, folder in ROOMS.items()
+        for path in modules(room)
+    }
+    graph: dict[str, set[str]] = {}
+    for name, path in files.items():
+        targets: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                targets |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                full_names = [f"{node.module}.{alias.name}" for alias in node.names]
+                targets |= {full if full in files else node.module for full in full_names}
+        graph[name] = {target for target in targets & files.keys() if target != name}
+    return graph
+
+
+def circles(graph: dict[str, set[str]]) -> list[tuple[str, ...]]:
+    """The groups of modules that reach one another, by removing again and again what imports nothing that is left."""
+    left = dict(graph)
+    while free := [name for name, targets in left.items() if not targets & left.keys()]:
+        for name in free:
+            del left[name]
+    reached = {name: reachable(left, name) for name in left}
+    return sorted({tuple(sorted(m for m in reached[n] if n in reached[m])) for n in left if n in reached[n]})
+
+
+def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for target in (graph[waiting.pop()] & graph.keys()) - seen:
+            seen.add(target)
+            waiting.append(target)
+    return seen
+
+
+def test_no_circle_of_modules():
+    assert circles(edges()) == []
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [({"a": {"b"}, "b": {"a"}, "c": {"a"}}, [("a", "b")]), ({"a": {"b"}, "b": set()}, [])],
+)
+def test_a_circle_is_found(graph, expected):
+    assert circles(graph) == expected
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_names_say_what_a_file_is(room):
     assert not [

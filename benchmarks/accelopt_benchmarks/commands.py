@@ -74,11 +74,12 @@ def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
 async def _measure_self(examples: Path, data: Sequence[Path]) -> list[GoalResult]:
     from accelopt_benchmarks.foreign import files, triton_bench
     from accelopt_benchmarks.nki import time_model
-    from accelopt_benchmarks.server import responsiveness
+    from accelopt_benchmarks.server import responsiveness, startup
 
     measures: dict[str, Callable[[], Awaitable[list[GoalResult]]]] = {
         "first numbers": partial(responsiveness.first_numbers, examples),
         "answers": partial(responsiveness.answers, examples),
+        "start": partial(startup.startup, examples),
         "files of others": partial(files.files_of_others, examples),
         "files of TritonBench": partial(triton_bench.triton_bench, data),
         "published times of Liger-Kernel": partial(files.liger_times, data),

@@ -89,9 +89,9 @@ class Scripted:
         yield self._kept[file.text]
 
     async def optimize(
-        self, file: FileText, kernel: str, wish: SearchRequest
+        self, file: FileText, kernel: str, request: SearchRequest
     ) -> AsyncGenerator[SearchEvent, None]:
-        going = self._going.setdefault(wish.job, asyncio.Event())
+        going = self._going.setdefault(request.job, asyncio.Event())
         self._follow(file.text)
         yield SearchProgress("halving the cost", 1, 0.5)
         found = next(k for k in file.found.kernels if k.name == kernel)
@@ -108,7 +108,7 @@ class Scripted:
             )
             yield SearchEnd(1, f"The model: {reply}")
             return
-        how = "Resumed." if wish.resume else wish.instructions
+        how = "Resumed." if request.resume else request.instructions
         yield SearchEnd(2, f"{kernel}: 1 suggestion; 2 candidates tried. {how}".strip())
 
     async def pause(self, job: str, on: bool) -> None:

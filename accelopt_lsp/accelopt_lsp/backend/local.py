@@ -111,18 +111,18 @@ class LocalBackend:
             await self._remember(file, key, last)
 
     async def optimize(
-        self, file: FileText, kernel: str, wish: SearchRequest
+        self, file: FileText, kernel: str, request: SearchRequest
     ) -> AsyncGenerator[SearchEvent, None]:
-        pause = self._pauses[wish.job] = PauseSwitch(
-            wish.paused
+        pause = self._pauses[request.job] = PauseSwitch(
+            request.paused
         )  # before anything is awaited: who pauses may be quick
         try:
-            async with aclosing(self._optimize(file, kernel, wish, pause)) as events:
+            async with aclosing(self._optimize(file, kernel, request, pause)) as events:
                 async for event in events:
                     yield event
         finally:
-            if self._pauses.get(wish.job) is pause:
-                del self._pauses[wish.job]
+            if self._pauses.get(request.job) is pause:
+                del self._pauses[request.job]
 
     async def pause(self, job: str, on: bool) -> None:
         if (pause := self._pauses.get(job)) is not None:
@@ -135,7 +135,7 @@ class LocalBackend:
         return text
 
     async def _optimize(
-        self, file: FileText, kernel: str, wish: SearchRequest, pause: PauseSwitch
+        self, file: FileText, kernel: str, request: SearchRequest, pause: PauseSwitch
     ) -> AsyncGenerator[SearchEvent, None]:
         await self._search_loaded()
         from accelopt_agent.optimize import optimize
@@ -148,7 +148,7 @@ class LocalBackend:
             seconds=settings.search.minutes * 60,
             percent_of_peak=goal if goal < 100 else None,
         )
-        request = OptimizeRequest(
+        search = OptimizeRequest(
             path=Path(file.path),
             text=file.text,
             target=settings.target_for(dialect),
@@ -158,23 +158,23 @@ class LocalBackend:
             kernel=kernel,
             budget=budget,
             strategy=settings.search.strategy,
-            instructions=wish.instructions,
-            resume=wish.resume,
+            instructions=request.instructions,
+            resume=request.resume,
         )
         model, not_asked = await asyncio.to_thread(resolve_team, settings, Path(file.path), in_editor=True)
-        if wish.instructions and model is None:
+        if request.instructions and model is None:
             why = not_asked or "none is configured; set `model.base_url` and `model.model`"
             raise UserError(f"Instructions are for a model, and no model is asked: {why}")
         memory = await self._memory_or_none(settings)
-        if wish.resume and not wish.instructions and model is not None:
-            request = replace(request, instructions=await self._wished(file, kernel, request.target))
+        if request.resume and not request.instructions and model is not None:
+            search = replace(search, instructions=await self._wished(file, kernel, search.target))
         asked = EditorModels(self.complete)
         formatter = SearchProgressFormatter(kernel, budget.candidates, not_asked)
         try:
             host = self._host(settings)
             await self._connected(host)
             async with aclosing(
-                optimize(request, host, memory, model=model, asked=asked, pause=pause)
+                optimize(search, host, memory, model=model, asked=asked, pause=pause)
             ) as events:
                 async for event in events:
                     for shown in formatter.of(event):

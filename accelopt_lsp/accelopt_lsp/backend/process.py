@@ -94,8 +94,10 @@ class ProcessBackend:
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         return self._values("profile", file)
 
-    def optimize(self, file: FileText, kernel: str, wish: SearchRequest) -> AsyncGenerator[SearchEvent, None]:
-        return self._values("optimize", file, kernel, wish)
+    def optimize(
+        self, file: FileText, kernel: str, request: SearchRequest
+    ) -> AsyncGenerator[SearchEvent, None]:
+        return self._values("optimize", file, kernel, request)
 
     async def pause(self, job: str, on: bool) -> None:
         await self._value("pause", job, on)

@@ -35,7 +35,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 @dataclass
-class _LoopBody:
+class _StackableLoop:
     """A loop that loads tiles of ``rows`` partitions, works on them element by element, and stores the results."""
 
     loop: cst.For
@@ -47,7 +47,7 @@ class _LoopBody:
     stores: list[NkiCall] = field(default_factory=list)
 
 
-def _stackable(kernel: NkiKernel, loop: cst.For) -> _LoopBody | None:
+def _stackable(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | None:
     flow, source, variable = kernel.flow, kernel.source, loop_variable(loop)
     words = {w: spelled for w in _WORDS if (spelled := kernel.names.spelled(f"{NL}.{w}"))}
     if variable is None or len(words) != len(_WORDS) or loop.orelse is not None:
@@ -56,7 +56,7 @@ def _stackable(kernel: NkiKernel, loop: cst.For) -> _LoopBody | None:
         return None
     if len(loop.iter.args) != 1 or any(flow.occurrences(n) for n in _new_names(variable)):
         return None
-    body = _LoopBody(loop, variable, source.code(loop.iter.args[0].value), "", words)
+    body = _StackableLoop(loop, variable, source.code(loop.iter.args[0].value), "", words)
     instructions = {i.statement: i for i in kernel.instructions}
     made: set[str] = set()
     for statement in (s for s in flow.statements if loop in s.loops):
@@ -104,7 +104,7 @@ def _works_on(kernel: NkiKernel, instruction: NkiCall, made: set[str]) -> bool:
     )
 
 
-def _fits(kernel: NkiKernel, body: _LoopBody) -> bool:
+def _fits(kernel: NkiKernel, body: _StackableLoop) -> bool:
     """Return whether two tiles fit, as far as sizes are known, and nothing that is stored is loaded in the same
     loop."""
     flow = kernel.flow
@@ -118,7 +118,7 @@ def _fits(kernel: NkiKernel, body: _LoopBody) -> bool:
     return len(stored) > 0 and not flow.sharing(loaded) & flow.sharing(stored)
 
 
-def _stacked(kernel: NkiKernel, body: _LoopBody) -> Rewrite:
+def _stacked(kernel: NkiKernel, body: _StackableLoop) -> Rewrite:
     source, words, v = kernel.source, body.words, body.variable
     stack, outer, inner = _new_names(v)
     half = f"{words['arange']}({body.rows})[:, None]"
@@ -155,12 +155,12 @@ def _stacked(kernel: NkiKernel, body: _LoopBody) -> Rewrite:
     )
 
 
-def _place(body: _LoopBody, inner: str, half: str, of: TileShape) -> str:
+def _place(body: _StackableLoop, inner: str, half: str, of: TileShape) -> str:
     columns = f"{body.words['arange']}({of.columns})[None, :]"
     return f"{inner} * {factor(body.rows)} + {half}, {columns}"
 
 
-def _each(body: _LoopBody, lines: Sequence[str]) -> list[str]:
+def _each(body: _StackableLoop, lines: Sequence[str]) -> list[str]:
     """``lines`` for each of the iterations that are stacked."""
     stack, outer, inner = _new_names(body.variable)
     return [
@@ -170,7 +170,7 @@ def _each(body: _LoopBody, lines: Sequence[str]) -> list[str]:
     ]
 
 
-def _stack_of(kernel: NkiKernel, body: _LoopBody) -> str:
+def _stack_of(kernel: NkiKernel, body: _StackableLoop) -> str:
     """2, or where the syntax does not tell whether that is possible, a choice when the kernel is traced."""
     conditions = []
     if number_of_text(kernel.flow, body.rows) is None:
