@@ -1,1 +1,1 @@
-"""The editor's face: LSP in, LSP out; and the command line."""
+"""The language server and the command line of AccelOpt LSP."""

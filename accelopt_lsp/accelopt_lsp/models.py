@@ -1,4 +1,4 @@
-"""From the settings to the models that a search may ask, with the consent that it takes."""
+"""Resolve the models that a search may ask from the settings and the person's consent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version of AccelOpt LSP this is."""
+"""Tell the installed version of AccelOpt LSP."""
 
 from __future__ import annotations
 

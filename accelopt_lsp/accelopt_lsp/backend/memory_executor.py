@@ -1,4 +1,4 @@
-"""The memory, used from one thread of its own: the database may make a caller wait, the event loop must not."""
+"""Use the memory from one thread of its own: the database may make a caller wait, the event loop must not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server and its engine say to each other: pickled messages, each after its length.
+"""Encode the messages between the server and the backend's process: pickled, each after its length.
 
 Pickle is right here and nowhere else: both ends are this program, parent and child on one pipe. What came from hosts,
 files or models was read into this program's own types before it gets here.

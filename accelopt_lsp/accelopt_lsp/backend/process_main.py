@@ -1,4 +1,4 @@
-"""The child of ``engine.py``: the real backend, answering calls from standard input until that ends."""
+"""Run ``LocalBackend`` in the child process of ``process.py``: answer calls from standard input until that ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a search in the server's words."""
+"""Turn the events of a search into the progress, suggestions and end that the server shows."""
 
 from __future__ import annotations
 

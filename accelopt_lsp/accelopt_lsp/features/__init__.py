@@ -1,1 +1,1 @@
-"""What the editor shows and offers, as plain data that know no LSP."""
+"""Lenses, hints, hovers, actions and pages as plain data, without LSP types."""

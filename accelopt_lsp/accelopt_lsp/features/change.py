@@ -1,4 +1,4 @@
-"""When two results of one kernel differ, and by how much: the one place that decides what is noise."""
+"""Compare two results of one kernel and decide whether the difference is noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a suggestion is faster, as a Markdown page: the words first, then the numbers that they rest on."""
+"""Write the Markdown page about why a suggestion is faster: the words first, then the numbers that they rest on."""
 
 from __future__ import annotations
 

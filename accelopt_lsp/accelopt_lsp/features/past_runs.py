@@ -1,4 +1,4 @@
-"""The runs of a file as a Markdown page: what each tried, in order, and what came of it."""
+"""Write the Markdown page about the searches of a file: what each tried, in order, and what came of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How numbers read in a title, a hint or a table. How a number is known is part of the words, always."""
+"""Put numbers into words for titles, hints and tables. How a number is known is part of the words, always."""
 
 from __future__ import annotations
 

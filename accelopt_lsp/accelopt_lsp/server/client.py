@@ -1,4 +1,4 @@
-"""What the editor on the other side can do. A client that says nothing is served without anything optional."""
+"""Read the capabilities and options of the editor. One that names none is served without anything optional."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line about what the server is doing, for the editor's status item: the notification ``accelopt/status``."""
+"""Keep one line about what the server is doing, for the editor's status item: the notification ``accelopt/status``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where settings come from: each layer as flat dotted names, with what is wrong in it."""
+"""Read each layer of settings as flat dotted names, with what is wrong in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings that hold for a file: defaults, and over them each layer in turn."""
+"""Compute the settings that hold for a file: defaults, and over them each layer in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings there are, read from ``schema.json``, and whether a value fits one."""
+"""Read the settings from ``schema.json`` and check values against them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is known about the open files. Every answer to the editor comes from here, so every answer is immediate.
+"""Store what is known about the open files. Every answer to the editor comes from here, so every answer is immediate.
 
-States are immutable; the board replaces them. Lines in a state are lines of the text as it is *now*: edits move them
-(``moves.py``), and what an edit has touched is marked as old until the next save.
+States are immutable; the store replaces them. Lines in a state are lines of the text as it is *now*: edits move them
+(``line_map.py``), and what an edit has touched is marked as old until the next save.
 """
 
 from __future__ import annotations
