@@ -130,3 +130,15 @@ def test_rtol_and_atol_bound_the_error(accelopt: Command, home: Path, tolerance:
     (home / "p.py").write_text(GOOD + f"tolerance = {tolerance}\n")
     ended = accelopt("verify", "k.py", "--problem", "p.py", "--json")
     assert ended.code == (0 if accepted else 1), ended.out
+
+
+@pytest.mark.parametrize(("rtol", "code"), [(1e-5, 1), (1e-2, 0)])
+def test_rtol_decides_about_an_error_of_a_thousandth(
+    accelopt: Command, home: Path, rtol: float, code: int
+) -> None:
+    off = KERNEL.replace(
+        "nl.multiply(tile, nl.sigmoid(tile))", "nl.multiply(nl.multiply(tile, 1.001), nl.sigmoid(tile))"
+    )
+    (home / "k.py").write_text(off)
+    (home / "p.py").write_text(GOOD + f"tolerance = {{'rtol': {rtol}, 'atol': 0}}\n")
+    assert accelopt("verify", "k.py", "--problem", "p.py").code == code
