@@ -23,8 +23,8 @@ class KernelFaultError(Exception):
 
 
 def user_line() -> int:
-    """The 1-based line of the innermost frame outside this package, or 0."""
-    frame: FrameType | None = sys._getframe(1)
+    """The 1-based line of the innermost frame outside this package, or 0. Called from this package only."""
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
         ours = _in_package.get(name)

@@ -55,7 +55,7 @@ _EXPRESSIONS = (
 
 
 @dataclass
-class _LoopBody:
+class _BodyRequirements:
     """Requirements of a loop on names: ``tiles`` are tiles, ``functions`` keep no state, ``names`` are values."""
 
     tiles: set[str] = field(default_factory=set)
@@ -78,13 +78,13 @@ def is_replayable(frame: FrameType) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _LoopBody]:
+def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _BodyRequirements]:
     """The loops in the file of ``code`` that can be replayed, by the line of what they loop over.
 
     ``file`` and ``lines`` tell code objects apart that are equal but for their places.
     """
     linecache.checkcache(file)
-    bodies: dict[int, _LoopBody] = {}
+    bodies: dict[int, _BodyRequirements] = {}
     seen: set[int] = set()
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
@@ -104,7 +104,7 @@ def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _LoopBody]:
 
 class _Reader:
     def __init__(self) -> None:
-        self.body = _LoopBody()
+        self.body = _BodyRequirements()
         self.bound: set[str] = set()  # anywhere in the loop
         self.results: dict[str, bool] = {}  # name -> whether all that is bound to it are results of calls
 

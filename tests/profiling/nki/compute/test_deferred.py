@@ -1,4 +1,4 @@
-"""Work put off gives bit for bit what doing every instruction at once gives, and memory goes when nothing needs it."""
+"""Deferred steps give bit for bit what computing each instruction at once gives; memory is freed after its last use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ B = RNG.standard_normal((64, 96), dtype=np.float32)
 
 
 def one_at_a_time(body: str, *inputs: Any) -> Any:
-    """Run a kernel that does the work of every instruction before the next one is noted."""
+    """Run a kernel that computes every instruction before the next one is issued."""
     emit = InstructionStream.emit
 
     def eager(self: InstructionStream, *arguments: Any) -> Any:
@@ -98,7 +98,7 @@ statements = st.lists(
 
 @settings(max_examples=50, deadline=None)
 @given(statements)
-def test_put_off_or_at_once_the_result_is_the_same(body: list[str]) -> None:
+def test_deferred_or_at_once_the_result_is_the_same(body: list[str]) -> None:
     text = HEAD + "\n".join(body) + TAIL
     now, later = one_at_a_time(text, A, B), run(text, A, B).result
     assert (now is None) == (later is None), "a violation must not depend on when the work is done"
@@ -107,7 +107,7 @@ def test_put_off_or_at_once_the_result_is_the_same(body: list[str]) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_on_chip_memory_goes_after_its_last_use(threads: int) -> None:
+def test_on_chip_memory_is_freed_after_its_last_use(threads: int) -> None:
     body = """
     out = nl.ndarray((64, 96), dtype=np.float32, buffer=nl.shared_hbm)
     tiles = nl.ndarray((40, nl.par_dim(64), 96), dtype=np.float32, buffer=nl.sbuf)

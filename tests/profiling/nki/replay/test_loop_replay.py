@@ -1,4 +1,4 @@
-"""Loops repeated from one noted iteration leave the same instructions, findings and values as Python's iterations."""
+"""Loops replayed from one recorded iteration leave the same instructions, findings and values as Python's iterations."""
 
 # ruff: noqa: E501 - tables of loops, one a line
 
@@ -49,7 +49,7 @@ def trace(outcome: Outcome) -> list[Any]:
 
 
 def both_ways(body: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, Outcome]:
-    """Run a body with and without repetition and compare; how many iterations were repeated, and the outcome."""
+    """Run a body with and without replay and compare; how many iterations were replayed, and the outcome."""
     repeated = 0
     replay = RecordedIteration.replay
 
@@ -74,7 +74,7 @@ def both_ways(body: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, Outcome]
     return repeated, fast
 
 
-#: Loops, and how many of their iterations are made from notes.
+#: Loops, and how many of their iterations are replayed.
 LOOPS: list[tuple[str, str, int]] = [
     (
         "rows",
@@ -197,7 +197,7 @@ WRONG: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("body", "repeated"), [pytest.param(b, n, id=name) for name, b, n in LOOPS])
-def test_a_loop_is_repeated(body: str, repeated: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_is_replayed(body: str, repeated: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert both_ways(f"{HEAD}{body}\nreturn out", monkeypatch)[0] == repeated
 
 
@@ -209,13 +209,15 @@ def test_what_differs_between_iterations_is_left_to_python(
 
 
 @pytest.mark.parametrize(("body", "code"), [pytest.param(b, code, id=name) for name, b, code in WRONG])
-def test_what_goes_wrong_later_is_told(body: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_violations_in_later_iterations_are_reported(
+    body: str, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcome = both_ways(f"{HEAD}{body}\nreturn out", monkeypatch)[1]
     told = [finding.code for finding in outcome.findings] + ([outcome.fault.code] if outcome.fault else [])
     assert code in told
 
 
-def test_an_iteration_that_is_not_what_was_noted_runs_the_kernel_again(
+def test_an_iteration_that_differs_from_the_recording_runs_the_kernel_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever the reading of a body's text overlooks, the comparison with the last iteration finds."""
@@ -235,7 +237,7 @@ except BaseException as error:
 """  # the fourth iteration is out of bounds
 
 
-def test_a_loop_that_was_left_is_noted_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_was_left_is_recorded_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[RecordedLoop] = []
     end = LoopRecorder.end
 
@@ -249,7 +251,7 @@ def test_a_loop_that_was_left_is_noted_no_longer(monkeypatch: pytest.MonkeyPatch
     outcome = run(f"{HEAD}{body}\nreturn out", A)
     np.testing.assert_array_equal(outcome.result, A)
     assert len(ends) == 5, (
-        "a noted iteration, a compared one, and the one that was left; then the other loop's two"
+        "a recorded iteration, a compared one, and the one that was left; then the other loop's two"
     )
 
 
