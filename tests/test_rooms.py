@@ -1,12 +1,15 @@
 """The plan of the house: who may import whom, what runs on a host, and names that say something."""
 
 import ast
+import builtins
 import functools
 import os
 import sys
 from pathlib import Path
 
 import pytest
+
+from accelopt_lsp.cli.failures import EXIT_CODES
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = {
@@ -42,9 +45,14 @@ def modules(room: str) -> list[Path]:
 
 
 @functools.cache
+def syntax(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imported(path: Path) -> frozenset[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -90,7 +98,7 @@ def edges() -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for name, path in files.items():
         targets: set[str] = set()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(syntax(path)):
             if isinstance(node, ast.Import):
                 targets |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -141,6 +149,39 @@ def test_names_say_what_a_file_is(room):
     ]
 
 
+def classes() -> dict[str, list[tuple[Path, ast.ClassDef]]]:
+    """The classes that stand at the top of a module of the project, by name."""
+    by_name: dict[str, list[tuple[Path, ast.ClassDef]]] = {}
+    for room in ROOMS:
+        for path in modules(room):
+            for node in syntax(path).body:
+                if isinstance(node, ast.ClassDef) and "tasks" not in path.parts:
+                    by_name.setdefault(node.name, []).append((path.relative_to(ROOT), node))
+    return by_name
+
+
+def test_a_class_name_means_one_thing():
+    assert {name: [path for path, _ in found] for name, found in classes().items() if len(found) > 1} == {}
+
+
+def test_exceptions_end_in_error():
+    defined = classes()
+
+    def is_exception(name: str) -> bool:
+        builtin = getattr(builtins, name, None)
+        if isinstance(builtin, type):
+            return issubclass(builtin, Exception)
+        return any(
+            is_exception(ast.unparse(base)) for _, node in defined.get(name, []) for base in node.bases
+        )
+
+    assert [name for name in defined if is_exception(name) and not name.endswith("Error")] == []
+
+
+def test_the_exceptions_that_choose_an_exit_code_exist():
+    assert EXIT_CODES.keys() <= classes().keys()
+
+
 def test_every_room_says_what_it_is_for():
     missing = [
         str(p.parent.relative_to(ROOT)) for p in ROOMS.values() if not (p.parent / "README.md").exists()
@@ -166,7 +207,7 @@ def test_no_file_names_a_package_registry():
 def imported_modules(path: Path) -> frozenset[str]:
     """The dotted names of all modules that a file imports anywhere in it."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -212,7 +253,7 @@ def test_lsp_types_stay_where_lsp_is_spoken():
 
 def run_time_imports(path: Path) -> set[str]:
     """The packages that a file imports outside of ``if TYPE_CHECKING``."""
-    tree = ast.parse(path.read_text())
+    tree = syntax(path)
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body = [ast.Pass()]

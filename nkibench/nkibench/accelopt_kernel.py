@@ -89,7 +89,7 @@ class NKIKernel:
                 return
             self.res.compiled = self.res.runnable = True
             verdict, _ = await measuring.judge(host, subject, self.target, tolerance=self._tolerance(subject))
-        except (UnreadableFileError, measuring.NoKernel) as error:
+        except (UnreadableFileError, measuring.NoKernelError) as error:
             metadata["compilation_error"] = f"{at}: {error}"
             metadata["compilation_traceback"] = ""
             return

@@ -24,7 +24,7 @@ from nkibench.case import BenchmarkCase, BenchmarkCases, Fault, published_task
 SUMMARY = "summary.json"
 
 
-class DatasetUnusable(Exception):
+class DatasetError(Exception):
     """Nothing of the data set can be run; the message names the file and the line."""
 
 
@@ -32,14 +32,14 @@ def find_dataset(folder: Path) -> Path:
     """The folder with ``summary.json``: the given one, or ``NKIBench`` in it (a checkout of AccelOpt).
 
     Raises:
-        DatasetUnusable: neither has one, or it may not be looked into.
+        DatasetError: neither has one, or it may not be looked into.
     """
     for candidate in (folder, folder / "NKIBench"):
         if os.path.lexists(candidate / SUMMARY):
             return candidate.resolve()
     if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
-        raise DatasetUnusable(f"{folder} may not be read; give yourself read permission.")
-    raise DatasetUnusable(
+        raise DatasetError(f"{folder} may not be read; give yourself read permission.")
+    raise DatasetError(
         f"{folder} has no {SUMMARY}, nor has its folder NKIBench; name the NKIBench folder of a checkout."
     )
 
@@ -48,14 +48,14 @@ def read_dataset(folder: Path, names: Sequence[str] = ()) -> BenchmarkCases:
     """The kernels of a data set, of the named operators or of all; what is wrong with one leaves the others.
 
     Raises:
-        DatasetUnusable: the summary cannot be read, or a named operator is not in it.
+        DatasetError: the summary cannot be read, or a named operator is not in it.
     """
     root = find_dataset(folder)
     summary = root / SUMMARY
     data = _read_summary(summary)
     unknown = [name for name in names if name not in data]
     if unknown:
-        raise DatasetUnusable(f"{summary} has no operator {unknown[0]!r}; it has {', '.join(data)}.")
+        raise DatasetError(f"{summary} has no operator {unknown[0]!r}; it has {', '.join(data)}.")
     found = BenchmarkCases()
     for name in names or data:
         for one in _implementations(root, name, data[name]):
@@ -70,17 +70,17 @@ def _read_summary(path: Path) -> dict[str, Any]:
     try:
         text = read_text(path)
     except UnreadableFileError as error:
-        raise DatasetUnusable(f"{path} {error.why}.") from None
+        raise DatasetError(f"{path} {error.why}.") from None
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         end = len(text.rstrip()) <= error.pos or error.msg.startswith("Unterminated string")
         cut = "the file ends too early; fetch it again" if end else error.msg
-        raise DatasetUnusable(f"{path}:{error.lineno}: not valid JSON: {cut}.") from None
+        raise DatasetError(f"{path}:{error.lineno}: not valid JSON: {cut}.") from None
     except RecursionError:
-        raise DatasetUnusable(f"{path}: nested too deeply to be a summary.") from None
+        raise DatasetError(f"{path}: nested too deeply to be a summary.") from None
     if not isinstance(data, dict):
-        raise DatasetUnusable(f"{path}:1: a summary is an object of operators, not a {type(data).__name__}.")
+        raise DatasetError(f"{path}:1: a summary is an object of operators, not a {type(data).__name__}.")
     return data
 
 

@@ -120,7 +120,7 @@ async def judge(
 
     Raises:
         HostUnreachableError: the host was lost.
-        NoKernel: there is nothing to judge.
+        NoKernelError: there is nothing to judge.
     """
     examined = (await asyncio.to_thread(request_for, case, target)).file
     kernel = only_kernel(examined)
@@ -135,7 +135,7 @@ async def judge(
     return await check(host, asked)
 
 
-class NoKernel(Exception):
+class NoKernelError(Exception):
     """A file has no kernel or no reference to go with it; the message says which."""
 
 
@@ -143,7 +143,7 @@ def only_kernel(examined: KernelFile) -> Kernel:
     """The kernel a benchmark file is about: ``kernel`` or ``optimized_kernel``, or its only one."""
     faults = [f"line {f.line}: {f.message}" for f in examined.findings if f.severity == "error"]
     if examined.problem.ref is None or not examined.kernels:
-        raise NoKernel("; ".join(faults) or "the file has no NKI kernel")
+        raise NoKernelError("; ".join(faults) or "the file has no NKI kernel")
     named = {k.name: k for k in examined.kernels}
     for name in ("kernel", "optimized_kernel"):
         if name in named:

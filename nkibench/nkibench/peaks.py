@@ -14,7 +14,7 @@ from nkibench.formula import evaluate
 from nkibench.task import Task
 
 
-class NoPeak(Exception):
+class NoPeakError(Exception):
     """There are no published rates for a target."""
 
 
@@ -52,11 +52,11 @@ def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None) ->
     """The least time of a task at its published sizes or at ``values``.
 
     Raises:
-        NoPeak: no rates are published for the target.
+        NoPeakError: no rates are published for the target.
         ValueError: a value is missing.
     """
     if target not in _data()["targets"]:
-        raise NoPeak(f"NKIBench publishes no rates for {target}; it does for {', '.join(targets())}.")
+        raise NoPeakError(f"NKIBench publishes no rates for {target}; it does for {', '.join(targets())}.")
     rates = {name: entry["value"] for name, entry in _data()["targets"][target].items()}
     sizes = task.values if values is None else values
     seconds = {

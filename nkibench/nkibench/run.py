@@ -21,7 +21,7 @@ from nkibench import measuring
 from nkibench.case import BenchmarkCase, BenchmarkCases, Fault
 from nkibench.code import cost_hash, toolchain_hash, verdict_hash
 from nkibench.journal import Journal
-from nkibench.peaks import NoPeak, Peak, peak_of
+from nkibench.peaks import NoPeakError, Peak, peak_of
 from nkibench.result import Status, TaskResult
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ async def examine(host: Host, case: BenchmarkCase, plan: BenchmarkPlan, key: str
         if cost.measurement is None:
             return dataclasses.replace(result, detail=cost.why or "its time could not be found out")
         verdict, receipt = await measuring.judge(host, case, plan.target)
-    except (UnreadableFileError, measuring.NoKernel) as error:
+    except (UnreadableFileError, measuring.NoKernelError) as error:
         return dataclasses.replace(result, detail=f"{case.kernel.name}: {error}")
     measured = cost.measurement
     result = dataclasses.replace(
@@ -175,7 +175,7 @@ async def judge_again(host: Host, case: BenchmarkCase, known: TaskResult) -> Tas
     """
     try:
         verdict, receipt = await measuring.judge(host, case, known.target)
-    except (UnreadableFileError, measuring.NoKernel) as error:
+    except (UnreadableFileError, measuring.NoKernelError) as error:
         return dataclasses.replace(known, status="failed", detail=f"{case.kernel.name}: {error}")
     return _with_verdict(known, verdict, receipt)
 
@@ -218,7 +218,7 @@ def _peak(case: BenchmarkCase, target: str) -> Peak | None:
         return None
     try:
         return peak_of(case.task, target, case.values)
-    except (NoPeak, ValueError):
+    except (NoPeakError, ValueError):
         return None
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.synthetic_checkout import operator, write_checkout
 
-from nkibench.dataset import DatasetUnusable, read_dataset
+from nkibench.dataset import DatasetError, read_dataset
 from nkibench.profile_results import ProfileRow, read_profiles, row_of, write_profiles
 
 
@@ -47,20 +47,20 @@ UNUSABLE = {
 def test_a_summary_that_cannot_be_used_is_named_with_its_line(checkout, name):
     text, words = UNUSABLE[name]
     (checkout / "summary.json").write_text(text)
-    with pytest.raises(DatasetUnusable, match=words):
+    with pytest.raises(DatasetError, match=words):
         read_dataset(checkout)
 
 
 def test_a_summary_that_is_no_text(checkout):
     (checkout / "summary.json").write_bytes(b"\xff\xfe{")
-    with pytest.raises(DatasetUnusable, match="not UTF-8"):
+    with pytest.raises(DatasetError, match="not UTF-8"):
         read_dataset(checkout)
 
 
 def test_a_folder_without_a_summary(tmp_path):
-    with pytest.raises(DatasetUnusable, match=r"no summary.json"):
+    with pytest.raises(DatasetError, match=r"no summary.json"):
         read_dataset(tmp_path)
-    with pytest.raises(DatasetUnusable, match=r"no operator 'bmm'; it has scale, other"):
+    with pytest.raises(DatasetError, match=r"no operator 'bmm'; it has scale, other"):
         read_dataset(write_checkout(tmp_path), ["bmm"])
 
 
@@ -144,7 +144,7 @@ def test_a_data_set_without_read_permission_is_said(checkout, tmp_path):
     checkout.chmod(0)
 
     def read():
-        with pytest.raises(DatasetUnusable, match=r"may not be read|no summary.json|Permission denied"):
+        with pytest.raises(DatasetError, match=r"may not be read|no summary.json|Permission denied"):
             read_dataset(checkout)
 
     try:
@@ -243,10 +243,10 @@ HEAD = "problem,values,case_id,task,kernel,case_name,service_name,profile\n"
 def test_a_faulty_csv_is_named_with_its_line(tmp_path, text, words):
     path = tmp_path / "profile_results.csv"
     path.write_text(text)
-    with pytest.raises(DatasetUnusable, match=words):
+    with pytest.raises(DatasetError, match=words):
         read_profiles(path)
 
 
 def test_a_csv_that_is_not_there(tmp_path):
-    with pytest.raises(DatasetUnusable, match="cannot be read"):
+    with pytest.raises(DatasetError, match="cannot be read"):
         read_profiles(tmp_path / "profile_results.csv")

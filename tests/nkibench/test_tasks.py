@@ -11,7 +11,7 @@ from accelopt_profiling.comparison.reference import widen
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.targets.load import load_target
 from nkibench.formula import evaluate
-from nkibench.peaks import NoPeak, geometric_mean, peak_of
+from nkibench.peaks import NoPeakError, geometric_mean, peak_of
 from nkibench.task import chosen, tasks
 
 #: Small legal sizes, other than the tasks' own; rows or columns that are no multiple of a tile where that is allowed.
@@ -149,7 +149,7 @@ def test_the_published_baselines_have_the_published_geometric_mean():
 
 def test_trn2_has_other_rates_and_trn3_none():
     assert peak_of(tasks()["silu"], "trn2").us == pytest.approx(2 * 4096 * 7168 * 4 / 640e9 * 1e6)
-    with pytest.raises(NoPeak, match=r"trn1, trn2"):
+    with pytest.raises(NoPeakError, match=r"trn1, trn2"):
         peak_of(tasks()["silu"], "trn3")
     assert {load_target(t).kind for t in ("trn1", "trn2")} == {"neuron"}
 

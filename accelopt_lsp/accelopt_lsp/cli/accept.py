@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.resources import open_memory
@@ -61,13 +61,13 @@ def reject(suggestion_id: str, reason: str, as_json: bool) -> None:
 
 
 def suggestion_named(memory: Memory, suggestion_id: str) -> Suggestion:
-    """The suggestion of that id. Raises CommandFailed: there is none, or another version saved it."""
+    """The suggestion of that id. Raises CommandError: there is none, or another version saved it."""
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_profiling.plain import from_plain
 
     stored = memory.suggestion(suggestion_id)
     if stored is None:
-        raise CommandFailed(Exit.NO, f"The memory has no suggestion {suggestion_id!r}.")
+        raise CommandError(Exit.NO, f"The memory has no suggestion {suggestion_id!r}.")
     try:
         return from_plain(Suggestion, stored.body)
     except ValueError as error:
@@ -78,7 +78,7 @@ def _apply(suggestion: Suggestion) -> bool:
     """Change the file; False when it holds the suggested kernel already.
 
     Raises:
-        CommandFailed: the file changed so that the suggestion no longer fits; it is left as it is.
+        CommandError: the file changed so that the suggestion no longer fits; it is left as it is.
     """
     from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text, edits_for
     from accelopt_profiling.kernels import find_kernels
@@ -96,7 +96,7 @@ def _apply(suggestion: Suggestion) -> bool:
         return False
     edits = edits_for(text, suggestion)
     if isinstance(edits, ApplyRefusal):
-        raise CommandFailed(Exit.NO, f"{path} was not changed. {edits.reason}")
+        raise CommandError(Exit.NO, f"{path} was not changed. {edits.reason}")
     _replace(path, (bom + apply_to_text(text, edits)).encode("utf-8"))
     return True
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options
 from accelopt_lsp.cli.options import host_option, json_option
@@ -96,7 +96,7 @@ def nkibench(
         folder.mkdir(parents=True, exist_ok=True)
         for left_out in searches(ablation, ablations):
             name = left_out.name if left_out is not None else ""
-            run = _Run(settings, cases, folder, BenchmarkPlan(target, dialect, jobs), left_out)
+            run = _NkiBenchRun(settings, cases, folder, BenchmarkPlan(target, dialect, jobs), left_out)
             found[name] = in_order(cases, _results(run, speaker, limits))
             whole = left_out is None or len(found) == 1
             write_report(folder if whole else folder / name.replace(" ", "-"), cases, found[name], target)
@@ -132,13 +132,13 @@ def _check_target(target: str) -> None:
 
 def _cases(data: Path | None, names: list[str], dialect: str) -> BenchmarkCases:
     from nkibench.case import own_cases
-    from nkibench.dataset import DatasetUnusable, read_dataset
+    from nkibench.dataset import DatasetError, read_dataset
 
     try:
         if data is not None:
             return read_dataset(data, names)
         return own_cases(names, "nki" if dialect == "nki" else "beta1")
-    except (DatasetUnusable, ValueError) as error:
+    except (DatasetError, ValueError) as error:
         raise wrong_input(str(error)) from None
 
 
@@ -149,7 +149,7 @@ def _limits(settings: Settings, budget: str) -> Budget:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _NkiBenchRun:
     """One pass over the cases, with everything or with parts of the search left out."""
 
     settings: Settings
@@ -189,7 +189,7 @@ class _Run:
         return Searching(limits, start, f"{ablation} {named}")
 
 
-def _results(run: _Run, speaker: ModelSource, limits: Budget | None) -> list[TaskResult]:
+def _results(run: _NkiBenchRun, speaker: ModelSource, limits: Budget | None) -> list[TaskResult]:
     """All results of a pass, in the order in which they came."""
     if limits is None:
         return asyncio.run(_run(run.settings, run.cases, run.plan, run.folder))
@@ -221,7 +221,7 @@ async def _run(
                     else:
                         progress.working(event.task, event.text)
     except OSError as error:
-        raise CommandFailed(Exit.UNAVAILABLE, f"{folder} cannot be written: {error}.") from None
+        raise CommandError(Exit.UNAVAILABLE, f"{folder} cannot be written: {error}.") from None
     finally:
         await host.close()
     return results

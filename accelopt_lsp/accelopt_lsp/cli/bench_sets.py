@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options
 from accelopt_lsp.cli.optimize import budget_of
@@ -114,13 +114,13 @@ def _run_tasks(
     if not chosen:
         raise wrong_input(f"The set has no task whose name holds {tasks!r}.")
     limits = budget_of(settings, budget) if optimize or ablations or ablation else None
-    run = _Run(settings, chosen, folder, limits, targets_for(settings, target)["triton"])
+    run = _KernelSetRun(settings, chosen, folder, limits, targets_for(settings, target)["triton"])
     try:
         left_out = searches(ablation, ablations)
         results = _searched(run, speaker, left_out) if limits is not None else asyncio.run(run.results())
         speaker.keep()
     except OSError as error:
-        raise CommandFailed(
+        raise CommandError(
             Exit.UNAVAILABLE, f"{error.filename} cannot be written: {error.strerror}."
         ) from None
     rows = metrics(results)
@@ -132,7 +132,9 @@ def _run_tasks(
     return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
 
 
-def _searched(run: _Run, speaker: ModelSource, left_out: Sequence[Ablation | None]) -> list[SetResult]:
+def _searched(
+    run: _KernelSetRun, speaker: ModelSource, left_out: Sequence[Ablation | None]
+) -> list[SetResult]:
     results: list[SetResult] = []
     for ablation in left_out:
         with speaker.team() as team:
@@ -141,7 +143,7 @@ def _searched(run: _Run, speaker: ModelSource, left_out: Sequence[Ablation | Non
 
 
 @dataclass(frozen=True)
-class _Run:
+class _KernelSetRun:
     settings: Settings
     tasks: Sequence[SetTask]
     folder: Path
@@ -178,7 +180,7 @@ class _Run:
                     results.append(result)
                     say(_line(result))
         except EvaluatorLostError as error:
-            raise CommandFailed(Exit.UNAVAILABLE, str(error)) from None
+            raise CommandError(Exit.UNAVAILABLE, str(error)) from None
         finally:
             await host.close()
             if memory is not None:

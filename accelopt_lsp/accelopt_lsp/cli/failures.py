@@ -1,4 +1,4 @@
-"""Defines the exit codes, and maps exceptions to an exit code and one clear message."""
+"""Define the exit codes, and map exceptions to an exit code and one clear message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130  # Ctrl-C, as shells have it
 
 
-class CommandFailed(Exception):
+class CommandError(Exception):
     """Ends a command with ``message`` on standard error, and with ``--json`` as its one object on standard
     output."""
 
@@ -26,24 +26,31 @@ class CommandFailed(Exception):
         self.exit_code, self.message = exit_code, message
 
 
-def wrong_input(message: str) -> CommandFailed:
-    return CommandFailed(Exit.WRONG_INPUT, message)
+#: The exceptions of the rooms by the exit code that they mean. By name, so that a command that never used a room need
+#: not import it to fail.
+EXIT_CODES: dict[str, Exit] = {
+    "MemoryUnavailableError": Exit.UNAVAILABLE,
+    "HostUnreachableError": Exit.UNAVAILABLE,
+    "HostUnavailableError": Exit.UNAVAILABLE,
+    "EditorError": Exit.UNAVAILABLE,
+    "JobFailedError": Exit.WRONG_INPUT,
+    "MemoryImportError": Exit.WRONG_INPUT,
+    "ProblemError": Exit.WRONG_INPUT,
+    "UserError": Exit.WRONG_INPUT,
+}
 
 
-def expected_failure(error: BaseException) -> CommandFailed | None:
-    """The failure that a room's own error means; None for what nobody expected.
+def wrong_input(message: str) -> CommandError:
+    return CommandError(Exit.WRONG_INPUT, message)
 
-    Classes are told by name, so that a command that never used a room need not import it to fail.
-    """
-    if isinstance(error, CommandFailed):
+
+def expected_failure(error: BaseException) -> CommandError | None:
+    """Return the failure that a room's own error means; None for what nobody expected."""
+    if isinstance(error, CommandError):
         return error
-    names = {cls.__name__ for cls in type(error).__mro__}
-    if names & {"MemoryUnavailableError", "HostUnreachableError", "EditorFailed", "HostUnavailableError"}:
-        return CommandFailed(Exit.UNAVAILABLE, str(error))
-    if names & {"JobFailedError", "MemoryImportError", "ProblemError", "UserError"}:
-        return CommandFailed(Exit.WRONG_INPUT, str(error))
-    return None
+    codes = [EXIT_CODES[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in EXIT_CODES]
+    return CommandError(codes[0], str(error)) if codes else None
 
 
-def as_object(failure: CommandFailed) -> dict[str, Any]:
+def as_object(failure: CommandError) -> dict[str, Any]:
     return {"error": {"exit": int(failure.exit_code), "message": failure.message}}

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, as_object, expected_failure
+from accelopt_lsp.cli.failures import CommandError, Exit, as_object, expected_failure
 from accelopt_lsp.cli.terminal import print_json, show_whatever_comes
 from accelopt_lsp.stderr import say
 
@@ -88,13 +88,13 @@ def run(arguments: Sequence[str]) -> int:
     except click.UsageError as error:
         if not as_json:
             error.show()
-        failure = CommandFailed(Exit.WRONG_INPUT, error.format_message())
+        failure = CommandError(Exit.WRONG_INPUT, error.format_message())
         return _report(failure, as_json, shown=not as_json)
     except click.ClickException as error:
-        return _report(CommandFailed(Exit.WRONG_INPUT, error.format_message()), as_json)
+        return _report(CommandError(Exit.WRONG_INPUT, error.format_message()), as_json)
     except (click.Abort, KeyboardInterrupt):
         say("Interrupted.")
-        return _report(CommandFailed(Exit.INTERRUPTED, "Interrupted."), as_json, shown=True)
+        return _report(CommandError(Exit.INTERRUPTED, "Interrupted."), as_json, shown=True)
     except (BrokenPipeError, SystemExit):  # click exits on its own only when the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return Exit.DONE
@@ -105,7 +105,7 @@ def run(arguments: Sequence[str]) -> int:
         return _report(failed, as_json)
 
 
-def _report(failure: CommandFailed, as_json: bool, shown: bool = False) -> int:
+def _report(failure: CommandError, as_json: bool, shown: bool = False) -> int:
     if not shown:
         say(f"Error: {failure.message}")
     if as_json:

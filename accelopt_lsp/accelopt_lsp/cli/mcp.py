@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit
+from accelopt_lsp.cli.failures import CommandError, Exit
 
 
 @click.command()
@@ -25,5 +25,5 @@ def mcp(root: Path) -> None:
         from accelopt_lsp.coding_agents import server
     except ImportError:
         why = "The package mcp is missing; install accelopt-lsp[mcp] for the tools of coding agents."
-        raise CommandFailed(Exit.UNAVAILABLE, why) from None
+        raise CommandError(Exit.UNAVAILABLE, why) from None
     server(root).run(transport="stdio")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json
 from accelopt_lsp.resources import memory_path, open_memory
@@ -193,7 +193,7 @@ def set_aside_(as_json: bool) -> int:
     try:
         moved = set_aside(where)
     except OSError as error:
-        raise CommandFailed(Exit.UNAVAILABLE, f"{where} cannot be moved: {error.strerror}.") from None
+        raise CommandError(Exit.UNAVAILABLE, f"{where} cannot be moved: {error.strerror}.") from None
     if as_json:
         print_json({"path": str(where), "moved_to": str(moved) if moved else None})
     else:
@@ -202,14 +202,14 @@ def set_aside_(as_json: bool) -> int:
 
 
 def _the_one(opened: Memory, entry_id: str) -> tuple[RecordKind, str]:
-    """The entry that an id or its beginning means. Raises CommandFailed: none, or several."""
+    """The entry that an id or its beginning means. Raises CommandError: none, or several."""
     found = opened.entries(entry_id)
     exact = [entry for entry in found if entry[1] == entry_id]
     if len(exact or found) == 1:
         return (exact or found)[0]
     if not found:
         few = " Give at least four characters." if len(entry_id) < 4 else ""
-        raise CommandFailed(Exit.NO, f"The memory has no entry {entry_id!r}.{few}")
+        raise CommandError(Exit.NO, f"The memory has no entry {entry_id!r}.{few}")
     listed = ", ".join(f"{kind} {full}" for kind, full in found[:5])
     raise wrong_input(f"{entry_id!r} could mean {listed}{' and more' if len(found) > 5 else ''}.")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.models import configured_team, consent_folder
@@ -62,7 +62,7 @@ def agree() -> None:
     try:
         consents.give(required_consent(found.planner, workspace))
     except OSError as error:
-        raise CommandFailed(
+        raise CommandError(
             Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."
         ) from None
     click.echo(f"Agreed, and kept in {consents.path}.")
@@ -78,7 +78,7 @@ def withdraw() -> int:
     try:
         withdrawn = consents.withdraw(required_consent(found.planner, workspace))
     except OSError as error:
-        raise CommandFailed(
+        raise CommandError(
             Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."
         ) from None
     say("Withdrawn." if withdrawn else "There was no agreement.")
@@ -97,7 +97,7 @@ def key() -> None:
     if not keep_key(found.planner.base_url, typed):
         variable = found.planner.key_variable
         why = f"This system has no keyring that can be used; set {variable} in the environment instead."
-        raise CommandFailed(Exit.UNAVAILABLE, why)
+        raise CommandError(Exit.UNAVAILABLE, why)
     click.echo("Kept in the system keyring.")
 
 
@@ -120,5 +120,5 @@ def _configured() -> tuple[ModelTeam, Path]:
     found = configured_team(settings)
     if found is None:
         why = "No model is configured; set model.base_url and model.model in your settings."
-        raise CommandFailed(Exit.NO, printable(why))
+        raise CommandError(Exit.NO, printable(why))
     return found, consent_folder(settings, here / "kernel.py")

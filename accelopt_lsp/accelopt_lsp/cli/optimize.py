@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import memory_path, open_host, read_source, settings_for, targets_for
@@ -100,7 +100,7 @@ def optimize(
         raise wrong_input(f"Instructions are for a model, and none is asked: {why}.")
     search = asyncio.run(_search(settings, request, team))
     if search.run is None:
-        raise CommandFailed(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")
+        raise CommandError(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")
     best_first = sorted(search.suggestions, key=lambda s: -s.speedup.value)
     if as_json:
         from accelopt_lsp.cli.shapes import search_object
@@ -227,7 +227,7 @@ def budget_of(settings: Settings, text: str | None) -> Budget:
     """The budget of the settings, with what ``--budget`` says over it.
 
     Raises:
-        CommandFailed: the text is no budget.
+        CommandError: the text is no budget.
     """
     from accelopt_agent.request import Budget
 
@@ -265,7 +265,7 @@ def _request(
     if errors:
         raise wrong_input("\n".join(errors))
     if not examined.kernels:
-        raise CommandFailed(Exit.NO, f"{file} has no kernel that is launched.")
+        raise CommandError(Exit.NO, f"{file} has no kernel that is launched.")
     names = [k.name for k in examined.kernels]
     if kernel is not None and kernel not in names:
         raise wrong_input(f"{file} has no kernel {kernel!r}; it has {', '.join(names)}.")

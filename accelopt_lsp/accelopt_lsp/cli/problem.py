@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option, kernel_file
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.resources import read_source
@@ -34,7 +34,7 @@ def problem(file: Path, kernel: str | None, as_json: bool) -> None:
             raise wrong_input(f"{file}:{finding.line}: {finding.message}")
     launched = [k for k in found.kernels if not k.device_function]
     if not launched:
-        raise CommandFailed(Exit.NO, f"{file} has no kernel that is launched.")
+        raise CommandError(Exit.NO, f"{file} has no kernel that is launched.")
     chosen = next((k for k in launched if kernel in (None, k.name)), None)
     if chosen is None:
         names = ", ".join(k.name for k in launched)

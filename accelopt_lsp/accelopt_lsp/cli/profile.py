@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import open_host, open_memory, read_source, settings_for, targets_for
@@ -134,7 +134,7 @@ async def measured(host: Host, request: ProfileRequest) -> FileMeasurement:
             async for measurement in growing:
                 last = measurement
     if last is None:
-        raise CommandFailed(Exit.UNAVAILABLE, f"{host.name} gave no answer for {request.file.path}.")
+        raise CommandError(Exit.UNAVAILABLE, f"{host.name} gave no answer for {request.file.path}.")
     return last
 
 

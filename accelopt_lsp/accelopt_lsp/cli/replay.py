@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit, wrong_input
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option
 from accelopt_lsp.cli.terminal import out, print_json
 from accelopt_lsp.resources import open_host, open_memory, settings_for
@@ -55,7 +55,7 @@ def replay(receipt_id: str, host: str | None, as_json: bool) -> int:
     with open_memory(settings, read_only=True) as memory:
         receipt = memory.receipt(receipt_id)
     if receipt is None:
-        raise CommandFailed(Exit.NO, f"The memory has no receipt {receipt_id!r}.")
+        raise CommandError(Exit.NO, f"The memory has no receipt {receipt_id!r}.")
     if receipt.kind not in ("profile", "gate"):
         raise wrong_input(f"{receipt_id} is the receipt of a {receipt.kind}, which nothing can run again.")
     again = _profile_again if receipt.kind == "profile" else _check_again
@@ -125,7 +125,7 @@ async def _check_again(settings: Settings, receipt: Receipt) -> Replayed:
 
 
 def _write(folder: Path, source: Any) -> None:
-    """The receipt's files below ``folder``. Raises CommandFailed: one of them would lie outside it."""
+    """The receipt's files below ``folder``. Raises CommandError: one of them would lie outside it."""
     for name, text in source.files.items():
         path = (folder / name).resolve()
         if not path.is_relative_to(folder.resolve()):

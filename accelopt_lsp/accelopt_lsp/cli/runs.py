@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed, Exit
+from accelopt_lsp.cli.failures import CommandError, Exit
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json, print_markdown
 from accelopt_lsp.resources import open_memory
@@ -54,7 +54,7 @@ def _found(memory: Memory, what: str | None, limit: int) -> list[PastRun]:
     if (run := memory.run_log.run(what)) is not None:
         return [past_run(memory, run)]
     if not Path(what).exists() and not what.endswith(".py"):
-        raise CommandFailed(Exit.NO, f"{what} is neither a file nor the id of a search in the memory.")
+        raise CommandError(Exit.NO, f"{what} is neither a file nor the id of a search in the memory.")
     return past_runs(memory, str(Path(what).resolve()), limit)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.failures import CommandFailed
+from accelopt_lsp.cli.failures import CommandError
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import request_for
 from accelopt_lsp.cli.terminal import print_json
@@ -180,7 +180,7 @@ def is_watched(path: Path) -> bool:
 
 def observe(folder: Path, saved: Callable[[Path], None]) -> Any:
     """Call ``saved`` from another thread for every Python file that is written or moved into place; the
-    started observer, which the caller stops. Raises CommandFailed: the system cannot watch the folder.
+    started observer, which the caller stops. Raises CommandError: the system cannot watch the folder.
     """
     from watchdog.events import FileSystemEvent, FileSystemEventHandler
     from watchdog.observers import Observer
@@ -199,7 +199,7 @@ def observe(folder: Path, saved: Callable[[Path], None]) -> Any:
     try:
         observer.start()
     except OSError as error:
-        raise CommandFailed(Exit.UNAVAILABLE, f"{folder} cannot be watched: {error.strerror}.") from None
+        raise CommandError(Exit.UNAVAILABLE, f"{folder} cannot be watched: {error.strerror}.") from None
     return observer
 
 

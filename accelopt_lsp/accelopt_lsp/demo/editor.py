@@ -51,7 +51,7 @@ def _converter() -> Any:
     return converter
 
 
-class EditorFailed(Exception):
+class EditorError(Exception):
     """The server did not do what was waited for."""
 
 
@@ -134,13 +134,13 @@ class Editor:
         """Make an edit as an editor does: in the document, then tell the server.
 
         Raises:
-            EditorFailed: it is for another version of the document.
+            EditorError: it is for another version of the document.
         """
         for change in edit.document_changes or ():
             assert isinstance(change, types.TextDocumentEdit)
             uri, version = change.text_document.uri, change.text_document.version
             if version != self._versions[uri]:
-                raise EditorFailed(
+                raise EditorError(
                     f"The edit is for version {version} of {uri}, this is {self._versions[uri]}."
                 )
             edits = [e for e in change.edits if isinstance(e, types.TextEdit)]
@@ -196,7 +196,7 @@ class Editor:
         """Ask for the lenses until ``condition`` holds for their titles.
 
         Raises:
-            EditorFailed: it did not within ``seconds``.
+            EditorError: it did not within ``seconds``.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
@@ -206,7 +206,7 @@ class Editor:
                 return titles
             if loop.time() > end:
                 said = f" The server said: {self.messages[-1]}" if self.messages else ""
-                raise EditorFailed(f"{what} did not come within {seconds:g} s.{said}")
+                raise EditorError(f"{what} did not come within {seconds:g} s.{said}")
             await asyncio.sleep(0.05)
 
 

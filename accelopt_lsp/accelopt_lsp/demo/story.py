@@ -49,7 +49,7 @@ async def tell(console: Console, examples: Path) -> None:
     """Run the tour on copies of the ``examples``, with a memory of its own that is thrown away.
 
     Raises:
-        EditorFailed: the server did not do what was waited for.
+        EditorError: the server did not do what was waited for.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="accelopt-demo-") as name:

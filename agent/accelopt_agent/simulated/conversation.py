@@ -14,7 +14,7 @@ from accelopt_profiling.plain import from_plain, to_plain
 Answering = Callable[[Question, int], str]
 
 
-class NotRecorded(Exception):
+class NotRecordedError(Exception):
     """The conversation has no answer to a question; one line."""
 
 
@@ -53,12 +53,12 @@ class Conversation:
         return answered
 
     def answer(self, question: Question, count: int) -> str:
-        """What was said then. Raises NotRecorded."""
+        """What was said then. Raises NotRecordedError."""
         for turn in self.turns:
             if (turn.question, turn.count) == (question.key, count):
                 return turn.answer
         asked = f"{question.role or 'unknown role'} about {question.kernel or 'no kernel'}"
-        raise NotRecorded(
+        raise NotRecordedError(
             f"this conversation of {self.recorded} has no answer to the {asked}; record it again"
         )
 

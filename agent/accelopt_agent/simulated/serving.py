@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from accelopt_agent.simulated.conversation import Answering, NotRecorded
+from accelopt_agent.simulated.conversation import Answering, NotRecordedError
 from accelopt_agent.simulated.team import Question
 
 #: Tokens are counted as so many characters each.
@@ -46,7 +46,7 @@ def serving(answering: Answering, model: str) -> Iterator[str]:
                 counts[question.key] += 1
                 try:
                     answer = answering(question, count)
-                except NotRecorded as error:
+                except NotRecordedError as error:
                     self._send(400, {"error": {"message": str(error)}})
                     return
             usage = _usage(question, answer)

@@ -37,7 +37,7 @@ class ApplyRefusal:
     reason: str
 
 
-class _Refused(Exception):
+class _RefusalError(Exception):
     pass
 
 
@@ -60,7 +60,7 @@ def edits_for(current_text: str, suggestion: Suggestion) -> list[TextEdit] | App
         kernel = _same_kernel(current_text, suggestion)
         edits = _merge(current_text, suggestion, kernel)
         _verify(apply_to_text(current_text, edits), current_text, suggestion)
-    except _Refused as refused:
+    except _RefusalError as refused:
         return ApplyRefusal(str(refused))
     return edits
 
@@ -97,19 +97,21 @@ def apply_to_text(text: str, edits: Sequence[TextEdit]) -> str:
 def _same_kernel(text: str, suggestion: Suggestion) -> Kernel:
     found = find_kernels(text)
     if any(f.code == "syntax-error" for f in found.findings):
-        raise _Refused("The file does not parse at the moment; repair it and apply the suggestion again.")
+        raise _RefusalError(
+            "The file does not parse at the moment; repair it and apply the suggestion again."
+        )
     bare = suggestion.kernel.partition("#")[0]
     same_name = [k for k in found.kernels if k.name.partition("#")[0] == bare]
     if not same_name:
-        raise _Refused(f"The kernel {suggestion.kernel} is no longer in the file.")
+        raise _RefusalError(f"The kernel {suggestion.kernel} is no longer in the file.")
     unchanged = [k for k in same_name if k.content_hash == suggestion.base_hash]
     if not unchanged:
-        raise _Refused(
+        raise _RefusalError(
             f"{suggestion.kernel} has changed since the suggestion was found; save it and optimize again."
         )
     exact = [k for k in unchanged if k.name == suggestion.kernel]
     if not exact and len(unchanged) > 1:
-        raise _Refused(f"Several kernels are called {bare} now; rename one and optimize again.")
+        raise _RefusalError(f"Several kernels are called {bare} now; rename one and optimize again.")
     return (exact or unchanged)[0]
 
 
@@ -131,7 +133,9 @@ def _merge(current_text: str, suggestion: Suggestion, kernel: Kernel) -> list[Te
         else:
             target = scope_named(now_scopes, scope.name)
             if target is None:
-                raise _Refused(f"{scope.name}, which the suggestion changes too, is no longer in the file.")
+                raise _RefusalError(
+                    f"{scope.name}, which the suggestion changes too, is no longer in the file."
+                )
         hunks += _move(hunk, base, now, scope, target, spans)
     return [_as_edit(h, now) for h in hunks]
 
@@ -169,14 +173,14 @@ def _move(
         return _move_insertion(hunk, now, scope, place, spans)
     touched = range(*_widened(hunk, spans))
     if any(line not in place and not _says_nothing(base.texts[line]) for line in touched):
-        raise _Refused(_changed(scope))
+        raise _RefusalError(_changed(scope))
     for start, end in spans:
         if start < hunk.end and hunk.start < end and not _adjacent([place.get(k) for k in range(start, end)]):
-            raise _Refused(_changed(scope))
+            raise _RefusalError(_changed(scope))
     found = [place[line] for line in range(hunk.start, hunk.end) if line in place]
     between = range(found[0], found[-1] + 1) if found else range(0)
     if not found or any(k not in found and not _says_nothing(now.texts[k]) for k in between):
-        raise _Refused(_changed(scope))
+        raise _RefusalError(_changed(scope))
     runs = [(k, k + 1) for k in found]
     joined = [runs[0]]
     for start, end in runs[1:]:
@@ -203,7 +207,7 @@ def _move_insertion(
     before, after = place.get(hunk.start - 1), place.get(hunk.start)
     at = before + 1 if before is not None else after
     if at is None or not _adjacent(holding):
-        raise _Refused(_changed(scope))
+        raise _RefusalError(_changed(scope))
     return [_Hunk(at, at, hunk.new)]
 
 
@@ -253,16 +257,16 @@ def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:
     try:
         merged = _bodies(result)
     except SyntaxError:
-        raise _Refused(
+        raise _RefusalError(
             "The file has changed so much that the suggestion no longer fits; optimize again."
         ) from None
     hashes = {k.content_hash for k in find_kernels(suggestion.text).kernels if k.name == suggestion.kernel}
     if not hashes & {k.content_hash for k in find_kernels(result).kernels}:
-        raise _Refused(f"{suggestion.kernel} no longer fits the suggestion; save and optimize again.")
+        raise _RefusalError(f"{suggestion.kernel} no longer fits the suggestion; save and optimize again.")
     touched = {name for name, _ in wanted.items() ^ base.items()}
     for name, dump in now.items():
         if name not in touched and merged.get(name) != dump:
-            raise _Refused(f"The suggestion would change {name} by accident; optimize the file again.")
+            raise _RefusalError(f"The suggestion would change {name} by accident; optimize the file again.")
 
 
 def _bodies(text: str) -> dict[str, str]:

@@ -33,18 +33,22 @@ class Counted:
         return self.values["read"] + self.values["written"]
 
 
-class NoNcu(Exception):
+class NcuMissingError(Exception):
     """Nsight Compute is not there, or could not count; the message has its last words."""
 
 
 def count(
     kernels: Sequence[str], command: Sequence[str], environment: Mapping[str, str], seconds: float = 120.0
 ) -> list[Counted]:
-    """Run ``command`` under ncu and count the launches of ``kernels``. The clocks stay as they are. Raises NoNcu."""
+    """Run ``command`` under ncu and count the launches of ``kernels``. The clocks stay as they are.
+
+    Raises:
+        NcuMissingError
+    """
     elsewhere = sorted(map(str, Path("/").glob("opt/nvidia/nsight-compute/*/ncu")))
     ncu = shutil.which("ncu") or next(iter(elsewhere), None)
     if ncu is None:
-        raise NoNcu("ncu is not installed")
+        raise NcuMissingError("ncu is not installed")
     asked = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none", "--target-processes",
              "all", "--kernel-name", f"regex:^({'|'.join(kernels)})"]  # fmt: skip
     try:
@@ -57,11 +61,11 @@ def count(
             check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise NoNcu(f"ncu: {error}") from None
+        raise NcuMissingError(f"ncu: {error}") from None
     found = parse(done.stdout)
     if not found:
         last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-2:]
-        raise NoNcu(f"ncu counted nothing (exit {done.returncode}): {' / '.join(last)}"[:300])
+        raise NcuMissingError(f"ncu counted nothing (exit {done.returncode}): {' / '.join(last)}"[:300])
     return found
 
 

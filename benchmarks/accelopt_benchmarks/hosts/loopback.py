@@ -17,16 +17,16 @@ from pathlib import Path
 from accelopt_profiling.hosts.ssh import SshHost
 
 
-class NoServer(Exception):
+class ServerMissingError(Exception):
     """OpenSSH's server is not installed, or did not start; the message says which."""
 
 
 @contextmanager
 def loopback_host(folder: Path) -> Iterator[SshHost]:
-    """This machine as a host over SSH while the block runs. Raises NoServer."""
+    """This machine as a host over SSH while the block runs. Raises ServerMissingError."""
     server = shutil.which("sshd") or "/usr/sbin/sshd"
     if not os.access(server, os.X_OK) or shutil.which("ssh") is None:
-        raise NoServer("OpenSSH's server and client are needed for this: install them.")
+        raise ServerMissingError("OpenSSH's server and client are needed for this: install them.")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -69,4 +69,4 @@ def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         time.sleep(0.02)
-    raise NoServer(f"sshd did not start: {log.read_text(errors='replace').strip()[-300:]}")
+    raise ServerMissingError(f"sshd did not start: {log.read_text(errors='replace').strip()[-300:]}")

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import median
 
-from accelopt_benchmarks.hosts.loopback import NoServer, loopback_host
+from accelopt_benchmarks.hosts.loopback import ServerMissingError, loopback_host
 from accelopt_benchmarks.result import GoalResult
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.local import LocalHost
@@ -63,7 +63,7 @@ async def overhead(rounds: int) -> list[GoalResult]:
                     fresh.append(1e3 * await asyncio.to_thread(_fresh_seconds, number))
             finally:
                 await far.close()
-    except NoServer as error:
+    except ServerMissingError as error:
         return [
             GoalResult(
                 "overhead per candidate", f"<= {OVERHEAD_MS:g} ms", float("nan"), "ms", False, str(error)

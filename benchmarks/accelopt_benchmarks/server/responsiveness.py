@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from accelopt_benchmarks.result import GoalResult
-from accelopt_lsp.demo.editor import Editor, EditorFailed
+from accelopt_lsp.demo.editor import Editor, EditorError
 from accelopt_profiling.kernels import find_kernels
 
 SAVES = 12
@@ -125,5 +125,5 @@ async def _until_numbers(editor: Editor, uri: str, seconds: float = 60.0) -> Non
     end = time.monotonic() + seconds
     while not _numbers(await editor.lens_titles(uri)):
         if time.monotonic() > end:
-            raise EditorFailed(f"No numbers for {uri} within {seconds:g} s.")
+            raise EditorError(f"No numbers for {uri} within {seconds:g} s.")
         await asyncio.sleep(0.002)

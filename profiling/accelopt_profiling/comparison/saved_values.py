@@ -27,7 +27,7 @@ BITS = {
 }
 
 
-class NotCarried(Exception):
+class NotCarriedError(Exception):
     """A value that cannot travel between the gate's processes."""
 
 
@@ -35,7 +35,7 @@ def save_values(folder: Path, values: list[Any]) -> None:
     """Write ``values`` to ``folder``, which must not exist yet.
 
     Raises:
-        NotCarried: a value of an unknown kind (an object of a class, a function, ...).
+        NotCarriedError: a value of an unknown kind (an object of a class, a function, ...).
         FileExistsError: somebody made the folder already.
     """
     folder.mkdir(parents=True)
@@ -92,7 +92,7 @@ def _describe(value: Any, folder: Path, arrays: list[str]) -> dict[str, Any]:
         return {"kind": "torch.dtype", "value": str(value).removeprefix("torch.")}
     if isinstance(value, (np.ndarray, np.generic)):
         return _describe_array(np.asarray(value), isinstance(value, np.generic), folder, arrays)
-    raise NotCarried(
+    raise NotCarriedError(
         f"a {type(value).__module__}.{type(value).__qualname__} cannot be passed between processes"
     )
 
@@ -106,7 +106,7 @@ def _describe_array(
     elif array.dtype.kind in "biufc":
         bits = array
     else:
-        raise NotCarried(f"an array of dtype {dtype} cannot be passed between processes")
+        raise NotCarriedError(f"an array of dtype {dtype} cannot be passed between processes")
     spec = {"kind": "array", "library": "numpy", "dtype": dtype, "shape": list(array.shape), "scalar": scalar}
     return {**spec, "file": _store(bits, folder, arrays)}
 
@@ -114,7 +114,7 @@ def _describe_array(
 def _describe_tensor(torch: Any, tensor: Any, folder: Path, arrays: list[str]) -> dict[str, Any]:
     dtype = str(tensor.dtype).removeprefix("torch.")
     if tensor.is_sparse or tensor.is_quantized or tensor.layout != torch.strided:
-        raise NotCarried("a sparse or quantized tensor cannot be passed between processes")
+        raise NotCarriedError("a sparse or quantized tensor cannot be passed between processes")
     device = str(tensor.device)
     flat = tensor.detach().resolve_conj().resolve_neg()
     strides = list(flat.stride())

@@ -35,7 +35,10 @@ class KeptOutputs:
 
     def save(self, folder: Path) -> int:
         """Write them below ``folder``; how many there were. What cannot be compared is left out."""
-        from accelopt_profiling.comparison.saved_values import NotCarried, save_values  # brings NumPy
+        from accelopt_profiling.comparison.saved_values import (
+            NotCarriedError,  # brings NumPy
+            save_values,
+        )
 
         saved = 0
         for run, given, outputs in self.runs:
@@ -43,7 +46,7 @@ class KeptOutputs:
             try:
                 save_values(folder / FOLDER / f"{run}-{given.values}", values)
                 saved += 1
-            except NotCarried:
+            except NotCarriedError:
                 continue
         return saved
 

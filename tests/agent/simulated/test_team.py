@@ -14,7 +14,7 @@ from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.proposer import Proposer
-from accelopt_agent.simulated.conversation import Conversation, NotRecorded, Turn, read_conversation
+from accelopt_agent.simulated.conversation import Conversation, NotRecordedError, Turn, read_conversation
 from accelopt_agent.simulated.serving import serving
 from accelopt_agent.simulated.team import Question, SimulatedTeam, Skill
 
@@ -151,7 +151,7 @@ def test_the_same_code_is_the_same_question_however_it_is_worded_and_counted() -
         "s", "d", "m", [Turn("planner", "k", one.key, 0, "first"), Turn("planner", "k", one.key, 1, "x")]
     )
     assert kept.answer(two, 0) == "first"
-    with pytest.raises(NotRecorded):
+    with pytest.raises(NotRecordedError):
         kept.answer(two, 2)
 
 

@@ -104,7 +104,7 @@ def test_a_program_in_the_place_of_ncu(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert len(ncu.count(["scale_kernel"], ["true"], {})) == 2
     program.write_text("#!/bin/sh\necho '==ERROR== no permission' >&2\nexit 1\n")
-    with pytest.raises(ncu.NoNcu, match=r"exit 1.*no permission"):
+    with pytest.raises(ncu.NcuMissingError, match=r"exit 1.*no permission"):
         ncu.count(["scale_kernel"], ["true"], {})
 
 

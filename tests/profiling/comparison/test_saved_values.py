@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 
 from accelopt_profiling.comparison.leaves import decode_bits, read_leaves
 from accelopt_profiling.comparison.saved_values import (
-    NotCarried,
+    NotCarriedError,
     digest,
     load_values,
     read_index,
@@ -91,7 +91,7 @@ def test_narrow_floats_are_decoded_exactly(dtype: str) -> None:
 
 @pytest.mark.parametrize("value", [object(), print, np.array(["text"]), np.array([object()]), {1: 2}, {1, 2}])
 def test_other_values_are_refused(value: Any, tmp_path: Path) -> None:
-    with pytest.raises(NotCarried, match="cannot be passed"):
+    with pytest.raises(NotCarriedError, match="cannot be passed"):
         save_values(tmp_path / "v", [value])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from accelopt_profiling.comparison.inplace_outputs import changed_arguments, passed_through
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
-from accelopt_profiling.comparison.saved_values import NotCarried, digest, save_values
+from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
 from accelopt_profiling.gate.inputs.cases import derive_shapes
 from accelopt_profiling.gate.inputs.distributions import altered, change, varied
 from accelopt_profiling.gate.inputs.long_sums import long_sums
@@ -173,7 +173,7 @@ class _Drawing:
             if arguments is not inputs:
                 save_values(folder / "arguments", arguments)
             save_values(folder / "call", [to_plain(case_call)])
-        except NotCarried as error:
+        except NotCarriedError as error:
             message = f"An input cannot be checked: {error}."
             raise StepFailedError(StepError("problem-invalid", message, self.params.problem.path)) from error
         return case_digests(self.context, index)

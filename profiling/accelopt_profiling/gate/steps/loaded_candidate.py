@@ -22,7 +22,7 @@ from accelopt_profiling.comparison.memory import (
     poisoned_memory,
     same_layout,
 )
-from accelopt_profiling.comparison.saved_values import NotCarried, digest, load_values, save_values
+from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.step_schemas import CaseCall, RunCase, RunParams
@@ -138,7 +138,7 @@ class LoadedCandidate:
                 raise StepFailedError(StepError("wrong-type", message))
         try:
             save_values(folder, outputs)
-        except NotCarried as error:
+        except NotCarriedError as error:
             raise StepFailedError(
                 StepError("wrong-output", f"An output cannot be compared: {error}.")
             ) from error

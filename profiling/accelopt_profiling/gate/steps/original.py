@@ -9,7 +9,7 @@ from functools import partial
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
 from accelopt_profiling.comparison.memory import poisoned_memory
-from accelopt_profiling.comparison.saved_values import NotCarried, load_values, save_values
+from accelopt_profiling.comparison.saved_values import NotCarriedError, load_values, save_values
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
@@ -49,7 +49,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                         StepError("tampered", "The candidate wrote into the folder of the answers.")
                     )
                 with (
-                    contextlib.suppress(StepFailedError, NotCarried),
+                    contextlib.suppress(StepFailedError, NotCarriedError),
                     emulation(params.dialect, params.target, params.interpret_seconds) as seen,
                     poisoned_memory(),
                     user_errors(own),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from accelopt_profiling.comparison.reference import ExpectedValues, ReferenceRuns
-from accelopt_profiling.comparison.saved_values import NotCarried, load_values, save_values
+from accelopt_profiling.comparison.saved_values import NotCarriedError, load_values, save_values
 from accelopt_profiling.gate.inputs.draw import case_digests
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, computing_dtype, count_work
@@ -149,7 +149,7 @@ def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
 def _save(folder: Any, values: list[Any]) -> None:
     try:
         save_values(folder, values)
-    except NotCarried as error:
+    except NotCarriedError as error:
         message = f"The reference's result cannot be compared: {error}."
         raise StepFailedError(StepError("problem-invalid", message)) from error
     except FileExistsError:
