@@ -52,7 +52,8 @@ def test_the_wheel_holds_the_examples_and_no_benchmarks_of_the_project(wheel: Pa
     names = zipfile.ZipFile(wheel).namelist()
     examples = {path.relative_to(ROOT / "examples").as_posix() for path in (ROOT / "examples").rglob("*.py")}
     prefix = "accelopt_lsp/examples/"
-    assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == examples
+    packed = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+    assert {name for name in packed if name.endswith(".py")} == examples
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {
         "accelopt_agent", "accelopt_lsp", "accelopt_memory", "accelopt_profiling", "nkibench",
     }  # fmt: skip
