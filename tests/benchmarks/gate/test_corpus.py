@@ -1,11 +1,14 @@
 """The whole corpus through the gate: every attack is refused for its reason, every honest control accepted.
 
 A test per case, so that the processes of pytest-xdist divide them; each process keeps one worker for all its cases.
+The seeds follow from the case, so that the same tree gets the same verdicts; ``accelopt bench gate`` draws fresh ones,
+as the product does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,6 +16,7 @@ import pytest
 from accelopt_benchmarks.checkout import GATE_CORPUS
 from accelopt_benchmarks.gate.corpus import CorpusCase, read_corpus
 from accelopt_benchmarks.gate.detection import FILES, CorpusVerdict, judge
+from accelopt_profiling.gate.inputs import cases
 from accelopt_profiling.hosts.local import LocalHost
 
 CASES = read_corpus(GATE_CORPUS)
@@ -34,8 +38,12 @@ def judged() -> Iterator[Judge]:
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
-def test_the_gate_judges_a_case_rightly(judged: Judge, case: CorpusCase, file: str) -> None:
+def test_the_gate_judges_a_case_rightly(
+    judged: Judge, case: CorpusCase, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if case.dialect == "triton":
         pytest.importorskip("triton")
+    seeds = random.Random(f"{case.name}/{file}")
+    monkeypatch.setattr(cases, "_seed", lambda: seeds.getrandbits(63))
     verdict = judged(case, file)
     assert verdict.right, f"accepted: {verdict.accepted}, {verdict.codes}: {verdict.said}"
