@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from functools import partial
 
 from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.features.wording import CHANGE_HEADING, speedup
@@ -50,10 +51,9 @@ class Explanations:
         await self._consent.request(suggestion.file, settings)
         name = f"{suggestion.kernel}-{suggestion.id}"
         title = f"{suggestion.kernel}: why {speedup(suggestion.speedup)}"
-        cancel = lambda: self._jobs.cancel(job.id)  # noqa: E731
         asks_model = self._editor.client.trusted
         async with (
-            self._editor.progress(job.title, cancel, delay=QUICK),
+            self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK),
             aclosing(self._backend.explain(suggestion, settings, asks_model)) as growing,
         ):
             text = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 
 from accelopt_lsp.backend.protocol import Backend, FileText
@@ -57,9 +58,8 @@ class Profiles:
         if earlier:
             await asyncio.wait(earlier, timeout=5)
         self._state.update(uri, lambda state: state.with_profile_started(text_hash(file.text)))
-        cancel = lambda: self._jobs.cancel(job.id)  # noqa: E731
         async with (
-            self._editor.progress(job.title, cancel, delay=QUICK) as progress,
+            self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK) as progress,
             aclosing(self._backend.profile(file)) as growing,
         ):
             async for results in growing:
