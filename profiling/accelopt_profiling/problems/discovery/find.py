@@ -1,8 +1,8 @@
 """Find the problem of a kernel file, by syntax only: nothing is imported and nothing is run.
 
 Seven ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
-in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; NKIBench; KernelBench; FlashInfer-Bench; the file
-runs itself; none.
+in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; NKIBench; KernelBench; FlashInfer-Bench; the
+file runs itself; none.
 """
 
 from __future__ import annotations
