@@ -242,7 +242,14 @@ def test_no_problem_is_a_finding(warm):
     assert [f["code"] for f in answer["result"][0]["findings"]] == ["no-problem"]
 
 
-@pytest.mark.parametrize("target", ["a100", "b200", "mi300x"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param("a100", marks=pytest.mark.slow),  # each compiles the kernel anew
+        pytest.param("b200", marks=pytest.mark.slow),
+        "mi300x",
+    ],
+)
 def test_other_targets(warm, target):
     kernel = only(warm.profile_path(ROOT / "examples" / "triton_softmax.py", target=target))
     assert kernel["target"] == target
