@@ -35,7 +35,11 @@ def _rewrite(product: ProductTiles, schedule: Schedule) -> Rewrite | None:
     launch, kernel = product.launch, product.kernel
     new = (schedule.rows, schedule.columns, schedule.inner)
     warps, stages = option(launch, "num_warps", _WARPS), option(launch, "num_stages", _STAGES)
-    if warps is None or stages is None or (new == product.sizes and (schedule.warps, schedule.stages) == (warps, stages)):
+    if (
+        warps is None
+        or stages is None
+        or (new == product.sizes and (schedule.warps, schedule.stages) == (warps, stages))
+    ):
         return None
     resized = product.resized(new)
     if resized is None:

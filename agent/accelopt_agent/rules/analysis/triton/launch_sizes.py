@@ -56,7 +56,7 @@ class LaunchSizes:
     def _held(self, variable: str) -> cst.Integer | None:
         """The number that a variable of the launching function or of the module holds."""
         function = self.launch.function
-        bound = [v for v in self._bindings(function.body if function else None, variable)]
+        bound = list(self._bindings(function.body if function else None, variable))
         if not bound and function is not None:
             parameter = next(
                 (p for p in self._source.walk(function.params, cst.Param) if p.name.value == variable), None
@@ -64,7 +64,7 @@ class LaunchSizes:
             if parameter is not None:
                 default = parameter.default
                 return default if isinstance(default, cst.Integer) and not self._passed(variable) else None
-        bound = bound or [v for v in self._bindings(self._source.module, variable)]
+        bound = bound or list(self._bindings(self._source.module, variable))
         only = bound[0] if len(bound) == 1 else None
         return only if isinstance(only, cst.Integer) else None
 
@@ -96,7 +96,9 @@ class LaunchSizes:
                     for position, element in enumerate(target.elements):
                         if isinstance(element.value, cst.Name) and element.value.value == variable:
                             value = node.value if isinstance(node, cst.Assign) else None
-                            pair = isinstance(value, cst.Tuple) and len(value.elements) == len(target.elements)
+                            pair = isinstance(value, cst.Tuple) and len(value.elements) == len(
+                                target.elements
+                            )
                             yield value.elements[position].value if pair else None  # type: ignore[union-attr]
 
     def edits(self, resizes: list[Resize]) -> list[ByteEdit] | None:
@@ -150,7 +152,11 @@ class LaunchSizes:
             grid = assigned.value if assigned is not None else None
             if grid is None and function is not None:
                 grid = next(
-                    (self._returned(f) for f in self._source.walk(function.body, cst.FunctionDef) if f.name.value == name),
+                    (
+                        self._returned(f)
+                        for f in self._source.walk(function.body, cst.FunctionDef)
+                        if f.name.value == name
+                    ),
                     None,
                 )
         if isinstance(grid, cst.Lambda):
@@ -266,7 +272,10 @@ def options_edits(kernel: TritonKernel, call: cst.Call, options: Mapping[str, st
         elif kernel.source.code(present.value) != text:
             edits.append(kernel.source.replace(present.value, text))
     last = call.args[-1]
-    return [*edits, *(kernel.source.added(kernel.source.start(last), kernel.source.end(last), added) if added else [])]
+    return [
+        *edits,
+        *(kernel.source.added(kernel.source.start(last), kernel.source.end(last), added) if added else []),
+    ]
 
 
 def option(launch: KernelLaunch, name: str, default: int) -> int | None:

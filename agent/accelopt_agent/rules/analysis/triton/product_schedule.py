@@ -83,7 +83,9 @@ def _fitting(target: GpuTarget, present: PresentProduct) -> Iterator[Schedule]:
         for rows in _SIDES:
             for columns in _SIDES:
                 warps = 8 if rows * columns >= 128 * 128 else 4
-                if rows * columns / (warps * 32) > _MOST_ACCUMULATORS or max(rows, columns) > 8 * min(rows, columns):
+                if rows * columns / (warps * 32) > _MOST_ACCUMULATORS or max(rows, columns) > 8 * min(
+                    rows, columns
+                ):
                     continue
                 stage = (rows + columns) * inner * present.element_bytes
                 stages = min(4, capacity // stage)
@@ -95,7 +97,9 @@ def _cost(target: GpuTarget, present: PresentProduct, schedule: Schedule) -> tup
     """Relative time of the whole product, per step of one element along the inner dimension."""
     units = target["multiprocessors"]
     name = {4: "peak.tf32", 2: "peak.fp16", 1: "peak.int8"}[present.element_bytes]
-    flops = target.get(name, target.get("peak.fp16", 1e14)) * target.get("model.tensor_efficiency", 0.8) / units
+    flops = (
+        target.get(name, target.get("peak.fp16", 1e14)) * target.get("model.tensor_efficiency", 0.8) / units
+    )
     traffic = target["l2_bandwidth"] / units
     area, edge = schedule.rows * schedule.columns, schedule.rows + schedule.columns
     # Narrow instructions do not fill the tensor cores, and short steps wait at barriers more often.

@@ -18,7 +18,7 @@ Resized = tuple[list[ByteEdit], list[ByteEdit], dict[str, str]]
 
 @dataclass(frozen=True)
 class TileSide:
-    """One dimension of the product's tile: its size, and the argument that holds it (None for numbers in the kernel)."""
+    """One side of the product's tile: its size, and the argument that holds it (None for numbers in the kernel)."""
 
     dimensions: tuple[TileDimension, ...]
     name: str | None
@@ -57,12 +57,13 @@ class ProductTiles:
 
         A side whose accesses have no mask keeps its size where the new one does not divide.
         """
-        rows, columns, inner = self.sides
         names = self._names(new)
         if names is None:
             return None
         outside: list[ByteEdit] = []
-        resizes, added, texts = [], {}, {}
+        resizes: list[Resize] = []
+        added: dict[str, str] = {}
+        texts: dict[str, tuple[int, int, list[str]]] = {}
         for side, size, name in zip(self.sides, new, names, strict=True):
             text = str(size)
             if not side.guarded and size > side.size:
@@ -131,10 +132,12 @@ class ProductTiles:
         expressions = self.launched.axis_expressions() or []
         if not bounds and len(side.axes) == 1 and next(iter(side.axes)) < len(expressions):
             expression = expressions[next(iter(side.axes))]
-            divided = [self.launched.dividend(n) for n in source.walk(expression, cst.BaseExpression)]
+            divided = [self.launched.dividend(n) for n in source.below(expression)]
             bounds = [d for d in divided if d is not None]
         texts = {source.code(b) for b in bounds}
-        if len(texts) != 1 or not all(isinstance(b, (cst.Name, cst.Subscript, cst.Attribute)) for b in bounds):
+        if len(texts) != 1 or not all(
+            isinstance(b, (cst.Name, cst.Subscript, cst.Attribute)) for b in bounds
+        ):
             return None
         return f"{texts.pop()} % {size} == 0"
 
