@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.kernel import open_triton
 from accelopt_agent.rules.analysis.triton.launch_sizes import option, options_edits
-from accelopt_agent.rules.analysis.triton.product_schedule import Schedule, present_product, schedules
+from accelopt_agent.rules.analysis.triton.product_schedule import ProductSchedule, present_product, schedules
 from accelopt_agent.rules.analysis.triton.product_tiles import ProductTiles, open_product
 
 #: How many schedules are proposed.
@@ -31,7 +31,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
             yield rewrite
 
 
-def _rewrite(product: ProductTiles, schedule: Schedule) -> Rewrite | None:
+def _rewrite(product: ProductTiles, schedule: ProductSchedule) -> Rewrite | None:
     launch, kernel = product.launch, product.kernel
     new = (schedule.rows, schedule.columns, schedule.inner)
     warps, stages = option(launch, "num_warps", _WARPS), option(launch, "num_stages", _STAGES)

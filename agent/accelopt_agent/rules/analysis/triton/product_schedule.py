@@ -12,7 +12,7 @@ from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 
 
 @dataclass(frozen=True)
-class Schedule:
+class ProductSchedule:
     """Tile sizes of one program and the launch options that go with them."""
 
     rows: int
@@ -61,22 +61,22 @@ _WORTHWHILE = 0.95
 _OUTPUTS = 4096 * 4096
 
 
-def schedules(subject: RuleContext, present: PresentProduct) -> list[Schedule]:
+def schedules(subject: RuleContext, present: PresentProduct) -> list[ProductSchedule]:
     """Tile schedules that fit the target and promise more than the present tile, the most promising first."""
     try:
         target = load_gpu(subject.target or "h100")
     except UnknownTargetError:
         return []
     fitting = sorted(_fitting(target, present), key=lambda s: _cost(target, present, s))
-    now = _cost(target, present, Schedule(present.rows, present.columns, present.inner, 4, 3))[0]
-    best: dict[tuple[int, int], Schedule] = {}
+    now = _cost(target, present, ProductSchedule(present.rows, present.columns, present.inner, 4, 3))[0]
+    best: dict[tuple[int, int], ProductSchedule] = {}
     for schedule in fitting:
         if _cost(target, present, schedule)[0] < now * _WORTHWHILE:
             best.setdefault((schedule.rows, schedule.columns), schedule)
     return list(best.values())
 
 
-def _fitting(target: GpuTarget, present: PresentProduct) -> Iterator[Schedule]:
+def _fitting(target: GpuTarget, present: PresentProduct) -> Iterator[ProductSchedule]:
     capacity = int(target["shared_memory_per_program"])
     least = max(16, _LINE // present.element_bytes // 2)
     for inner in (least, 2 * least):
@@ -90,10 +90,10 @@ def _fitting(target: GpuTarget, present: PresentProduct) -> Iterator[Schedule]:
                 stage = (rows + columns) * inner * present.element_bytes
                 stages = min(4, capacity // stage)
                 if stages >= 2:
-                    yield Schedule(rows, columns, inner, warps, stages)
+                    yield ProductSchedule(rows, columns, inner, warps, stages)
 
 
-def _cost(target: GpuTarget, present: PresentProduct, schedule: Schedule) -> tuple[float, float]:
+def _cost(target: GpuTarget, present: PresentProduct, schedule: ProductSchedule) -> tuple[float, float]:
     """Relative time of the whole product, per step of one element along the inner dimension."""
     units = target["multiprocessors"]
     name = {4: "peak.tf32", 2: "peak.fp16", 1: "peak.int8"}[present.element_bytes]
