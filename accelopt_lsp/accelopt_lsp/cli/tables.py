@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.features.wording import duration, origin, percent, speedup
+from accelopt_lsp.features.wording import duration_interval, origin, percent, speedup
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _row(kernel: KernelMeasurement) -> list[str]:
     cells = [
         f"{kernel.name}:{kernel.line}",
         kernel.target if kernel.host == "local" else f"{kernel.target} ({kernel.host})",
-        duration(kernel.latency),
+        duration_interval(kernel.latency),
         peak,
         kernel.bound or "",
         kernel.correctness.status + detail,
@@ -78,7 +78,9 @@ def print_suggestion(console: Console, suggestion: Suggestion) -> None:
     by = origin(suggestion)
     console.print(printable(f"{suggestion.id}  {suggestion.kernel}  {speedup(suggestion.speedup)}  by {by}"))
     console.print(printable(f"  {suggestion.summary}"))
-    console.print(printable(f"  {duration(suggestion.slow)} -> {duration(suggestion.fast)}"))
+    console.print(
+        printable(f"  {duration_interval(suggestion.slow)} -> {duration_interval(suggestion.fast)}")
+    )
     console.print(printable(suggestion.diff), style="dim")
 
 

