@@ -20,9 +20,7 @@ async def test_open_edit_and_save(editor: Editor, tmp_path: Path, client: str) -
 
     editor.replace(uri, "COST = 900", "COST = 450")
     assert (await editor.title(uri, "before this edit")).startswith("before this edit: est. 900 us")
-    assert [x for x in await editor.titles(uri) if x.startswith("est. 300")], (
-        "the other kernel is not old"
-    )
+    assert [x for x in await editor.titles(uri) if x.startswith("est. 300")], "the other kernel is not old"
 
     editor.save(uri)
     title = await editor.title(uri, "faster")
