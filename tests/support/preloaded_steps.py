@@ -1,8 +1,8 @@
 """A preloaded parent for tests: a program that imports torch and triton once and forks a child for every profile.
 
 Requests and answers are lines of JSON. A request is ``{"files": {path: text}, "kernel": path, "problem": ProblemRef,
-"target": name, "import_paths": [...], "detail": bool, "extent": name}``; the answer has ``partial`` (what was emitted, each with its
-``seconds`` since the fork), ``result`` or ``error``, and ``status`` of the child.
+"target": name, "import_paths": [...], "detail": bool, "extent": name}``; the answer has ``partial`` (what was emitted,
+each with its ``seconds`` since the fork), ``result`` or ``error``, and ``status`` of the child.
 """
 
 from __future__ import annotations

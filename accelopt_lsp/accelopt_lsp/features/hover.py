@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from accelopt_lsp.features.change import change
+from accelopt_lsp.features.stop_reason import WRONG, stop_reason
 from accelopt_lsp.features.wording import headline, origin, percent, quantity, speedup
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import KernelMeasurement
@@ -63,6 +64,8 @@ def _line(result: KernelMeasurement, line: int, markdown: bool) -> str | None:
 
 def _correctness(result: KernelMeasurement) -> str:
     checked = result.correctness
+    if (stopped := stop_reason(result)) and stopped != WRONG:
+        return f"The result could not be checked: {stopped}."
     detail = f"{checked.detail[:1].upper()}{checked.detail[1:].removesuffix('.')}." if checked.detail else ""
     if checked.status == "not checked":
         return f"Result not checked. {detail}".strip()

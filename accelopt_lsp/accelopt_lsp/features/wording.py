@@ -116,5 +116,5 @@ def headline(result: KernelMeasurement) -> str:
     if result.percent_of_peak is not None:
         parts.append(f"{percent(result.percent_of_peak)} % of peak")
     if result.bound:
-        parts.append(f"{result.bound} bound")
+        parts.append(f"{result.bound} bound{f' ({result.waiting})' if result.waiting else ''}")
     return " · ".join(parts)

@@ -291,6 +291,8 @@ class _Profile:
             findings += hints.line_findings(execution.counts)
         if known.compiled is not None:
             lines = hints.with_code(lines, known.compiled)
+        if made is not None and execution.counts is not None:
+            lines = hints.with_hints(lines, execution.counts, known.compiled, made)
         if known.chosen is not None:
             lines.insert(0, known.chosen.line(known.configurations, len(known.tried), kernel.line))
         if known.compiled is not None:
