@@ -32,8 +32,9 @@ class ProblemError(Exception):
 
 #: "returns": the function returns its outputs; "destination": outputs are passed after the inputs, filled
 #: with NaN;
-#: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself.
-CallStyle = Literal["returns", "destination", "model", "script"]
+#: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself;
+#: "recorded": calls that were recorded, one after another.
+CallStyle = Literal["returns", "destination", "model", "script", "recorded"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class OutputSpec:
 class Call:
     """A call of ``function`` of the kernel file, which may be a class's (``Softmax.apply``).
 
-    With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
+    With the style "recorded" the arguments are the storages of the calls ``recorded``, each with its ``entry``, encoded
+    ``arguments``, ``keywords`` and ``grid`` (see ``recording.recorded_call``). With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
     ``seed`` seeds the generators before the constructor runs, as it does for the reference model.
     """
 
@@ -56,6 +58,12 @@ class Call:
     style: CallStyle = "returns"
     outputs: list[OutputSpec] = field(default_factory=list)
     seed: int = 0
+    recorded: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def writes(self) -> bool:
+        """True where the function may leave outputs in its arguments."""
+        return self.style in ("returns", "recorded")
 
 
 class Problem(Protocol):
