@@ -45,9 +45,11 @@ def _made(module: ModuleType, recorded: dict[str, Any], storages: list[Any], fil
     values = decode(recorded["arguments"], storages, module)
     names = list(recorded.get("keywords") or [])
     split = len(values) - len(names)
+    named = dict(zip(names, values[split:], strict=True))
     if recorded.get("grid"):
-        function = function[tuple(recorded["grid"])]
-    return function(*values[:split], **dict(zip(names, values[split:], strict=True)))
+        function[tuple(recorded["grid"])](*values[:split], **named)
+        return None  # what a launch returns is the compiled kernel
+    return function(*values[:split], **named)
 
 
 def _comparable(value: Any) -> list[Any]:
