@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +34,8 @@ _GRACE_SECONDS = 10.0
 class RecordRequest:
     """A command to run in ``folder`` under the interpreter ``python``, and what to record of it.
 
-    ``seconds`` ends the command; what it recorded until then counts.
+    ``seconds`` ends the command; what it recorded until then counts. What it prints goes to the file descriptor
+    ``output``.
     """
 
     command: Sequence[str]
@@ -45,6 +45,7 @@ class RecordRequest:
     target: str = "h100"
     seconds: float = 300.0
     environment: Mapping[str, str] = field(default_factory=dict)
+    output: int = 2
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class CommandStartError(Exception):
 
 
 def record(request: RecordRequest, cancelled: Callable[[], bool] = lambda: False) -> RecordOutcome:
-    """Run the command, its output going to standard error, and write the recordings.
+    """Run the command and write the recordings.
 
     Raises:
         CommandStartError: there is no such program.
@@ -97,7 +98,7 @@ def _run(request: RecordRequest, log: Path, cancelled: Callable[[], bool]) -> tu
     try:
         process = subprocess.Popen(
             command, cwd=request.folder, env=_environment(request, log), stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno(), start_new_session=True,
+            stdout=request.output, stderr=request.output, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         raise CommandStartError(f"{command[0]} cannot be started: {error.strerror or error}.") from None
@@ -199,3 +200,39 @@ def _sums(counts: Any) -> dict[str, int]:
         for key, value in one.items():
             total[key] = total.get(key, 0) + int(value)
     return total
+
+
+def summary(outcome: RecordOutcome) -> list[str]:
+    """Say what a command came to, a sentence a line."""
+    lines: list[str] = []
+    for file in outcome.files:
+        kernels = ", ".join(f"{k} ({_number(n, 'shape')})" for k, n in file.kernels.items())
+        lines.append(f"Wrote {file.recording}: {kernels}.")
+        if file.further:
+            lines.append(
+                f"  {_number(file.further, 'call')} of further shapes not kept; raise --max-shapes to keep more."
+            )
+        beside = file.file.with_name(f"{file.file.stem}_problem.py")
+        if beside.exists():
+            lines.append(f"  {beside.name} lies beside it and comes first.")
+    if not outcome.device and outcome.executed + outcome.skipped:
+        total = outcome.executed + outcome.skipped
+        lines.append(
+            f"There is no GPU: {outcome.executed} of {_number(total, 'launch', 'launches')} were interpreted. What a "
+            "launch that was not run would have written is not known, so the command's own checks say little here."
+        )
+    if outcome.passed_over:
+        lines.append(
+            f"{_number(outcome.passed_over, 'test case')} passed over that would have added nothing."
+        )
+    for kernel, why in outcome.refused.items():
+        lines.append(f"{kernel} cannot be recorded: {why}.")
+    if outcome.ended:
+        lines.append(f"The command was ended: {outcome.ended}.")
+    elif outcome.exit_code:
+        lines.append(f"The command ended with exit code {outcome.exit_code}.")
+    return [*lines, *outcome.problems]
+
+
+def _number(count: int, one: str, several: str = "") -> str:
+    return f"{count} {one if count == 1 else several or f'{one}s'}"

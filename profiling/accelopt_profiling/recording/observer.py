@@ -13,7 +13,7 @@ from accelopt_profiling.recording.call_log import CallLog, LoggedCall, key_of
 from accelopt_profiling.recording.entries import Entry, candidates, entry_of, kernel_entry
 from accelopt_profiling.recording.open_calls import OpenCall, OpenCalls
 from accelopt_profiling.recording.recorded_call import RecordedCall
-from accelopt_profiling.recording.value_encoding import EncodedArguments, NotRecordedError, encode
+from accelopt_profiling.recording.value_encoding import EncodedArguments, UnrecordableValueError, encode
 
 #: Bytes of saved values that one kernel file's recording may hold.
 VALUE_BYTES = 4 << 20
@@ -68,7 +68,7 @@ class LaunchObserver:
                     break
             else:
                 self._directly(kernel, name, file, grid, args, kwargs, state)
-        except NotRecordedError as error:
+        except UnrecordableValueError as error:
             self._refused[name] = str(error)
         self._log.note(
             elsewhere=self._elsewhere, refused=self._refused, launches=self.launches,
@@ -124,14 +124,14 @@ class LaunchObserver:
                 return False
             try:
                 call.outcome = (entry, encode(entry.arguments))
-            except NotRecordedError as error:
+            except UnrecordableValueError as error:
                 self._refused[f"{kernel} through {call.name}"] = str(error)
                 call.outcome = False
                 return False
         entry, encoded = call.outcome
         try:
             number = self._record(call.file, entry, encoded, None, kernel, state)
-        except NotRecordedError as error:
+        except UnrecordableValueError as error:
             self._refused[f"{kernel} through {call.name}"] = str(error)
             call.outcome = False
             return False
@@ -146,7 +146,9 @@ class LaunchObserver:
         """Record the launch itself, with the arguments that the jitted function got."""
         path = kernel_entry(kernel, file)
         if path is None:
-            raise NotRecordedError(f"no function of {Path(file).name} leads to it, and it is made at run time")
+            raise UnrecordableValueError(
+                f"no function of {Path(file).name} leads to it, and it is made at run time"
+            )
         given = [*zip(kernel.arg_names, args, strict=False), *kwargs.items()]
         if callable(grid):
             grid = grid({**dict(zip(kernel.arg_names, args, strict=False)), **kwargs})

@@ -140,7 +140,7 @@ def _leads(statement: ast.stmt) -> bool:
 
 
 def _yields(node: ast.AST) -> bool:
-    """Tell whether a function is a generator; functions in it are looked at as well, which costs no more than a note."""
+    """Tell whether a function, or one in it, is a generator."""
     return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node))
 
 

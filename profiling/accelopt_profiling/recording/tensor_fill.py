@@ -15,7 +15,8 @@ from typing import Any
 SAVED_FLOATS = 4096
 SAVED_BYTES = 1 << 20
 _LOOKED_AT = 1 << 20
-_QUANTILES = 65
+#: Levels of the quantiles that are kept: percents, and finer at both ends.
+_LEVELS = (0, 1e-4, 1e-3, 5e-3, *(n / 100 for n in range(1, 100)), 0.995, 0.999, 0.9999, 1)
 
 
 def describe(flat: Any, budget: int) -> tuple[dict[str, Any] | None, bool]:
@@ -33,9 +34,9 @@ def describe(flat: Any, budget: int) -> tuple[dict[str, Any] | None, bool]:
     wide = flat.float() if floating and flat.element_size() < 4 else flat
     first = wide[0].item()
     if bool((wide == first).all()):
-        if not floating and flat.dtype not in (torch.bool, torch.uint8, torch.int8):
-            if first == torch.iinfo(flat.dtype).max:
-                return None, False
+        wide_integers = not floating and flat.dtype not in (torch.bool, torch.uint8, torch.int8)
+        if wide_integers and first == torch.iinfo(flat.dtype).max:
+            return None, False
         if not isinstance(first, float) or math.isfinite(first):
             return {"fill": "constant", "value": first}, True
     finite = not floating or bool(torch.isfinite(wide).all())
@@ -73,8 +74,8 @@ def _distribution(wide: Any, floating: bool) -> dict[str, Any]:
         if abs(skew) < 0.15 and abs(kurtosis - 1.8) < 0.1:
             return {"fill": "uniform", "low": low, "high": high}
     ordered = some.sort().values
-    at = torch.linspace(0, ordered.numel() - 1, _QUANTILES).round().long()
-    return {"fill": "quantiles", "values_at": [float(v) for v in ordered[at]]}
+    at = [round(level * (ordered.numel() - 1)) for level in _LEVELS]
+    return {"fill": "quantiles", "levels": list(_LEVELS), "values_at": [float(ordered[n]) for n in at]}
 
 
 def fill(storage: dict[str, Any], seed: int) -> Any:
@@ -105,10 +106,11 @@ def fill(storage: dict[str, Any], seed: int) -> Any:
         low, high = storage["low"], storage["high"]
         return (torch.rand(count, generator=generator) * (high - low) + low).to(dtype)
     if kind == "quantiles":
-        values = torch.tensor(storage["values_at"], dtype=torch.float32)
-        at = torch.rand(count, generator=generator) * (len(values) - 1)
-        below = at.long().clamp(max=len(values) - 2)
-        return torch.lerp(values[below], values[below + 1], at - below).to(dtype)
+        levels, values = (torch.tensor(storage[n], dtype=torch.float32) for n in ("levels", "values_at"))
+        at = torch.rand(count, generator=generator)
+        below = (torch.searchsorted(levels, at, right=True) - 1).clamp(0, len(levels) - 2)
+        share = (at - levels[below]) / (levels[below + 1] - levels[below])
+        return torch.lerp(values[below], values[below + 1], share).to(dtype)
     raise ValueError(f"a recorded tensor has the unknown fill {kind!r}")
 
 

@@ -1,8 +1,8 @@
 """Encode the arguments of a call as JSON, and decode them again; tensors become storages that can be made anew.
 
 What JSON has no words for is an object with one key: ``tensor``, ``tuple``, ``dict``, ``float`` (not finite),
-``dtype``, ``triton_dtype``, ``device``, ``size``, ``slice``, or ``name`` (a function, class or enum member by module and
-qualified name). A storage says how its elements are made (see ``tensor_fill``).
+``dtype``, ``triton_dtype``, ``device``, ``size``, ``slice``, or ``name`` (a function, class or enum member by module
+and qualified name). A storage says how its elements are made (see ``tensor_fill``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from accelopt_profiling.recording.tensor_fill import describe
 _PLAIN = (bool, int, str, type(None))
 
 
-class NotRecordedError(Exception):
+class UnrecordableValueError(Exception):
     """A value that cannot be written as data: an object with a state of its own."""
 
 
@@ -30,6 +30,9 @@ class _Range:
     tensor: Any
     start: int
     stop: int
+
+    def meets(self, start: int, stop: int) -> bool:
+        return start < self.stop and self.start < stop
 
 
 @dataclass
@@ -50,7 +53,7 @@ class EncodedArguments:
         many bytes of values may be kept.
 
         Raises:
-            NotRecordedError: indices whose values are not known: an earlier launch that writes them did not run.
+            UnrecordableValueError: indices whose values are not known: an earlier launch that writes them did not run.
         """
         import torch
 
@@ -61,7 +64,9 @@ class EncodedArguments:
                 flat = reach.tensor.detach().as_strided((reach.stop - reach.start,), (1,), reach.start)
             how, exact = describe(flat, budget)
             if how is None:
-                raise NotRecordedError(f"the values of {self.names.get(number, 'an argument')} are not known")
+                raise UnrecordableValueError(
+                    f"the values of {self.names.get(number, 'an argument')} are not known"
+                )
             budget -= len(how.get("values", ""))
             if not exact:
                 approximated.append(self.names.get(number, f"storage {number}"))
@@ -74,7 +79,7 @@ def encode(named: list[tuple[str, Any]]) -> EncodedArguments:
     """Encode arguments, given by name.
 
     Raises:
-        NotRecordedError: one of them cannot be written as data.
+        UnrecordableValueError: one of them cannot be written as data.
     """
     encoded = EncodedArguments()
     tensors: list[tuple[str, Any]] = []
@@ -90,7 +95,7 @@ def _tensors_in(value: Any, name: str, into: list[tuple[str, Any]]) -> None:
 
     if isinstance(value, torch.Tensor):
         if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout != torch.strided:
-            raise NotRecordedError(f"{name} is a {type(value).__name__}")
+            raise UnrecordableValueError(f"{name} is a {type(value).__name__}")
         into.append((name, value))
     elif isinstance(value, (list, tuple)):
         for inner in value:
@@ -112,14 +117,13 @@ def _find_ranges(encoded: EncodedArguments, tensors: list[tuple[str, Any]]) -> N
     """Give every tensor a range; tensors that overlap in one storage share theirs."""
     for name, tensor in tensors:
         start, stop = _extent(tensor)
-        for number, known in enumerate(encoded.ranges):
-            if _same_memory(known.tensor, tensor) and start < known.stop and known.start < stop:
-                known.start, known.stop = min(start, known.start), max(stop, known.stop)
-                break
+        overlapping = (k for k in encoded.ranges if _same_memory(k.tensor, tensor) and k.meets(start, stop))
+        known = next(overlapping, None)
+        if known is not None:
+            known.start, known.stop = min(start, known.start), max(stop, known.stop)
         else:
-            number = len(encoded.ranges)
+            encoded.names[len(encoded.ranges)] = name
             encoded.ranges.append(_Range(tensor, start, stop))
-            encoded.names[number] = name
 
 
 def _same_memory(one: Any, other: Any) -> bool:
@@ -161,12 +165,12 @@ def _encode(value: Any, encoded: EncodedArguments) -> Any:
 
 def _tensor(value: Any, encoded: EncodedArguments) -> dict[str, Any]:
     start, stop = _extent(value)
-    for number, known in enumerate(encoded.ranges):
-        if _same_memory(known.tensor, value) and known.start <= start and stop <= known.stop:
-            break
-    else:
-        raise NotRecordedError("a tensor changed while it was looked at")
-    made = {"storage": number, "shape": list(value.shape), "stride": list(value.stride())}
+    number = next(
+        n
+        for n, k in enumerate(encoded.ranges)
+        if _same_memory(k.tensor, value) and k.start <= start and stop <= k.stop
+    )
+    made: dict[str, Any] = {"storage": number, "shape": list(value.shape), "stride": list(value.stride())}
     made["offset"] = start - encoded.ranges[number].start
     if value.requires_grad:
         made["requires_grad"] = True
@@ -177,19 +181,18 @@ def _global_name(value: Any) -> str:
     """Return ``module:qualified.name`` of a function, class, enum member or jitted function.
 
     Raises:
-        NotRecordedError: it has no such name.
+        UnrecordableValueError: it has no such name.
     """
-    of = value
     if isinstance(value, enum.Enum):
         module, name = type(value).__module__, f"{type(value).__qualname__}.{value.name}"
     else:
         of = getattr(value, "fn", value) if type(value).__name__ == "JITFunction" else value
-        module, name = getattr(of, "__module__", None), getattr(of, "__qualname__", None)
-    holder: Any = sys.modules.get(module or "")
-    for part in (name or "?").split("."):
+        module, name = str(getattr(of, "__module__", "")), str(getattr(of, "__qualname__", "?"))
+    holder: Any = sys.modules.get(module)
+    for part in name.split("."):
         holder = getattr(holder, part, None)
-    if module is None or name is None or holder is not value:
-        raise NotRecordedError(f"a {type(value).__name__} has a state that is not data")
+    if holder is not value:
+        raise UnrecordableValueError(f"a {type(value).__name__} has a state that is not data")
     return f"{module}:{name}"
 
 
@@ -224,7 +227,9 @@ def _decode(value: Any, storages: list[Any], tensors: dict[str, Any], module: An
     if kind == "tuple":
         return tuple(_decode(v, storages, tensors, module) for v in inner)
     if kind == "dict":
-        return {_decode(k, storages, tensors, module): _decode(v, storages, tensors, module) for k, v in inner}
+        return {
+            _decode(k, storages, tensors, module): _decode(v, storages, tensors, module) for k, v in inner
+        }
     if kind == "slice":
         return slice(*(_decode(v, storages, tensors, module) for v in inner))
     if kind == "float":

@@ -126,7 +126,7 @@ class _Drawing:
         return self._keep(drawn, inputs, call, arguments)
 
     def _keep(self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any]) -> DrawnCase:
-        if self.written is None:
+        if self.written is None or call.style == "recorded":  # zeros may hide what a recorded call writes
             self.written = (
                 written_by_reference(self.problem, inputs, arguments, self.work) if call.writes else []
             )

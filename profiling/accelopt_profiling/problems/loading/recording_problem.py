@@ -62,14 +62,15 @@ class RecordingProblem:
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
         """Return the calls that the inputs are for, and the storages."""
-        recorded = [
+        chosen = [self._recording.calls[int(n)] for n in str(inputs[0]).split()]
+        recorded: list[dict[str, Any]] = [
             {
                 "entry": call.entry, "arguments": call.arguments, "keywords": call.keywords, "grid": call.grid,
                 "storages": len(call.storages),
             }
-            for call in (self._recording.calls[int(n)] for n in str(inputs[0]).split())
+            for call in chosen
         ]  # fmt: skip
-        return Call(recorded[0]["entry"], "recorded", recorded=recorded), inputs[1:]
+        return Call(chosen[0].entry, "recorded", recorded=recorded), inputs[1:]
 
     def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
         return outputs

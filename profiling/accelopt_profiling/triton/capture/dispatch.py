@@ -46,7 +46,7 @@ def backward_on_gpu(mode: TorchFunctionMode) -> Iterator[None]:
 
 @contextlib.contextmanager
 def operators_on_cpu(mode: TorchFunctionMode) -> Iterator[None]:
-    """Let what a library registers for CUDA answer for tensors of the stand-in, which the CPU's operators are asked for."""
+    """Let what a library registers for CUDA answer for the stand-in's tensors, which torch takes for those of a CPU."""
     register = torch.library.Library.impl
 
     def impl(library: Any, name: Any, function: Any, key: str = "", **options: Any) -> Any:

@@ -83,7 +83,9 @@ class CaptureSession:
         self, fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]
     ) -> None:
         """Take one launch from the driver: interpret it, or a sample of it."""
-        execution = LaunchExecution(captured_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0)
+        execution = LaunchExecution(
+            captured_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0
+        )
         self.executions.append(execution)
         if not execution.tuning:
             started = time.perf_counter()
