@@ -36,9 +36,11 @@ def import_lsp_types() -> None:
     define = attrs.define
     vars(attrs)["define"] = _define_later
     try:
-        from lsprotocol import _hooks
+        from lsprotocol import types  # noqa: F401  (imported for its effect)
     finally:
         vars(attrs)["define"] = define
+    from lsprotocol import _hooks
+
     # lsprotocol would look at all classes here; each resolves the names in its own annotations when it is built.
     _hooks._resolved_forward_references = True
 
@@ -50,7 +52,7 @@ def _define_later(cls: C) -> C:
         for name in _ENTRIES:
             delattr(cls, name)
         attrs.define(cls, slots=False)
-        attrs.resolve_types(cls, types.ALL_TYPES_MAP, {})
+        attrs.resolve_types(cls, dict(types.ALL_TYPES_MAP), {})  # which adds to the map
 
     for name in _ENTRIES:
         setattr(cls, name, _Unbuilt(name, build))
