@@ -59,11 +59,17 @@ def _print_rows(rows: Sequence[GoalResult]) -> None:
     multiple=True,
     help="A checkout with published measurements (Liger-Kernel, AccelOpt); can be given again.",
 )
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="TEXT",
+    help="Only measurements whose name holds TEXT: first numbers, answers, start.",
+)
 @json_option
-def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
+def self_(examples: Path, data: tuple[Path, ...], only: tuple[str, ...], as_json: bool) -> int:
     """Measure what AccelOpt promises, on this machine. Exit code 1: a goal is missed."""
     _check_examples(examples)
-    rows = asyncio.run(_measure_self(examples, data))
+    rows = asyncio.run(_measure_self(examples, data, only))
     missed = any(row.met is False for row in rows)
     if as_json:
         print_json({"met": not missed, "rows": rows})
@@ -72,7 +78,7 @@ def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
     return Exit.NO if missed else Exit.DONE
 
 
-async def _measure_self(examples: Path, data: Sequence[Path]) -> list[GoalResult]:
+async def _measure_self(examples: Path, data: Sequence[Path], only: Sequence[str]) -> list[GoalResult]:
     from accelopt_benchmarks.foreign import files, triton_bench
     from accelopt_benchmarks.nki import time_model
     from accelopt_benchmarks.server import responsiveness, startup
@@ -88,6 +94,8 @@ async def _measure_self(examples: Path, data: Sequence[Path]) -> list[GoalResult
     }
     rows: list[GoalResult] = []
     for name, measure in measures.items():
+        if only and not any(text in name for text in only):
+            continue
         say(f"measuring {name} ...")
         rows += await measure()
     return rows
