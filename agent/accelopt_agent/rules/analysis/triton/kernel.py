@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -88,6 +89,19 @@ class TritonKernel:
         function = next((p for p in self.source.parents(call) if isinstance(p, cst.FunctionDef)), None)
         return KernelLaunch(call, grid, arguments, function)
 
+    def declared(self, names: Sequence[str], default: str) -> list[ByteEdit]:
+        """Declare constexpr arguments behind the kernel's last one; with ``default`` where others before have one."""
+        parameters = list(self.source.walk(self.function.params, cst.Param))
+        # A parameter's own span leaves out its annotation and default; what is below it has the comma after it too.
+        last = parameters[-1]
+        parts = [part for part in (last.name, last.annotation, last.default) if part is not None]
+        end = max(self.source.end(node) for part in parts for node in self.source.below(part))
+        constexpr = self.spell("constexpr")
+        value = f" = {default}" if any(p.default is not None for p in parameters) else ""
+        return self.source.added(
+            self.source.start(last.name), end, [f"{name}: {constexpr}{value}" for name in names]
+        )
+
     def decorator(self, path: str) -> cst.Call | None:
         """The decorator of the kernel that calls ``path`` ("triton.autotune")."""
         for decorator in self.function.decorators:
@@ -97,10 +111,22 @@ class TritonKernel:
         return None
 
     @cached_property
+    def autotuner(self) -> cst.Call | None:
+        """The decorator that chooses among configurations: Triton's, or one of a library that is called like it."""
+        for decorator in self.function.decorators:
+            call = decorator.decorator
+            if isinstance(call, cst.Call) and (
+                self.names.path(call.func) == "triton.autotune"
+                or any(a.keyword is not None and a.keyword.value == "configs" for a in call.args)
+            ):
+                return call
+        return None
+
+    @cached_property
     def configs(self) -> list[cst.Call]:
         """The ``triton.Config(...)`` entries written out in lists of the kernel's autotune decorator: beside one of a
         comprehension no other can stand."""
-        autotune = self.decorator("triton.autotune")
+        autotune = self.autotuner
         if autotune is None:
             return []
         listed = (e.value for e in self.source.walk(autotune, cst.Element) if isinstance(e.value, cst.Call))
@@ -108,7 +134,7 @@ class TritonKernel:
 
     @property
     def is_autotuned(self) -> bool:
-        return self.decorator("triton.autotune") is not None
+        return self.autotuner is not None
 
     def assigned(self, launch: KernelLaunch, name: str) -> cst.Assign | None:
         """The one assignment of ``name`` in the function that launches."""
