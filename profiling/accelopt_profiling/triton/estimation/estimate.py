@@ -18,7 +18,7 @@ from accelopt_profiling.quantity import Known, Quantity, estimated
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.estimation.latency import start_time, wait_times
-from accelopt_profiling.triton.estimation.residency import Residency, residency
+from accelopt_profiling.triton.estimation.residency import LaunchResidency, residency
 from accelopt_profiling.triton.estimation.roofline import (
     ARITHMETIC,
     MEMORY,
@@ -111,7 +111,7 @@ def _overlapped(parts: Iterable[float], under_way: int) -> float:
 def _interval(
     times: dict[str, float],
     moved: Traffic,
-    resident: Residency,
+    resident: LaunchResidency,
     slowest: str,
     floor: float,
     target: GpuTarget,

@@ -8,7 +8,7 @@ time; each round of them waits anew.
 from __future__ import annotations
 
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.estimation.residency import Residency
+from accelopt_profiling.triton.estimation.residency import LaunchResidency
 from accelopt_profiling.triton.estimation.traffic import Traffic
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts
 
@@ -20,13 +20,13 @@ def load_latency(moved: Traffic, target: GpuTarget) -> float:
     return near + missed * (far - near)
 
 
-def start_time(residency: Residency, target: GpuTarget) -> float:
+def start_time(residency: LaunchResidency, target: GpuTarget) -> float:
     """Return the microseconds that starting programs takes: a round of them starts where the one before ended."""
     return residency.rounds * target["model.program_start"]
 
 
 def wait_times(
-    counts: LaunchCounts, moved: Traffic, residency: Residency, target: GpuTarget
+    counts: LaunchCounts, moved: Traffic, residency: LaunchResidency, target: GpuTarget
 ) -> dict[int, float]:
     """Return the microseconds that a launch waits for loads, by source line; line 0 has each program's first load."""
     latency = load_latency(moved, target)

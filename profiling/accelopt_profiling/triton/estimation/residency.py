@@ -16,7 +16,7 @@ _AHEAD = ("async_copy", "bulk_copy")
 
 
 @dataclass(frozen=True)
-class Residency:
+class LaunchResidency:
     """``programs`` run at the same time on the device, ``each`` on one multiprocessor, with ``threads`` a program.
     ``groups`` of four warps there (one for each part of a multiprocessor) can do different things at the same time.
     ``rounds`` of them run the launch. ``depth`` loads are under way at once where a loop is pipelined; ``past_l1`` are
@@ -34,7 +34,7 @@ class Residency:
     ahead: frozenset[int] = frozenset()
 
 
-def residency(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> Residency:
+def residency(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> LaunchResidency:
     """Derive the residency of a launch; before it is compiled, that of a small program without pipelining."""
     known = compiled is not None and compiled.problem is None and compiled.occupancy is not None
     warps, shared, depth = ASSUMED_WARPS, 0, 1
@@ -57,4 +57,4 @@ def residency(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuT
     rounds = math.ceil(counts.programs / together)
     groups = each * max(1, warps // WARPS_OF_A_GROUP)
     threads = warps * target.warp_size
-    return Residency(together, each, rounds, threads, groups, depth, max(0.0, l1), past, ahead)
+    return LaunchResidency(together, each, rounds, threads, groups, depth, max(0.0, l1), past, ahead)

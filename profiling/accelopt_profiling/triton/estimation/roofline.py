@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
-from accelopt_profiling.triton.estimation.residency import Residency
+from accelopt_profiling.triton.estimation.residency import LaunchResidency
 from accelopt_profiling.triton.estimation.traffic import Traffic
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts
 
@@ -40,7 +40,7 @@ class LaunchWork:
 
 
 def work(
-    counts: LaunchCounts, target: GpuTarget, compiled: CompiledFacts | None, residency: Residency
+    counts: LaunchCounts, target: GpuTarget, compiled: CompiledFacts | None, residency: LaunchResidency
 ) -> LaunchWork:
     """Scale the sample's operations to the launch.
 
@@ -94,7 +94,7 @@ def _operand_bytes(counts: LaunchCounts, compiled: CompiledFacts | None) -> floa
     return total
 
 
-def _spilled_bytes(counts: LaunchCounts, compiled: CompiledFacts | None, residency: Residency) -> float:
+def _spilled_bytes(counts: LaunchCounts, compiled: CompiledFacts | None, residency: LaunchResidency) -> float:
     """Return what a program's spills move: each spilled register out and back in every iteration.
 
     The report of the compiler does not say where they are; registers run out where most is alive, in the loop.
@@ -126,7 +126,7 @@ def resource_times(
     moved: Traffic,
     target: GpuTarget,
     compiled: CompiledFacts | None,
-    residency: Residency,
+    residency: LaunchResidency,
 ) -> dict[str, float]:
     """Return the microseconds of each of ``MEMORY`` and ``ARITHMETIC``.
 

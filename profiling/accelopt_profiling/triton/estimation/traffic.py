@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.estimation.residency import Residency
+from accelopt_profiling.triton.estimation.residency import LaunchResidency
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts
 
 SECTOR = 32  # bytes
@@ -55,7 +55,7 @@ class _Tensor:
         return self.requested / self.distinct if self.distinct else 1.0
 
 
-def traffic(counts: LaunchCounts, target: GpuTarget, residency: Residency) -> Traffic:
+def traffic(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency) -> Traffic:
     """Scale the sample's sectors to the launch and pass them through L1 and L2.
 
     The share of L2 that a working set may fill is the target's ``model.l2_share``.
@@ -86,7 +86,7 @@ def traffic(counts: LaunchCounts, target: GpuTarget, residency: Residency) -> Tr
     )
 
 
-def _past_l1(counts: LaunchCounts, target: GpuTarget, residency: Residency) -> tuple[float, float]:
+def _past_l1(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency) -> tuple[float, float]:
     """Return the sectors of the sample that go past L1, and what is left of them after requests are merged.
 
     A program's second read of a sector hits L1 where the working sets of the programs on one multiprocessor fit. So
