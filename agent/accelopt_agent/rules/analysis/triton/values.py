@@ -6,6 +6,7 @@ that addresses compare as the numbers they are; floating-point sums that differ 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -23,13 +24,17 @@ class Value:
     args: tuple[object, ...]
     serial: int
 
+    def below(self) -> Iterable[Value]:
+        """The values that this one is made of directly."""
+        return _values_in(self.args)
+
     def parts(self) -> Iterable[Value]:
         """The values that this one is made of, through all levels, itself first."""
         todo, seen = [self], {self}
         while todo:
             at = todo.pop()
             yield at
-            for below in _values_in(at.args):
+            for below in at.below():
                 if below not in seen:
                     seen.add(below)
                     todo.append(below)
@@ -136,15 +141,23 @@ class Evaluation:
                 self.variables[name] = self.fresh(name)
 
     def _loop(self, node: cst.For | cst.While) -> None:
-        if isinstance(node, cst.For):
-            self.evaluate(node.iter)
-        self._forget(node)
-        if isinstance(node, cst.For):
-            self._bind(node.target, self.make("iteration", node), None)
-        else:
-            self.evaluate(node.test)
+        self.enter(node)
         self.walk(node.body.body)
         self._forget(node)
+
+    def enter(self, node: cst.CSTNode) -> None:
+        """Go on at the head of the first block of a compound statement."""
+        if isinstance(node, cst.For):
+            self.evaluate(node.iter)
+            self._forget(node)
+            self._bind(node.target, self.make("iteration", node), None)
+        elif isinstance(node, cst.While):
+            self._forget(node)
+            self.evaluate(node.test)
+        elif isinstance(node, cst.If):
+            self.evaluate(node.test)
+        else:
+            self._forget(node)
 
     def _forget(self, node: cst.CSTNode) -> None:
         """What a loop or an unknown statement may change is not known before, in and after it."""
@@ -175,6 +188,8 @@ class Evaluation:
             return self._combined(type(node.operator), self.evaluate(node.left), self.evaluate(node.right))
         if isinstance(node, cst.UnaryOperation):
             inside = self.evaluate(node.expression)
+            if isinstance(node.operator, cst.Minus) and inside.number is not None:
+                return self.constant(-inside.number)
             if isinstance(node.operator, cst.Minus):
                 return self.product(self.constant(-1), inside)
             return self.make(type(node.operator).__name__, inside)
@@ -248,8 +263,11 @@ class Evaluation:
 
     def product(self, left: Value, right: Value) -> Value:
         result: Terms = {}
-        for one, times in self.terms(left).items():
-            for other, more in self.terms(right).items():
+        first, second = self.terms(left), self.terms(right)
+        if len(first) * len(second) > _MOST_TERMS:
+            return self.make("product", *sorted((left, right), key=lambda v: v.serial))
+        for one, times in first.items():
+            for other, more in second.items():
                 both = tuple(sorted((*one, *other), key=lambda v: v.serial))
                 result[both] = result.get(both, 0) + times * more
         return self.total(result)
@@ -257,6 +275,8 @@ class Evaluation:
     def _called(self, node: cst.Call) -> Value:
         kernel = self.kernel
         path = kernel.names.path(node.func) or ""
+        if kernel.source.code(node).replace("'", '"') in _INFINITIES:
+            return self.constant(_INFINITIES[kernel.source.code(node).replace("'", '"')])
         for arg in node.args:
             self.evaluate(arg.value)
         if self._writes(node):
@@ -329,6 +349,9 @@ def _values_in(args: Iterable[object]) -> Iterable[Value]:
             yield from _values_in(arg)
 
 
+#: Longer products are not addresses.
+_MOST_TERMS = 32
+_INFINITIES = {'float("inf")': math.inf, 'float("-inf")': -math.inf}
 _AUGMENTED: dict[type[cst.CSTNode], type[cst.CSTNode]] = {
     cst.AddAssign: cst.Add,
     cst.SubtractAssign: cst.Subtract,
