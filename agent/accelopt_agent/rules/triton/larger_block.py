@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -16,8 +16,10 @@ from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, load_
 #: Blocks to try, in elements: 4 warps move 16 bytes per lane and request with 512 to 1024 of them.
 _SIZES = (1024, 4096, 512)
 #: Operations that combine lanes: what they give depends on the block.
-_ACROSS_LANES = ("sum", "max", "min", "argmax", "argmin", "reduce", "associative_scan", "cumsum", "cumprod", "sort") + (
-    "dot", "xor_sum", "histogram", "flip", "reshape", "view", "trans", "join", "split", "interleave", "gather",
+_ACROSS_LANES = (
+    "sum", "max", "min", "argmax", "argmin", "reduce", "associative_scan", "cumsum", "cumprod", "sort", "dot",
+    "xor_sum",
+    "histogram", "flip", "reshape", "view", "trans", "join", "split", "interleave", "gather",
 )  # fmt: skip
 
 
@@ -35,7 +37,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
         return
-    if kernel.calls(*_ACROSS_LANES) or list(kernel.source.walk(subject.function.body, cst.For)):
+    if kernel.calls(*_ACROSS_LANES) or any(s.loops for s in kernel.flow.statements):
         return
     if kernel.decorator("triton.heuristics") is not None:
         return
@@ -80,18 +82,28 @@ def _blocks(kernel: TritonKernel, values: Evaluation) -> _Blocks | None:
         start = values.product(program, high)
         offsets = values.total({**values.terms(start), (lane,): 1})
         axis = program.args[0]
-        if isinstance(axis, Value) and isinstance(axis.number, int):
-            if all(_within(kernel, values, call, offsets, lane, program, high) for call in _accesses(kernel)):
-                return _Blocks(axis.number, name, size, offsets)
+        number = axis.number if isinstance(axis, Value) else None
+        accesses = _accesses(kernel)
+        if isinstance(number, int) and all(
+            _within(kernel, values, call, offsets, lane, program) for call in accesses
+        ):
+            return _Blocks(number, name, size, offsets)
     return None
 
 
 def _accesses(kernel: TritonKernel) -> list[cst.Call]:
-    return kernel.calls("load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas")
+    return kernel.calls(
+        "load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas"
+    )
 
 
 def _within(
-    kernel: TritonKernel, values: Evaluation, call: cst.Call, offsets: Value, lane: Value, program: Value, block: Value
+    kernel: TritonKernel,
+    values: Evaluation,
+    call: cst.Call,
+    offsets: Value,
+    lane: Value,
+    program: Value,
 ) -> bool:
     """Return whether the access depends on lane and program only through the offsets, which its mask bounds."""
     pointer, mask = _address(kernel, values, call)
@@ -151,9 +163,7 @@ def _bounded(mask: Value, offsets: Value) -> bool:
     return False
 
 
-def _address(
-    kernel: TritonKernel, values: Evaluation, call: cst.Call
-) -> tuple[Value | None, Value | None]:
+def _address(kernel: TritonKernel, values: Evaluation, call: cst.Call) -> tuple[Value | None, Value | None]:
     def value(node: cst.CSTNode) -> Value:
         known = values.of(node)
         return known if known is not None else values.fresh("argument")
@@ -169,7 +179,9 @@ def _address(
     return value(placed[0]), value(mask_node) if mask_node is not None else None
 
 
-def _sized(kernel: TritonKernel, launch: KernelLaunch, values: Evaluation, blocks: _Blocks):  # type: ignore[no-untyped-def]
+def _sized(
+    kernel: TritonKernel, launch: KernelLaunch, values: Evaluation, blocks: _Blocks
+) -> tuple[BlockSize, Callable[[int], list[ByteEdit]]] | None:
     number = passed(kernel, launch, blocks.name) if blocks.name is not None else None
     size = integer(number) if blocks.name is not None else blocks.size
     if size is None or size > 512 or size & (size - 1):

@@ -45,7 +45,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 @dataclass(frozen=True)
 class _Accumulator:
-    """A variable that ``start`` gives a value with which ``update``, its first in a loop, combines to the other alone."""
+    """A variable that starts as zero, or as infinity for an extreme: after ``update`` it is what that combines with."""
 
     name: str
     start: Statement
@@ -59,10 +59,11 @@ class _Straight:
     kernel: TritonKernel
     values: Evaluation
     accumulators: list[_Accumulator]
-    #: The values that the assignments in the loops give, those written already left out.
-    later: list[Value]
+    #: What each statement of the loops loads and assigns, those written already left out.
+    later: list[list[Value]]
     lines: list[str] = field(default_factory=list)
-    #: Names that stand for other names which hold the same value.
+    #: What the variables hold that the lines bind, and how the names of the loops are called in them.
+    holds: dict[str, Value] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     loads_saved: int = 0
 
@@ -71,16 +72,19 @@ def _straight(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement
     """The region as lines without loops; None where it cannot be written so, or reads nothing less."""
     accumulators = _accumulators(kernel, loops)
     straight = _Straight(kernel, _before(kernel, region[0]), accumulators, _walked(kernel, loops, region))
+    straight.holds = dict(straight.values.variables)
     starts = [a.start for a in accumulators]
     for statement in region:
         loop = next((one for one in loops if one.statement is statement), None)
         if loop is None:
             if statement in starts:
                 straight.values.walk([statement.node])
+                straight.holds.update({n: straight.values.variables[n] for n in statement.writes})
             elif not _emit(straight, statement.node, in_loop=False):
                 return None
             continue
         straight.values.variables[loop.variable] = straight.values.constant(0)
+        straight.holds[loop.variable] = straight.values.constant(0)
         for line in loop.body:
             if not _emit(straight, line):
                 return None
@@ -111,8 +115,14 @@ def _accumulators(kernel: TritonKernel, loops: list[RowLoop]) -> list[_Accumulat
         name = start.target.value
         uses = [s for s in block[block.index(start) + 1 :] if name in s.reads | s.writes]
         loop = next((one for one in loops if uses and one.statement is uses[0]), None)
-        lines = [line for line in loop.body if name in kernel.flow.variables(line)] if loop is not None else []
-        if lines and _combined(kernel, lines[0], name) is not None and _is_neutral(kernel, start.value, lines[0]):
+        lines = (
+            [line for line in loop.body if name in kernel.flow.variables(line)] if loop is not None else []
+        )
+        if (
+            lines
+            and _combined(kernel, lines[0], name) is not None
+            and _is_neutral(kernel, start.value, lines[0])
+        ):
             found.append(_Accumulator(name, start, lines[0]))
     return found
 
@@ -127,10 +137,10 @@ def _combined(kernel: TritonKernel, line: cst.SimpleStatementLine, name: str) ->
     value, sides = small.value, []
     if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
         sides = [value.left, value.right]
-    elif isinstance(value, cst.Call) and kernel.is_call(value, "maximum", "minimum") and len(value.args) == 2:
-        sides = [a.value for a in value.args]
-    elif isinstance(value, cst.Call) and kernel.source.code(value.func) in ("max", "min") and len(value.args) == 2:
-        sides = [a.value for a in value.args]
+    elif isinstance(value, cst.Call) and len(value.args) == 2:
+        builtin = kernel.source.code(value.func) in ("max", "min")
+        extreme = builtin or kernel.is_call(value, "maximum", "minimum")
+        sides = [a.value for a in value.args] if extreme else []
     others = [side for side in sides if kernel.source.code(side) != name]
     return others[0] if len(others) == 1 and len(sides) == 2 else None
 
@@ -139,9 +149,7 @@ def _is_neutral(kernel: TritonKernel, start: cst.BaseExpression, update: cst.Sim
     """Return whether combining with ``start`` changes nothing."""
     text = kernel.source.code(start).replace(" ", "").replace("'", '"')
     small = update.body[0]
-    extreme = isinstance(small, cst.Assign) and isinstance(small.value, cst.Call)
-    if extreme:
-        assert isinstance(small, cst.Assign) and isinstance(small.value, cst.Call)
+    if isinstance(small, cst.Assign) and isinstance(small.value, cst.Call):
         low = kernel.source.code(small.value.func).rpartition(".")[2] in ("maximum", "max")
         infinite = ('-float("inf")', 'float("-inf")') if low else ('float("inf")',)
         if isinstance(start, cst.Call) and kernel.is_call(start, "full") and len(start.args) > 1:
@@ -154,7 +162,9 @@ def _before(kernel: TritonKernel, statement: Statement) -> Evaluation:
     """The values of the variables where ``statement`` stands."""
     values = Evaluation(kernel, apart(kernel))
     around = [p for p in kernel.source.parents(statement.node) if isinstance(p, cst.BaseCompoundStatement)]
-    chain = [p for p in reversed(around) if kernel.flow.statement_of(p) is not None and p is not kernel.function]
+    chain = [
+        p for p in reversed(around) if kernel.flow.statement_of(p) is not None and p is not kernel.function
+    ]
     block: list[cst.CSTNode] = list(kernel.function.body.body)
     for node in [*chain, statement.node]:
         if node not in block:
@@ -166,9 +176,10 @@ def _before(kernel: TritonKernel, statement: Statement) -> Evaluation:
     return values
 
 
-def _walked(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement]) -> list[Value]:
-    """The values that the assignments in the loops give one after the other, in a run of one iteration each."""
-    values, found = _before(kernel, region[0]), []
+def _walked(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement]) -> list[list[Value]]:
+    """What the statements of the loops load and assign, one after the other, in a run of one iteration each."""
+    values = _before(kernel, region[0])
+    found: list[list[Value]] = []
     for statement in region:
         loop = next((one for one in loops if one.statement is statement), None)
         if loop is None:
@@ -177,9 +188,9 @@ def _walked(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement])
         values.variables[loop.variable] = values.constant(0)
         for line in loop.body:
             values.walk([line])
-            small = line.body[0]
-            value = values.of(small.value) if isinstance(small, cst.Assign) else None
-            found.append(value if value is not None else values.fresh("none"))
+            assigned = [a.value for a in line.body if isinstance(a, cst.Assign)]
+            loads = [c for c in kernel.source.walk(line, cst.Call) if kernel.is_call(c, "load")]
+            found.append([value for node in (*assigned, *loads) if (value := values.of(node)) is not None])
     return found
 
 
@@ -193,19 +204,21 @@ def _emit(straight: _Straight, line: cst.CSTNode, in_loop: bool = True) -> bool:
     if in_loop:
         straight.later.pop(0)
     for name in kernel.flow.variables(small.value if isinstance(small, cst.Assign) else line):
-        other = straight.renamed.get(name, name)
-        if other != name and held.get(other) is not held.get(name):
+        if straight.holds.get(straight.renamed.get(name, name)) is not held.get(name):
             return False
     started = next((a for a in straight.accumulators if a.update is line), None)
     if isinstance(small, cst.AugAssign) and isinstance(small.target, cst.Name):
         name = small.target.value
-        text = f"{name} = {_accumulated(straight, started, small.value)}" if started else _text(straight, line)
+        text = (
+            f"{name} = {_accumulated(straight, started, small.value)}" if started else _text(straight, line)
+        )
         straight.lines.append(_commented(kernel, line, text))
+        straight.holds[name] = values.variables[name]
         return name not in straight.renamed
     target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
     if isinstance(target, cst.Name) and isinstance(small, cst.Assign):
         added = _combined(kernel, line, target.value) if started else None
-        return _assign(straight, line, target.value, small.value, added, held)
+        return _assign(straight, line, target.value, small.value, added)
     straight.lines.append(_commented(kernel, line, _text(straight, line)))
     return isinstance(small, cst.Expr)
 
@@ -216,10 +229,9 @@ def _assign(
     name: str,
     written: cst.BaseExpression,
     added: cst.BaseExpression | None,
-    held: dict[str, Value],
 ) -> bool:
     kernel, value = straight.kernel, straight.values.of(written)
-    keeper = _keeper(straight, held, value, name)
+    keeper = _keeper(straight, value, name)
     if keeper is not None:
         straight.renamed.pop(name, None)
         if keeper != name:
@@ -227,11 +239,11 @@ def _assign(
         straight.loads_saved += value is not None and any(p.op == "load" for p in value.parts())
         return True
     text = _text(straight, added if added is not None else written)
-    new = _spare(straight, held, name, written)
+    new = _spare(straight, name, written)
     straight.renamed.pop(name, None)
     if new != name:
-        straight.values.variables[new] = straight.values.variables[name]
         straight.renamed[name] = new
+    straight.holds[new] = straight.values.variables[name]
     straight.lines.append(_commented(kernel, line, f"{new} = {text}"))
     return True
 
@@ -241,23 +253,23 @@ def _commented(kernel: TritonKernel, line: cst.CSTNode, text: str) -> str:
     return f"{text}  {comment}" if comment else text
 
 
-def _keeper(straight: _Straight, held: dict[str, Value], value: Value | None, name: str) -> str | None:
-    """The variable that holds ``value`` already."""
-    if value is None or value.op in ("unknown", "write"):
+def _keeper(straight: _Straight, value: Value | None, name: str = "") -> str | None:
+    """The variable that holds ``value`` already: ``name`` if it does."""
+    if value is None or value.op == "unknown" or value.number is not None:
         return None
-    names = [n for n, known in held.items() if known is value and straight.renamed.get(n, n) == n]
+    names = [n for n, known in straight.holds.items() if known is value]
     return name if name in names else next(iter(names), None)
 
 
-def _spare(straight: _Straight, held: dict[str, Value], name: str, value: cst.BaseExpression) -> str:
+def _spare(straight: _Straight, name: str, written: cst.BaseExpression) -> str:
     """A name for a new value of the variable ``name``, where what it holds now is needed further down."""
-    present = held.get(name)
-    if name in straight.renamed or present is None or not any(v is not None and _same(v, present) for v in straight.later):
+    present, kernel = straight.holds.get(name), straight.kernel
+    loaded = present is not None and any(part.op == "load" for part in present.parts())
+    if present is None or not loaded or not any(_same(v, present) for line in straight.later for v in line):
         return name
-    kernel = straight.kernel
     taken = {n.value for n in kernel.source.walk(kernel.function, cst.Name)}
-    suffix = "masked" if kernel.is_call(value, "where") else "scaled"
-    if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, (cst.Add, cst.Subtract)):
+    suffix = "masked" if kernel.is_call(written, "where") else "scaled"
+    if isinstance(written, cst.BinaryOperation) and isinstance(written.operator, (cst.Add, cst.Subtract)):
         suffix = "shifted"
     return next(n for n in (f"{name}_{suffix}", *(f"{name}_{i}" for i in range(2, 99))) if n not in taken)
 
@@ -315,7 +327,11 @@ def _text(straight: _Straight, node: cst.CSTNode) -> str:
                 edits.append(ByteEdit(source.end(kept), source.end(at), ""))
                 todo.append(kept)
                 continue
-        if isinstance(at, cst.Name) and kernel.flow._is_variable(at):
+        if kernel.is_call(at, "load") and (keeper := _keeper(straight, straight.values.of(at))) is not None:
+            edits.append(source.replace(at, keeper))
+            straight.loads_saved += 1
+            continue
+        if isinstance(at, cst.Name) and at.value in kernel.flow.variables(at):
             value = straight.values.of(at)
             if at.value in straight.renamed and not _is_target(kernel, at):
                 edits.append(source.replace(at, straight.renamed[at.value]))
@@ -330,7 +346,9 @@ def _text(straight: _Straight, node: cst.CSTNode) -> str:
 
 def _is_target(kernel: TritonKernel, name: cst.Name) -> bool:
     parent = kernel.source.parent(name)
-    return isinstance(parent, cst.AssignTarget) or (isinstance(parent, cst.AugAssign) and parent.target is name)
+    return isinstance(parent, cst.AssignTarget) or (
+        isinstance(parent, cst.AugAssign) and parent.target is name
+    )
 
 
 def _leaves_the_same(straight: _Straight, loops: list[RowLoop], region: list[Statement]) -> bool:
@@ -342,14 +360,20 @@ def _leaves_the_same(straight: _Straight, loops: list[RowLoop], region: list[Sta
     written = {name for s in region for name in s.writes}
     for name in kernel.flow.names:
         at = kernel.source.start(name)
-        after = at > end or (bool(outer) and at < start and any(p is outer[-1] for p in kernel.source.parents(name)))
+        after = at > end or (
+            bool(outer) and at < start and any(p is outer[-1] for p in kernel.source.parents(name))
+        )
         if not after or name.value not in written:
             continue
-        rebinds = [s for s in kernel.flow.simple() if s.binds(name.value) and kernel.source.start(s.node) < at]
+        rebinds = [
+            s for s in kernel.flow.simple() if s.binds(name.value) and kernel.source.start(s.node) < at
+        ]
         own = [s for s in rebinds if kernel.source.start(s.node) > end]
         if own:
             continue
-        if name.value in straight.renamed or name.value in {one.variable for one in loops}:
+        if name.value in {one.variable for one in loops}:
+            return False
+        if straight.holds.get(name.value) is not straight.values.variables.get(name.value):
             return False
     return True
 
@@ -385,7 +409,7 @@ def _branch(kernel: TritonKernel, region: list[Statement], straight: list[str], 
     """The straight text where the row fits, and what was written where it does not."""
     source = kernel.source
     start = source.line_start(source.start(region[0].node))
-    end = source.block_end(region[-1].node)
+    end = min(source.block_end(region[-1].node), kernel.subject.end)
     indent = source.indent(region[0].node)
     step = "    "
     written = source.data[start:end].decode().replace("\r\n", "\n")

@@ -50,7 +50,9 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     ]
     if edits:
         summary = " and ".join(w for w in what if w)
-        yield Rewrite(tuple(edits), f"{summary[0].upper()}{summary[1:]}, instead of the same addresses again.")
+        yield Rewrite(
+            tuple(edits), f"{summary[0].upper()}{summary[1:]}, instead of the same addresses again."
+        )
 
 
 def _listed(kernel: TritonKernel, kept: dict[cst.Call, str]) -> str:
@@ -89,9 +91,8 @@ def _just_stored(
         return None
     text = f"{store.value.value}.to({store.base}.dtype.element_ty)"
     stored = values.of(store.value)
-    if mask is None or other is None or (stored is not None and stored.op == "load" and stored.args[1:3] == (mask, other)):
-        return text
-    return None
+    same_rest = stored is not None and stored.op == "load" and stored.args[1:3] == (mask, other)
+    return text if mask is None or other is None or same_rest else None
 
 
 def _may_write(kernel: TritonKernel, statement: Statement) -> bool:
@@ -108,6 +109,8 @@ def _instead(kernel: TritonKernel, values: Evaluation, call: cst.Call, name: str
     """``name`` in place of the load; of a variable that only held it, in place of each use."""
     source, statement = kernel.source, kernel.flow.statement_of(call)
     assert statement is not None
+    if statement.value is call and statement.target_name == name:
+        return [source.without(statement.node)]
     uses = kernel.flow.uses_after(statement) if statement.value is call else None
     if uses is None or not name.isidentifier():
         return [source.replace(call, name)]
@@ -126,7 +129,9 @@ def _stores(kernel: TritonKernel, values: Evaluation) -> list[_Store]:
         if statement is None or len(call.args) < 2 or call.args[1].keyword is not None:
             continue
         named = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
-        mask = named.get("mask", call.args[2].value if len(call.args) > 2 and call.args[2].keyword is None else None)
+        mask = named.get(
+            "mask", call.args[2].value if len(call.args) > 2 and call.args[2].keyword is None else None
+        )
         pointer = values.of(call.args[0].value)
         base = root(values, pointer)
         if pointer is None or base is None or not isinstance(kernel.source.parent(call), cst.Expr):
@@ -153,7 +158,9 @@ def _overwritten(
         bases = [root(values, _arguments(values, c)[0]) for c in reads]
         if any(_may_write(kernel, s) or not s.simple for s in between):
             return False
-        return all(base is not None and base != store.base and never_overlap(base, store.base) for base in bases)
+        return all(
+            base is not None and base != store.base and never_overlap(base, store.base) for base in bases
+        )
     return False
 
 

@@ -44,8 +44,7 @@ def _shared_address(kernel: TritonKernel, values: Evaluation, node: cst.BaseExpr
     value = values.of(node)
     if value is None or any(_spreads(product) for product in values.terms(_without_zeros(values, value))):
         return None
-    text = _scalar(kernel, values, node)
-    return text
+    return _scalar(kernel, values, node)
 
 
 def _without_zeros(values: Evaluation, value: Value) -> Value:
@@ -86,13 +85,16 @@ def _scalar(kernel: TritonKernel, values: Evaluation, node: cst.BaseExpression) 
     if _has_lanes(values, node):
         return None
     text = kernel.source.code(node)
-    return f"({text})" if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.Multiply) else text
+    is_sum = isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.Multiply)
+    return f"({text})" if is_sum else text
 
 
 def _has_lanes(values: Evaluation, node: cst.BaseExpression) -> bool:
     """Return whether the expression is written with ranges or zeros, though its value may be one for all lanes."""
     kernel = values.kernel
-    return any(kernel.is_call(c, "arange", "zeros", "full") for c in kernel.source.walk(node, cst.Call)) or any(
+    return any(
+        kernel.is_call(c, "arange", "zeros", "full") for c in kernel.source.walk(node, cst.Call)
+    ) or any(
         (value := values.of(n)) is not None and any(p.op == "call" for p in value.parts())
         for n in kernel.source.walk(node, cst.Name)
     )
@@ -127,7 +129,8 @@ def _is_zero_outside(values: Evaluation, given: cst.BaseExpression, mask: cst.Ba
     if value.op == "sum" and len(value.args) == 1:
         loads = [v for v in value.args[0][0] if v.op == "load"]  # type: ignore[index]
     return any(
-        load.args[1] is where and isinstance(load.args[2], Value) and load.args[2].number == 0 for load in loads
+        load.args[1] is where and isinstance(load.args[2], Value) and load.args[2].number == 0
+        for load in loads
     )
 
 

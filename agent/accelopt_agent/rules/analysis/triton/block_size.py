@@ -69,7 +69,9 @@ def _is_read_here_only(kernel: TritonKernel, launch: KernelLaunch, name: str) ->
     """Return whether no other function reads a module's constant: changing it changes this launch alone."""
     for occurrence in kernel.source.walk(kernel.source.module, cst.Name):
         parent = kernel.source.parent(occurrence)
-        is_word = (isinstance(parent, cst.Arg) and parent.keyword is occurrence) or isinstance(parent, cst.Param)
+        is_word = (isinstance(parent, cst.Arg) and parent.keyword is occurrence) or isinstance(
+            parent, cst.Param
+        )
         if occurrence.value != name or isinstance(parent, cst.AssignTarget) or is_word:
             continue
         around = [p for p in kernel.source.parents(occurrence) if isinstance(p, cst.FunctionDef)]
@@ -80,8 +82,8 @@ def _is_read_here_only(kernel: TritonKernel, launch: KernelLaunch, name: str) ->
 
 
 def _bound_in(kernel: TritonKernel, function: cst.FunctionDef) -> Iterator[cst.Name]:
-    for kind in (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For):
-        for node in kernel.source.walk(function.body, kind):
+    for node in kernel.source.below(function.body):
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For)):
             yield from kernel.source.walk(node.target, cst.Name)
 
 
@@ -114,7 +116,12 @@ def meaning(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression
 
 
 def grid_blocks(
-    kernel: TritonKernel, launch: KernelLaunch, axis: int, name: str | None, number: cst.Integer | None, size: int
+    kernel: TritonKernel,
+    launch: KernelLaunch,
+    axis: int,
+    name: str | None,
+    number: cst.Integer | None,
+    size: int,
 ) -> BlockSize | None:
     """The size of the blocks that a grid axis splits something into, as ``cdiv(n, size)`` or ``(n + size - 1) //
     size``, where it is the argument ``name`` given as ``number``, or ``size`` written out."""
@@ -122,7 +129,11 @@ def grid_blocks(
     if found is None:
         return None
     split = meaning(kernel, launch, found[0])
-    if isinstance(split, cst.Call) and kernel.names.path(split.func) == "triton.cdiv" and len(split.args) == 2:
+    if (
+        isinstance(split, cst.Call)
+        and kernel.names.path(split.func) == "triton.cdiv"
+        and len(split.args) == 2
+    ):
         covered, block = (a.value for a in split.args)
         rest: list[cst.Integer] = []
     elif isinstance(split, cst.BinaryOperation) and isinstance(split.operator, cst.FloorDivide):
@@ -140,7 +151,12 @@ def grid_blocks(
 
 
 def _same_block(
-    kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression, name: str | None, meta: str, size: int
+    kernel: TritonKernel,
+    launch: KernelLaunch,
+    node: cst.BaseExpression,
+    name: str | None,
+    meta: str,
+    size: int,
 ) -> list[cst.Integer] | None:
     """The numbers behind ``node`` where it is the block's size; none for ``meta["BLOCK"]``. None for another."""
     if isinstance(node, cst.Subscript) and name is not None:

@@ -11,7 +11,7 @@ from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, load_
 
 #: What a reduction does not notice.
 _NEUTRAL = {"sum": 0.0, "max": -math.inf, "min": math.inf}
-_ZERO_AT_ZERO = ("abs", "sqrt", "sin", "tanh", "erf", "exp2", "exp")
+_ZERO_AT_ZERO = ("abs", "sqrt", "sin", "tanh", "erf", "pow")
 
 
 def ignores_the_rest(kernel: TritonKernel, values: Evaluation, calls: list[cst.Call], length: Value) -> bool:
@@ -33,8 +33,9 @@ def ignores_the_rest(kernel: TritonKernel, values: Evaluation, calls: list[cst.C
 
 
 #: Operations that depend on all lanes, or write in a way of their own.
-_SENSITIVE = ("argmax", "argmin", "reduce", "associative_scan", "cumsum", "cumprod", "sort", "dot", "xor_sum") + (
-    "histogram", "flip", "atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg",
+_SENSITIVE = (
+    "argmax", "argmin", "reduce", "associative_scan", "cumsum", "cumprod", "sort", "dot", "xor_sum", "histogram",
+    "flip", "atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg",
 )  # fmt: skip
 
 
@@ -82,7 +83,7 @@ def _called(values: Evaluation, value: Value, length: Value) -> float | None:
         return inside
     if name in ("exp", "exp2") and inside is not None:
         return 0.0 if inside == -math.inf else None
-    return 0.0 if name in _ZERO_AT_ZERO and inside == 0 else None
+    return 0.0 if str(name).rpartition(".")[2] in _ZERO_AT_ZERO and inside == 0 else None
 
 
 def _total(values: Evaluation, value: Value, length: Value) -> float | None:

@@ -1,7 +1,7 @@
 """Computes what the expressions of a Triton kernel stand for, through assignments and however they are spelled.
 
-Two expressions with one `Value` are equal wherever both are known. Integer sums and products are kept multiplied out, so
-that addresses compare as the numbers they are; floating-point sums that differ in order only count as equal.
+Two expressions with one `Value` are equal wherever both are known. Integer sums and products are kept multiplied
+out, so that addresses compare as the numbers they are; floating-point sums that differ in order only count as equal.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class Evaluation:
     through the other gives.
     """
 
-    def __init__(self, kernel: TritonKernel, apart: Callable[[str, str], bool] = lambda one, other: False) -> None:
+    def __init__(
+        self, kernel: TritonKernel, apart: Callable[[str, str], bool] = lambda one, other: False
+    ) -> None:
         self.kernel, self._apart = kernel, apart
         self._made: dict[tuple[object, ...], Value] = {}
         self._of: dict[cst.CSTNode, Value] = {}
@@ -236,15 +238,15 @@ class Evaluation:
         if operator in (cst.BitAnd, cst.BitOr):
             sides = sorted({left, right}, key=lambda v: v.serial)
             return sides[0] if len(sides) == 1 else self.make(operator.__name__, *sides)
-        if operator is cst.FloorDivide and isinstance(left.number, int) and isinstance(right.number, int):
-            if right.number > 0:
-                return self.constant(left.number // right.number)
+        above, below = left.number, right.number
+        if operator is cst.FloorDivide and isinstance(above, int) and isinstance(below, int) and below:
+            return self.constant(above // below)
         return self.make(operator.__name__, left, right)
 
     def terms(self, value: Value) -> Terms:
         """``value`` as a sum of products."""
         if value.op == "sum":
-            return {products: count for products, count in value.args}  # type: ignore[misc, has-type]
+            return dict(value.args)  # type: ignore[arg-type]
         if isinstance(value.number, int):
             return {(): value.number} if value.number else {}
         return {(value,): 1}
@@ -291,12 +293,14 @@ class Evaluation:
             return self.make("load", *load_arguments(node, self._of.__getitem__), seen)
         if name == "program_id" or name == "num_programs":
             return self.make(name, given[0][1] if given else self.constant(0))
-        if name == "cdiv" and len(given) == 2 or path == "triton.cdiv" and len(given) == 2:
+        if path in (f"{TL}.cdiv", "triton.cdiv") and len(given) == 2:
             return self.make("cdiv", given[0][1], given[1][1])
         if name == "multiple_of" or name == "max_contiguous":
             return given[0][1] if given else self.fresh("hint")
         if name in ("rand", "randn", "randint", "inline_asm_elementwise"):
             return self.make("call", name, *given)
+        if name == "where" and len(given) == 3 and _is_masked_so(given[1][1], given[0][1], given[2][1]):
+            return given[1][1]
         if path:
             return self.make("call", name, *given)
         if isinstance(node.func, cst.Attribute):
@@ -318,7 +322,9 @@ def root(evaluation: Evaluation, pointer: Value | None) -> str | None:
     bases = [
         product[0].args[0]
         for product, count in evaluation.terms(pointer).items()
-        if count == 1 and len(product) == 1 and product[0].op == "parameter" and product[0].args[0] in evaluation.pointers
+        if count == 1
+        and [v.op for v in product] == ["parameter"]
+        and product[0].args[0] in evaluation.pointers
     ]
     return str(bases[0]) if len(bases) == 1 else None
 
@@ -332,6 +338,15 @@ def load_arguments(call: cst.Call, value: Callable[[cst.CSTNode], Value]) -> tup
         node = placed[place] if place < len(placed) else named.get(name)
         found.append(value(node) if node is not None else None)
     return tuple(found)
+
+
+def _is_masked_so(value: Value, mask: Value, other: Value) -> bool:
+    """Return whether ``value`` was loaded under ``mask`` with ``other`` in the lanes left out, converted at most."""
+    while value.op == "method" and value.args[0] == "to" and isinstance(value.args[1], Value):
+        value = value.args[1]
+    if value.op != "load" or value.args[1] is not mask or not isinstance(value.args[2], Value):
+        return False
+    return value.args[2].number is not None and value.args[2].number == other.number
 
 
 def _merged(left: Terms, right: Terms, sign: int) -> Terms:
