@@ -32,8 +32,10 @@ class ProblemError(Exception):
 
 #: "returns": the function returns its outputs; "destination": outputs are passed after the inputs, filled
 #: with NaN;
-#: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself.
-CallStyle = Literal["returns", "destination", "model", "script"]
+#: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself;
+#: "launch": a kernel that is launched on a grid, and leaves its outputs in its arguments;
+#: "recorded": calls that were recorded, one after another.
+CallStyle = Literal["returns", "destination", "model", "script", "launch", "recorded"]
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,25 @@ class Call:
     """A call of ``function`` of the kernel file, which may be a class's (``Softmax.apply``).
 
     With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
-    ``seed`` seeds the generators before the constructor runs, as it does for the reference model.
+    ``seed`` seeds the generators before the constructor runs, as it does for the reference model. The last
+    arguments are passed by the names in ``keywords``. ``grid`` holds Python expressions of a launch's arguments,
+    one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known.
+    With the style "recorded" the arguments are the storages of the calls ``recorded``, each with its ``entry``, encoded
+    ``arguments``, ``keywords`` and ``grid`` (see ``recording.recorded_call``).
     """
 
     function: str
     style: CallStyle = "returns"
     outputs: list[OutputSpec] = field(default_factory=list)
     seed: int = 0
+    keywords: list[str] = field(default_factory=list)
+    grid: list[str] = field(default_factory=list)
+    recorded: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def writes(self) -> bool:
+        """True where the function may leave outputs in its arguments."""
+        return self.style in ("returns", "launch", "recorded")
 
 
 class Problem(Protocol):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from accelopt_profiling.measurement import Finding
 
-ProblemKind = Literal["module", "nkibench", "kernelbench", "flashinfer", "selfrun"]
+ProblemKind = Literal["module", "nkibench", "kernelbench", "flashinfer", "recording", "selfrun"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ class ProblemRef:
     origin: str = ""
     content_hash: str = ""
     options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def unreferenced(self) -> bool:
+        """It has no reference: only the original kernel's own results can be compared with."""
+        return self.kind in ("selfrun", "recording") or bool(self.options.get("unreferenced"))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 
 from accelopt_profiling.problems.ref import ProblemKind
+from accelopt_profiling.recording.recorded_call import is_recording, parse_recording
 from accelopt_profiling.source_text import ParsedPython, is_main_guard
 
 NKIBENCH = ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs")
@@ -27,6 +28,11 @@ class Recognised:
     line: int = 1
     names: frozenset[str] = frozenset()
 
+    @property
+    def unreferenced(self) -> bool:
+        """It gives inputs and no reference: the kernels can be measured, and their results not checked."""
+        return self.kind == "module" and "reference" not in self.names
+
 
 def recognise_python(source: ParsedPython) -> Recognised:
     """Classify a Python file; of a file that holds parts of a problem, ``fault`` names what is missing."""
@@ -43,16 +49,18 @@ def recognise_python(source: ParsedPython) -> Recognised:
         if names >= set(needed):
             return Recognised(kind, names=names)
     for needed in (NKIBENCH, KERNELBENCH, MODULE):
-        distinctive = [n for n in needed if n in names and (n != "get_inputs" or needed is MODULE)]
+        distinctive = [n for n in needed if n in names and n != "get_inputs"]
         if distinctive:
             missing = ", ".join(f"`{n}`" for n in needed if n not in names)
             present = ", ".join(f"`{n}`" for n in needed if n in names)
             return Recognised(None, f"it has {present} but not {missing}", defined[distinctive[0]], names)
+    if "get_inputs" in names:
+        return Recognised("module", names=names)
     return Recognised(None, "it has neither `get_inputs` nor `reference`", names=names)
 
 
 def recognise_json(text: str) -> Recognised:
-    """Classify a JSON file: a FlashInfer-Bench definition or none."""
+    """Classify a JSON file: a recording, a FlashInfer-Bench definition, or none."""
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -62,6 +70,12 @@ def recognise_json(text: str) -> Recognised:
         return Recognised(None, "it is not valid JSON: nested too deeply")
     if not isinstance(data, dict):
         return Recognised(None, "it is not a JSON object")
+    if is_recording(data):
+        try:
+            parse_recording(text)
+        except ValueError as error:
+            return Recognised(None, str(error))
+        return Recognised("recording")
     missing = [name for name in DEFINITION if name not in data]
     if missing:
         listed = ", ".join(f'"{n}"' for n in missing)

@@ -1,7 +1,9 @@
 """Load problems written in Python; here what all their layouts share, and the layout ``get_inputs``, ``reference``.
 
 Optional names of such a file: ``tolerance`` (a number, or ``{"rtol": ..., "atol": ...}``), ``shapes`` (a list of
-keyword arguments for ``get_inputs``), ``entry`` (the function of the kernel file that takes the inputs, or its name).
+keyword arguments for ``get_inputs``), ``entry`` (the function of the kernel file that takes the inputs, or its name),
+``keywords`` (the names by which the last inputs are passed), ``grid`` (of an entry that is a Triton kernel). Without
+``reference`` the kernels are measured and their results not checked; a rewrite is compared with the original.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from numbers import Complex, Real
 from pathlib import Path
 from types import ModuleType
@@ -18,9 +21,8 @@ from typing import Any
 
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
-from accelopt_profiling.problems.discovery.problem_files import MODULE
 from accelopt_profiling.problems.loading.call import perform, seed_everything
-from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, CallStyle, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
@@ -115,23 +117,47 @@ class PythonProblem(ABC):
 
 
 class ModuleProblem(PythonProblem):
-    """``get_inputs()`` and ``reference(*inputs)``, in the kernel file or beside it."""
+    """``get_inputs()`` and ``reference(*inputs)``, in the kernel file or beside it.
 
-    def __init__(self, module: ModuleType, file: str, entry: str | None, source: Source) -> None:
-        super().__init__(
-            module, file, MODULE, source, entry or parse_entry(getattr(module, "entry", None), file)
-        )
+    Without ``reference`` the results of ``original``, the module of the original kernel, are the right ones: they
+    cannot be had in float64. None of both leaves the kernel unchecked.
+    """
+
+    def __init__(
+        self,
+        module: ModuleType,
+        file: str,
+        entry: str | None,
+        source: Source,
+        original: Callable[[], ModuleType] | None = None,
+    ) -> None:
+        entry = entry or parse_entry(getattr(module, "entry", None), file)
+        super().__init__(module, file, ["get_inputs"], source, entry)
+        self.float64 = hasattr(module, "reference")
+        self._original = original
+        self._keywords = parse_names(getattr(module, "keywords", []), "keywords", file)
+        grid = getattr(module, "grid", [])
+        self._grid = parse_names([grid] if isinstance(grid, str) else grid, "grid", file)
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
-        return self._outputs("reference", self._module.reference(*inputs))
+        if self.float64:
+            return self._outputs("reference", self._module.reference(*inputs))
+        return self.run(self._original(), inputs) if self._original else None
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        return Call(self._entry_for(len(inputs))), inputs
+        if not self._keywords and not self._grid:
+            return Call(self._entry_for(len(inputs))), inputs
+        if self._entry is None:
+            message = f"{self._file} states `keywords` or `grid`; name the function in `entry` as well."
+            raise ProblemError("problem-invalid", message, self._file)
+        style: CallStyle = "launch" if self._grid else "returns"
+        return Call(self._entry, style, keywords=self._keywords, grid=self._grid), inputs
 
 
 def load_module_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     module, file = problem_module(context, ref, kernel_module)
-    return ModuleProblem(module, file, ref.entry, context.source)
+    original = cache(partial(load_module, context)) if kernel_module is None else None
+    return ModuleProblem(module, file, ref.entry, context.source, original)
 
 
 def problem_module(
@@ -201,6 +227,14 @@ def parse_shapes(value: Any, file: str | None) -> list[Mapping[str, Any]]:
         f"`shapes` in {file or 'the problem'} is {repr(value)[:80]}; give a list of dictionaries, keyword arguments for"
         " `get_inputs`."
     )
+    raise ProblemError("problem-invalid", message, file)
+
+
+def parse_names(value: Any, name: str, file: str | None) -> list[str]:
+    """Return the strings of the list ``name``. Raises ProblemError: it is something else."""
+    if isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value):
+        return list(value)
+    message = f"`{name}` in {file or 'the problem'} is {repr(value)[:80]}; give a list of strings."
     raise ProblemError("problem-invalid", message, file)
 
 
