@@ -112,10 +112,22 @@ class TritonKernel:
         return None
 
     @cached_property
+    def autotuner(self) -> cst.Call | None:
+        """The decorator that chooses among configurations: Triton's, or one of a library that is called like it."""
+        for decorator in self.function.decorators:
+            call = decorator.decorator
+            if isinstance(call, cst.Call) and (
+                self.names.path(call.func) == "triton.autotune"
+                or any(a.keyword is not None and a.keyword.value == "configs" for a in call.args)
+            ):
+                return call
+        return None
+
+    @cached_property
     def configs(self) -> list[cst.Call]:
         """The ``triton.Config(...)`` entries written out in lists of the kernel's autotune decorator: beside one of a
         comprehension no other can stand."""
-        autotune = self.decorator("triton.autotune")
+        autotune = self.autotuner
         if autotune is None:
             return []
         listed = (e.value for e in self.source.walk(autotune, cst.Element) if isinstance(e.value, cst.Call))
@@ -123,7 +135,7 @@ class TritonKernel:
 
     @property
     def is_autotuned(self) -> bool:
-        return self.decorator("triton.autotune") is not None
+        return self.autotuner is not None
 
     def assigned(self, launch: KernelLaunch, name: str) -> cst.Assign | None:
         """The one assignment of ``name`` in the function that launches."""
