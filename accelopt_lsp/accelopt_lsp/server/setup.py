@@ -37,6 +37,7 @@ from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.problem_files import ProblemFiles
 from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.server.publisher import Publisher
+from accelopt_lsp.server.recordings import Recordings
 from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.suggestions import SuggestionActions
@@ -78,6 +79,7 @@ class Parts:
     explanations: Explanations
     problem_files: ProblemFiles
     limit_fix: LimitFix
+    recordings: Recordings
     pages: Pages
     candidates: CandidateTexts
 
@@ -137,6 +139,7 @@ def build_parts(server: AccelOptServer) -> Parts:
         explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
         problem_files=ProblemFiles(editor, jobs, files),
         limit_fix=LimitFix(editor, jobs, files),
+        recordings=Recordings(editor, jobs, files, configuration, profiles),
         pages=pages,
         candidates=candidates,
     )
@@ -363,6 +366,9 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     async def raise_limit(args: Arguments) -> dict[str, Any]:
         return started(parts.limit_fix.raise_limit(args))
 
+    async def record(args: Arguments) -> dict[str, Any]:
+        return started(parts.recordings.record(args))
+
     on("profile", profile)
     on("optimize", optimize)
     on("pause", pause)
@@ -376,6 +382,7 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     on("explain", explain)
     on("createProblem", create_problem)
     on("raiseLimit", raise_limit)
+    on("record", record)
 
 
 def started(job: BackgroundJob) -> dict[str, Any]:
