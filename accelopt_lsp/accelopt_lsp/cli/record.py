@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=1.0),
     help="End the command after this time; what it launched until then is recorded.",
 )
+@click.option(
+    "--python", metavar="PATH", help="The interpreter for `python` and `pytest`; else the setting `python`."
+)
 @target_option
 @json_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -47,6 +50,7 @@ def record(
     files: tuple[Path, ...],
     max_shapes: int,
     seconds: float,
+    python: str | None,
     target: str | None,
     as_json: bool,
     command: tuple[str, ...],
@@ -60,7 +64,7 @@ def record(
     from accelopt_profiling.recording import command as recording
     from accelopt_profiling.recording.observer import RecordOptions
 
-    settings = settings_for(Path.cwd())
+    settings = settings_for(Path.cwd(), {"python": python})
     request = recording.RecordRequest(
         command,
         Path.cwd(),
@@ -70,7 +74,8 @@ def record(
         seconds,
     )
     try:
-        outcome = recording.record(request)
+        parent = os.getppid()  # an editor's server that dies takes its command with it
+        outcome = recording.record(request, lambda: os.getppid() != parent)
     except recording.CommandStartError as error:
         raise wrong_input(str(error)) from None
     if as_json:
@@ -81,18 +86,16 @@ def record(
         for line in recording.summary(outcome):
             say(line)
     if not outcome.files and not as_json:
-        raise CommandError(Exit.NO, _nothing(outcome))
+        raise CommandError(Exit.NO, _nothing(outcome, bool(files)))
     return Exit.DONE if outcome.files else Exit.NO
 
 
-def _nothing(outcome: RecordOutcome) -> str:
+def _nothing(outcome: RecordOutcome, files: bool) -> str:
     """Say why nothing was recorded."""
     if outcome.elsewhere:
         first = max(outcome.elsewhere, key=lambda f: outcome.elsewhere[f])
-        return (
-            f"Nothing was recorded: the kernels that the command launched lie outside {os.getcwd()}, such as in "
-            f"{first}; name the file with --file."
-        )
+        asked = "in another file than --file names" if files else f"outside {os.getcwd()}"
+        return f"Nothing was recorded: the kernels that the command launched lie {asked}; --file {first} records those."
     if outcome.launches:
         return "Nothing was recorded: none of the launches can be repeated from what is written above."
     return "Nothing was recorded: the command launched no Triton kernel."
