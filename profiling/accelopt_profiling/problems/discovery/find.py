@@ -203,7 +203,7 @@ class _ProblemSearch:
             f"Add get_inputs() and reference() here or in {stem}_problem.py; `accelopt problem` writes a first version."
         )
         findings.append(Finding("no-problem", self.line, "information", message, quickfix="createProblem"))
-        return ProblemLookup(None, findings=findings, root=self.project_root or self.path.parent)
+        return ProblemLookup(None, findings=findings, root=self._root([]))
 
     def _fault(self, code: str, line: int, message: str, severity: Severity = "error") -> ProblemLookup:
         finding = Finding(code, line, severity, message)

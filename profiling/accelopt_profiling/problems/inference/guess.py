@@ -135,7 +135,7 @@ def _is_tensor(use: ParameterUse, guessing: _Guessing) -> bool:
         annotation,
     ):
         return False
-    if use.choices or use.called or use.dtype_like:
+    if use.choices or use.called or use.dtype_like or use.name.endswith("shape"):
         return False
     if use.tensor or use.rank is not None or use.at_least or use.name in guessing.docs:
         return True

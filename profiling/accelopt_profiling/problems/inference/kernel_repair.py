@@ -17,11 +17,8 @@ def repair_launch(execution: Any, subjects: CallSubjects, kernels: dict[str, ast
     """Change the call by a ``LaunchExecution`` that failed or left its tensors; return what was changed, or None."""
     launch = execution.launch
     given = dict(zip(launch.fn.arg_names, launch.args, strict=False))
-    for fault in execution.faults:
-        if made := _enlarge(given, fault.tensor, fault.element, subjects):
-            return made
     if execution.error is None:
-        return None
+        return _first_enlarged(execution.faults, given, subjects)
     text = f"{type(execution.error).__name__}: {execution.error}"
     kernel = kernels.get(launch.fn.fn.__name__)
     if kernel is not None and re.search(r"ptr type|pointer|NoneType|no attribute", text):
@@ -32,6 +29,12 @@ def repair_launch(execution: Any, subjects: CallSubjects, kernels: dict[str, ast
                 and (own := _host_name(name, subjects))
             ) and (made := subjects.make_tensor(own, f"a pointer of {kernel.name}")):
                 return made
+    if matched := re.search(r"[Ee]xpected dtype \[?.*'fp32'.* but got (bf16|fp16)", text):
+        short = {"bf16": "bfloat16", "fp16": "float16"}[matched[1]]
+        changed = [t for t in subjects.call.tensors if t.dtype == short]
+        for tensor in changed:
+            subjects.set_dtype(tensor, "float32", f"{launch.name} takes no {short}")
+        return "float32 in place of " + short if changed else None
     if "power of 2" in text or "power of two" in text:
         for size, value in subjects.call.sizes.items():
             if value & (value - 1):
@@ -43,7 +46,12 @@ def repair_launch(execution: Any, subjects: CallSubjects, kernels: dict[str, ast
             return subjects.resize(
                 subjects.call.sizes[small[0]], int(matched[1]), "the least that tl.dot takes"
             )
-    return None
+    return _first_enlarged(execution.faults, given, subjects)
+
+
+def _first_enlarged(faults: list[Any], given: dict[str, Any], subjects: CallSubjects) -> str | None:
+    made = (_enlarge(given, fault.tensor, fault.element, subjects) for fault in faults)
+    return next(filter(None, made), None)
 
 
 def _enlarge(given: dict[str, Any], name: str, element: int, subjects: CallSubjects) -> str | None:

@@ -47,7 +47,7 @@ def _condition(site: FailureSite, subjects: CallSubjects) -> str | None:
     if not isinstance(site.statement, ast.Raise):
         return None
     inner: ast.stmt = site.statement
-    for parent in site.parents[1:]:
+    for parent in site.parents:
         if isinstance(parent, ast.If):
             if made := solver.make(parent.test, inner not in parent.body):
                 return made

@@ -30,14 +30,14 @@ def scaled(x_ptr, s_ptr, ids_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 
 def leaky_relu(x, s, ids, mode, *, groups):
-    lead, heads, n = x.flatten(1, -2).shape
+    lead, heads, n = x.contiguous().shape
     assert mode in ("fast", "slow"), mode
     if s.shape[0] != x.shape[-1]:
         raise ValueError("one scale a column")
     if n % 96 != 0:
         raise ValueError("columns come in 96s")
     y = torch.empty_like(x)
-    scaled[(ids.numel(),)](x, s, ids.to(torch.int32), y, n, BLOCK=triton.next_power_of_2(n))
+    scaled[(lead * heads,)](x, s, ids.to(torch.int32), y, n, BLOCK=triton.next_power_of_2(n))
     return y
 """
 
@@ -56,11 +56,3 @@ def test_errors_say_what_to_change(accelopt: Command, home: Path) -> None:
     assert kernel["latency"]["us"] > 0
     assert kernel["correctness"]["status"] == "not checked"
     assert "add `reference`" in kernel["correctness"]["detail"]
-
-
-def test_what_cannot_be_inferred_is_said(accelopt: Command, home: Path) -> None:
-    (home / "k.py").write_text(FILE.replace("assert mode in", "assert mode.impossible in"), encoding="utf-8")
-    written = accelopt("problem", "k.py", "--json")
-    assert written.code == 0, written.err
-    assert not written.object["complete"]
-    assert "Still to be mended" in (home / "k_problem.py").read_text(encoding="utf-8")
