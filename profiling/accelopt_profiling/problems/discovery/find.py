@@ -1,8 +1,8 @@
 """Find the problem of a kernel file, by syntax only: nothing is imported and nothing is run.
 
-Seven ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
-in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; NKIBench; KernelBench; FlashInfer-Bench; the
-file runs itself; none.
+Eight ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
+in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; NKIBench; KernelBench; FlashInfer-Bench; GPU
+MODE; the file runs itself; none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Finding, Severity
+from accelopt_profiling.problems.discovery.gpumode import GpuModeTask, gpumode_task
 from accelopt_profiling.problems.discovery.imports import Imports
 from accelopt_profiling.problems.discovery.locations import (
     NamedProblem,
@@ -75,7 +76,7 @@ class _ProblemSearch:
         beside = self.path.with_name(f"{self.path.stem}_problem.py")
         if os.path.lexists(beside) and beside != self.path:
             return self._file(beside, f"in {beside.name}", self.line, None)
-        for way in (self._nkibench, self._kernelbench, self._flashinfer, self._selfrun):
+        for way in (self._nkibench, self._kernelbench, self._flashinfer, self._gpumode, self._selfrun):
             if lookup := way():
                 return lookup
         if self.own.unreferenced:
@@ -104,6 +105,8 @@ class _ProblemSearch:
     ) -> ProblemLookup:
         """Return the problem in ``file``, whatever its kind, or the finding that says what is wrong with it."""
         name = spelling or file.name
+        if file.name == "task.yml" and file.is_file():
+            return self._task(gpumode_task(file), origin)
         if file.suffix not in (".py", ".json"):
             return self._fault(
                 "problem-invalid", line, f"The problem {name} is neither a Python nor a JSON file."
@@ -178,6 +181,27 @@ class _ProblemSearch:
         return self._lookup(
             "flashinfer", file, origin, text, entry=entry, also={workloads: content}, workloads=workloads
         )
+
+    def _gpumode(self) -> ProblemLookup | None:
+        """A submission to GPU MODE: its task's files are put beside it, where it imports them from."""
+        task = gpumode_task(self.path) if self.own and "custom_kernel" in self.own.names else None
+        return self._task(task, f"GPU MODE task {task.folder.name}") if task else None
+
+    def _task(self, task: GpuModeTask | None, origin: str) -> ProblemLookup:
+        if task is None:
+            return self._fault("problem-invalid", self.line, "Beside task.yml there is no reference.py.")
+        if task.fault:
+            return self._fault(
+                "problem-invalid", self.line, f"The task in {task.folder.name} cannot be used: {task.fault}."
+            )
+        text = task.files["reference.py"]
+        beside = {self.path.with_name(name): content for name, content in task.files.items()}
+        options: dict[str, Any] = {"cases": task.cases}
+        if "def ref_kernel" not in text:
+            options["unreferenced"] = True
+        reference = self.path.with_name("reference.py")
+        others = {file: content for file, content in beside.items() if file != reference}
+        return self._lookup("gpumode", reference, origin, text, also=others, options=options)
 
     def _selfrun(self) -> ProblemLookup | None:
         runs = own_runs(self.source, self.discovery)
