@@ -13,7 +13,7 @@ from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.loading.call import copied, perform, seed_everything
+from accelopt_profiling.problems.loading.call import perform, seed_everything
 from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
@@ -50,7 +50,7 @@ class GpuModeProblem:
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         if self.float64:
-            return _as_list(self._module.ref_kernel(copied(inputs[0])))
+            return _as_list(self._module.ref_kernel(inputs[0]))
         return self.run(self._original(), inputs) if self._original else None
 
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
