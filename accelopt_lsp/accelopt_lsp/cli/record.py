@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=1.0),
     help="End the command after this time; what it launched until then is recorded.",
 )
+@click.option(
+    "--python", metavar="PATH", help="The interpreter for `python` and `pytest`; else the setting `python`."
+)
 @target_option
 @json_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -47,6 +50,7 @@ def record(
     files: tuple[Path, ...],
     max_shapes: int,
     seconds: float,
+    python: str | None,
     target: str | None,
     as_json: bool,
     command: tuple[str, ...],
@@ -60,7 +64,7 @@ def record(
     from accelopt_profiling.recording import command as recording
     from accelopt_profiling.recording.observer import RecordOptions
 
-    settings = settings_for(Path.cwd())
+    settings = settings_for(Path.cwd(), {"python": python})
     request = recording.RecordRequest(
         command,
         Path.cwd(),
@@ -70,7 +74,8 @@ def record(
         seconds,
     )
     try:
-        outcome = recording.record(request)
+        parent = os.getppid()  # an editor's server that dies takes its command with it
+        outcome = recording.record(request, lambda: os.getppid() != parent)
     except recording.CommandStartError as error:
         raise wrong_input(str(error)) from None
     if as_json:

@@ -30,6 +30,7 @@ from accelopt_profiling.triton.compilation.compile import compile_launch, compil
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
 from accelopt_profiling.triton.estimation import autotune
+from accelopt_profiling.triton.estimation.causes import cost_findings
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
 from accelopt_profiling.triton.findings import compile_findings, execution_findings, own_run_finding
 from accelopt_profiling.triton.interpreter import coverage
@@ -288,7 +289,8 @@ class _Profile:
         if execution.counts is not None:
             quantities |= hints.launch_quantities(execution, execution.counts)
             lines = hints.line_costs(execution, execution.counts)
-            findings += hints.line_findings(execution.counts)
+            outside = {fault.line for fault in execution.faults}
+            findings += [f for f in hints.line_findings(execution.counts) if f.line not in outside]
         if known.compiled is not None:
             lines = hints.with_code(lines, known.compiled)
         if made is not None and execution.counts is not None:
@@ -296,11 +298,13 @@ class _Profile:
         if known.chosen is not None:
             lines.insert(0, known.chosen.line(known.configurations, len(known.tried), kernel.line))
         if known.compiled is not None:
-            findings += compile_findings(known.compiled, kernel.line)
+            if execution.error is None:  # the compiler would say the same again
+                findings += compile_findings(known.compiled, kernel.line)
             quantities |= known.compiled.quantities()
         if known.correctness.status == "failed":
             findings.append(Finding("wrong-result", kernel.line, "error", known.correctness.detail))
-        if made is not None:
+        if made is not None and execution.counts is not None:
+            findings += cost_findings(execution.counts, made, self.target, kernel.line)
             quantities |= made.quantities
             quantities["percent_of_peak"] = made.percent_of_peak
             measurement = dataclasses.replace(
