@@ -51,6 +51,8 @@ class Parent:
 
 def serve(address: str) -> str | None:
     """Fork for each connection until standard input ends; in the child, the module to run."""
+    import_lsp_types = importlib.import_module("accelopt_lsp.server.lsp_types").import_lsp_types
+    import_lsp_types()
     for heavy in HEAVY:
         importlib.import_module(heavy)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

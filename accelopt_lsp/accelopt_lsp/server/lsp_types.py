@@ -6,6 +6,7 @@ session uses about 50 of them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -32,7 +33,10 @@ def import_lsp_types() -> None:
     """Import ``lsprotocol.types``, each class to be built by attrs when it is first used.
 
     The types behave as ever, but for one thing: their instances have no slots, as attrs makes a class with slots anew.
+    Where they were imported before, nothing changes.
     """
+    if "lsprotocol.types" in sys.modules:
+        return
     define = attrs.define
     vars(attrs)["define"] = _define_later
     try:
