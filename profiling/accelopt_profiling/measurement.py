@@ -74,7 +74,8 @@ class KernelMeasurement:
     ``bound`` says in a word or two what limits the kernel ("memory", "VectorE", "tensor core", ...).
     ``stage`` grows while results arrive: "traced", "executed", "compiled", "checked", "timed".
     ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``). ``timeline`` is
-    present if it was requested (``ProfileRequest.timeline``) and a model schedules the kernel.
+    present if it was requested (``ProfileRequest.timeline``) and a model schedules the kernel. ``case`` says what the
+    cost is stated for ("x 4096x1024 fp16"), ``configuration`` what it was compiled for ("TILE=128, num_warps=4").
     """
 
     name: str
@@ -94,6 +95,8 @@ class KernelMeasurement:
     stage: str = "traced"
     toolchain: dict[str, str] = field(default_factory=dict)
     timeline: Timeline | None = None
+    case: str = ""
+    configuration: str = ""
 
 
 @dataclass(frozen=True)

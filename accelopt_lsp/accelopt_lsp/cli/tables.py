@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.features.wording import duration, origin, percent, speedup
+from accelopt_lsp.features.wording import duration, origin, percent, profiled_at, speedup
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def print_measurement(console: Console, measurement: FileMeasurement) -> None:
     if measurement.kernels:
         console.print(measurement_table([measurement]))
     for kernel in measurement.kernels:
+        if kernel.case:
+            console.print(printable(f"  {kernel.name}: at {profiled_at(kernel)}"))
         _print_lines(console, measurement.file, kernel)
     for finding in measurement.findings:
         console.print(finding_line(measurement.file, finding))

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from accelopt_lsp.features.change import change
-from accelopt_lsp.features.wording import bare_duration, headline, origin, percent, quantity, speedup
+from accelopt_lsp.features.wording import (
+    bare_duration,
+    headline,
+    origin,
+    percent,
+    profiled_at,
+    quantity,
+    speedup,
+)
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import KernelMeasurement
 
@@ -27,6 +35,8 @@ def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> s
     elif changed := change(kernel.before, result):
         parts.append(f"{str(changed).capitalize()}.")
     parts.append(_correctness(result))
+    if result.case:
+        parts.append(f"Profiled at {profiled_at(result)}.")
     rows = [("time", bare_duration(result.latency), str(result.latency.known))]
     if result.percent_of_peak is not None:
         rows.append(("of peak", f"{percent(result.percent_of_peak)} %", str(result.latency.known)))

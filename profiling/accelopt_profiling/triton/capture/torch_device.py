@@ -18,6 +18,11 @@ _ABSENT = object()
 
 _CPU = torch.device("cpu")
 
+#: Bytes that memory of CUDA's allocator is aligned to.
+_ALIGNED = 512
+#: A hollow run computes nothing on tensors of more bytes.
+_LARGE = 64 << 20
+
 #: Random draws that a hollow run replaces by zeros: only shapes and types matter then.
 _DRAWS_LIKE = {torch.randn_like, torch.rand_like}
 _DRAWS = {torch.randn, torch.rand, torch.normal}
@@ -103,15 +108,68 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
             return _zeros(
                 torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device="meta")
             )
-        if name in ("normal_", "uniform_") and isinstance(args[0], torch.Tensor):
-            return args[0]
+        if name in ("normal_", "uniform_"):  # ``torch.nn.init`` names its arguments
+            return args[0] if args else kwargs["tensor"]
+        if any(_is_large(a) for a in args):
+            made = _untouched(func, args, kwargs)
+            if made is not None:
+                return made
         return func(*args, **kwargs)
 
 
+def _is_large(value: Any) -> bool:
+    return (
+        isinstance(value, torch.Tensor)
+        and value.numel() * value.element_size() > _LARGE
+        and not value.requires_grad
+        and not value.is_meta
+    )
+
+
+def _untouched(func: Any, args: Any, kwargs: Any) -> Any:
+    """Return zeros in place of what ``func`` would compute on large tensors; None where it computes no new tensor.
+
+    Which shape and type that has is found on meta tensors. What changes its first argument leaves it as it is; views,
+    other results that are an argument, and numbers are left to the function itself.
+    """
+    name = getattr(func, "__name__", "")
+    if name.endswith("_") and not name.endswith("__") and isinstance(args[0], torch.Tensor):
+        return args[0]
+    if name == "to":  # the shadow has no device to go to
+        args = tuple(a for a in args if not isinstance(a, torch.device))
+        kwargs = {n: v for n, v in kwargs.items() if n != "device"}
+    shadows: dict[int, Any] = {}
+
+    def shadow(value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+            return type(value)(shadow(v) for v in value)
+        if not isinstance(value, torch.Tensor):
+            return value
+        made = value.to("meta")
+        shadows[made.untyped_storage()._cdata] = made
+        return made
+
+    try:
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            result = func(*(shadow(a) for a in args), **{n: shadow(v) for n, v in kwargs.items()})
+            if not isinstance(result, torch.Tensor) or not result.is_meta:
+                return None
+            if result.untyped_storage()._cdata in shadows:
+                return None
+            return _zeros(result)
+    except Exception:  # it has no shape without values, or is no function of tensors
+        return None
+
+
 def _zeros(like: Any, requires_grad: bool = False) -> Any:
-    """Zeros of the shape and type of a meta tensor, in pages that the system hands out when they are touched."""
-    pages = np.zeros(max(1, like.numel() * like.element_size()), np.uint8)
-    flat = torch.from_numpy(pages)[: like.numel() * like.element_size()].view(like.dtype)
+    """Zeros of the shape and type of a meta tensor, in pages that the system hands out when they are touched.
+
+    They begin where a device's allocator would let them begin, so that they take as many sectors as there.
+    """
+    nbytes = like.numel() * like.element_size()
+    pages = np.zeros(nbytes + _ALIGNED, np.uint8)
+    start = -pages.ctypes.data % _ALIGNED
+    flat = torch.from_numpy(pages)[start : start + nbytes].view(like.dtype)
     return flat.reshape(like.shape).requires_grad_(requires_grad)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from accelopt_profiling.measurement import Finding, LineCost, Severity
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
+from accelopt_profiling.triton.capture.launch import describe_configuration
 from accelopt_profiling.triton.capture.session import LaunchExecution, count_sample
 from accelopt_profiling.triton.compilation.compile import compile_launch
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
@@ -33,17 +33,6 @@ class AutotuneConfiguration:
         tried = f"{len(configurations)} of {total}" if len(configurations) < total else f"{total}"
         text = f"assumes {self.text}: shortest estimate of {tried} configurations"
         return LineCost(line, text, None, {"configurations": executed(len(configurations), "configurations")})
-
-
-def describe_configuration(launch: CapturedLaunch) -> str:
-    """Return what an autotuner may vary as text: "TILE=128, num_warps=4, num_stages=2"."""
-    chosen = {p.name for p in launch.fn.params if p.is_constexpr}
-    values = {n: v for n, v in launch.constants.items() if n in chosen and isinstance(v, int)}
-    parts = [f"{name}={value}" for name, value in values.items() if not isinstance(value, bool)]
-    options = [
-        f"{name}={launch.options[name]}" for name in ("num_warps", "num_stages") if name in launch.options
-    ]
-    return ", ".join(parts + options)
 
 
 def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution]) -> list[LaunchExecution]:

@@ -55,6 +55,8 @@ class LaunchCounts:
     tensor_bytes: dict[str, int] = field(default_factory=dict)
     load_sectors: dict[str, int] = field(default_factory=dict)
     store_sectors: dict[str, int] = field(default_factory=dict)
+    steps: int = 0
+    loops_sampled: bool = False
 
 
 def source_line(file: str) -> int:
@@ -81,7 +83,8 @@ def distinct_sectors(addresses: Array) -> Array:
 class OperationCounter:
     """Fills a ``LaunchCounts``. ``enabled`` is switched off for programs that are run for their errors only.
 
-    ``line_tensors`` maps a line to the tensor arguments it loads from.
+    ``line_tensors`` maps a line to the tensor arguments it loads from. ``weight`` is how many iterations the present
+    one stands for (see ``loops``).
     """
 
     def __init__(self, file: str, programs: int, regions: Iterable[Region]) -> None:
@@ -90,11 +93,19 @@ class OperationCounter:
         self.counts = LaunchCounts(programs, 0, tensor_bytes={r.name: r.nbytes for r in regions})
         self.line_tensors: dict[int, set[str]] = {}
         self.program_bytes: list[int] = []
+        self.weight = 1.0
         self._bytes = 0
-        self._sectors: dict[tuple[str, str], list[Array]] = {}
+        self._sectors: dict[tuple[str, str], list[tuple[float, Array]]] = {}
+
+    def begin_program(self) -> None:
+        self.weight = 1.0
+
+    def _weighted(self, count: int) -> int:
+        return count if self.weight == 1.0 else round(count * self.weight)
 
     def line(self) -> LineCounts:
         number = source_line(self.file)
+        self.counts.steps += self._weighted(1)
         found = self.counts.lines.get(number)
         if found is None:
             found = self.counts.lines[number] = LineCounts()
@@ -108,47 +119,58 @@ class OperationCounter:
     def memory(self, kind: str, region: Region | None, active: Array, lanes: int, itemsize: int) -> None:
         """Count one load, store or atomic; ``active`` are the addresses of the lanes that are not masked off."""
         line = self.line()
-        line.lanes += lanes
-        line.masked += lanes - active.size
+        line.lanes += self._weighted(lanes)
+        line.masked += self._weighted(lanes - active.size)
         sectors = distinct_sectors(active)
-        nbytes = active.size * itemsize
+        count = self._weighted(sectors.size)
+        nbytes = self._weighted(active.size * itemsize)
         self._bytes += nbytes
         name = region.name if region else ""
         if kind != "store":
             line.load_bytes += nbytes
-            line.load_sectors += sectors.size
-            self._sectors.setdefault(("load", name), []).append(sectors)
+            line.load_sectors += count
+            self._sectors.setdefault(("load", name), []).append((self.weight, sectors))
             self.line_tensors.setdefault(source_line(self.file), set()).add(name)
         if kind != "load":
             line.store_bytes += nbytes
-            line.store_sectors += sectors.size
-            self._sectors.setdefault(("store", name), []).append(sectors)
+            line.store_sectors += count
+            self._sectors.setdefault(("store", name), []).append((self.weight, sectors))
         if kind == "atomic":
-            line.atomics += active.size
+            line.atomics += self._weighted(active.size)
 
     def arithmetic(self, size: int, floating: bool) -> None:
         line = self.line()
         if floating:
-            line.float_ops += size
+            line.float_ops += self._weighted(size)
         else:
-            line.int_ops += size
+            line.int_ops += self._weighted(size)
 
     def special(self, size: int) -> None:
-        self.line().special += size
+        self.line().special += self._weighted(size)
 
     def dot(self, dtype: str, flops: int) -> None:
         found = self.line().mma_flops
-        found[dtype] = found.get(dtype, 0) + flops
+        found[dtype] = found.get(dtype, 0) + self._weighted(flops)
 
     def finish(self) -> LaunchCounts:
         """The counts, with the distinct sectors of the whole sample per tensor."""
         for (kind, name), parts in self._sectors.items():
-            every = np.concatenate(parts)
             counts = self.counts
             unique, asked = (
                 (counts.unique_load_sectors, counts.load_sectors)
                 if kind == "load"
                 else (counts.unique_store_sectors, counts.store_sectors)
             )
-            unique[name], asked[name] = int(np.unique(every).size), every.size
+            unique[name], asked[name] = _distinct(parts), round(sum(w * s.size for w, s in parts))
         return self.counts
+
+
+def _distinct(parts: list[tuple[float, Array]]) -> int:
+    """Count the distinct sectors of accesses; a sector of a sampled iteration stands for as many as its weight."""
+    every = np.concatenate([sectors for _, sectors in parts])
+    if all(weight == 1.0 for weight, _ in parts):
+        return int(np.unique(every).size)
+    weights = np.concatenate([np.full(sectors.size, weight) for weight, sectors in parts])
+    order = np.lexsort((weights, every))
+    last = np.append(np.diff(every[order]) != 0, True) if every.size else np.zeros(0, np.bool_)
+    return round(float(weights[order][last].sum()))

@@ -16,6 +16,7 @@ from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
+from accelopt_profiling.triton.interpreter.loops import LoopRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 
 _ABSENT = object()
@@ -47,6 +48,11 @@ class Language:
             if tl.core.is_builtin(value) and getattr(value, "__module__", "").startswith("triton.language"):
                 return lambda *a, **k: getattr(_home(value), value.__name__, value)(*a, **k)
         return value
+
+    def loop(self, start: Any, stop: Any = None, step: Any = None, **_: Any) -> LoopRange:
+        """Return what stands for ``range`` and ``tl.range``; options for the compiler change no value."""
+        bounds = (0, start) if stop is None else (start, stop)
+        return LoopRange(self._builder, *bounds, 1 if step is None else step)
 
     def _libdevice(self, name: str) -> Callable[..., Any]:
         function = getattr(_LIBDEVICE, name)
@@ -117,6 +123,7 @@ class Language:
         for language in (tl, tl.core):
             yield language, "reduce", reduce
             yield language, "associative_scan", scan
+            yield language, "range", self.loop
         yield JITFunction, "__call__", call_device_function
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
         yield tl.tensor, "__index__", _whole_number
