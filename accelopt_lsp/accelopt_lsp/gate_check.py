@@ -58,6 +58,11 @@ def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
 
     original = _original(check)
     assert original.problem.ref is not None
+    if original.problem.ref.unreferenced and check.candidate == check.original:
+        raise UserError(
+            f"{check.problem} has no reference; name the kernel file to compare with (--original FILE), or add "
+            "`reference` to the problem."
+        )
     before = original.source(ship_imports=ship_imports)
     after = original.source(ship_imports=ship_imports, text=check.candidate)
     return [

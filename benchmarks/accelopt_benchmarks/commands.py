@@ -20,6 +20,7 @@ from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
+    from accelopt_benchmarks.foreign.library_files import LibraryFile, LibraryOutcome, Way
     from accelopt_benchmarks.gate.corpus import CorpusCase
     from accelopt_benchmarks.gate.detection import CorpusVerdict
     from accelopt_benchmarks.result import GoalResult
@@ -272,6 +273,86 @@ def device(
     else:
         click.echo(text)
     return Exit.DONE if met else Exit.NO
+
+
+@click.command()
+@click.option(
+    "--python", required=True, metavar="PROGRAM",
+    help="The interpreter whose environment has the packages, torch and triton.",
+)  # fmt: skip
+@click.option(
+    "--data", type=click.Path(path_type=Path, exists=True, file_okay=False), multiple=True,
+    help="A checkout of a repository of the list; can be given again.",
+)  # fmt: skip
+@click.option("--set", "chosen_set", type=click.Choice(["tuned", "lot"]), help="Only this set of files.")
+@click.option(
+    "--way", "ways", type=click.Choice(["file", "problem"]), multiple=True, default=("file", "problem"),
+    help="Profile the file as it is, or after `accelopt problem`; can be given again.",
+)  # fmt: skip
+@click.option("--only", multiple=True, metavar="TEXT", help="Only files whose path holds TEXT.")
+@click.option("--list", "only_list", is_flag=True, help="Print packages and files, and measure nothing.")
+@json_option
+def foreign(
+    python: str,
+    data: tuple[Path, ...],
+    chosen_set: str | None,
+    ways: tuple[Way, ...],
+    only: tuple[str, ...],
+    only_list: bool,
+    as_json: bool,
+) -> int:
+    """Profile kernel files of libraries as a new user meets them. Exit code 1: fewer have a number than the goal."""
+    from accelopt_benchmarks.foreign import library_files
+
+    files = [
+        f
+        for f in library_files.read_library_files()
+        if chosen_set in (None, f.set) and (not only or any(text in f.path for text in only))
+    ]
+    if only_list:
+        print_json({"files": files})
+        return Exit.DONE
+    found = asyncio.run(_profile_library_files(files, ways, data, python))
+    table = library_files.rows(found)
+    met = all(row.met is not False for row in table)
+    if as_json:
+        print_json({"met": met, "rows": table, "files": found})
+    else:
+        _print_library_files(found)
+        _print_rows(table)
+    return Exit.DONE if met else Exit.NO
+
+
+async def _profile_library_files(
+    files: list[LibraryFile], ways: Sequence[Way], data: Sequence[Path], python: str
+) -> list[LibraryOutcome]:
+    from accelopt_benchmarks.foreign import library_files
+
+    folders = [library_files.site_packages(python), *data]
+    found: list[LibraryOutcome] = []
+    with tempfile.TemporaryDirectory(prefix="accelopt-foreign-") as work:
+        for way in ways:
+            copies = Path(work) / way
+            async with aclosing(
+                library_files.profile_library_files(files, way, folders, python, copies)
+            ) as outcomes:
+                async for one in outcomes:
+                    found.append(one)
+                    say(f"{len(found)}: {way} {one.file.path}: {one.kernels} of {one.of} kernels have a time")
+    return found
+
+
+def _print_library_files(found: list[LibraryOutcome]) -> None:
+    from rich.table import Table
+
+    table = Table("file", "way", "kernels", "us", "result", "s", "first cause", box=None, pad_edge=False)
+    for one in found:
+        us = "" if one.us is None else f"{one.us:.3g}"
+        counts = f"{one.kernels} of {one.of}"
+        table.add_row(
+            one.file.path, one.way, counts, us, one.correctness, f"{one.seconds:.0f}", printable(one.trouble)
+        )
+    out().print(table)
 
 
 @click.command()

@@ -154,6 +154,28 @@ if __name__ == "__main__":
 )
 
 
+_LAUNCH = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale_kernel(x, w, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n) * tl.load(w + at, mask=at < n)
+    tl.store(y + at, value, mask=at < n)
+"""
+_LAUNCHED = """
+import torch
+
+entry = "scale_kernel"
+grid = ["cdiv(n, BLOCK)"]
+keywords = ["n", "BLOCK"]
+
+def get_inputs(n=4096):
+    return [torch.randn(n), torch.randn(n), torch.empty(n), n, 128]
+"""
+
+
 @dataclass(frozen=True)
 class ProblemCase:
     """``files`` are written to a folder, ``kernel`` is the kernel's among them. ``rewrite`` and ``fault`` replace a
@@ -205,6 +227,16 @@ KINDS = {
          "k.jsonl": json.dumps({"axes": {"m": 24}, "inputs": {}, "uuid": "a"}) + "\n"},
         ("BLOCK=128", "BLOCK=256"), ("tl.load(w + at,", "0.9 * tl.load(w + at,"),
         "k.json", "k.py", "scale_kernel", "h100",
+    ),
+    "without a reference": ProblemCase(
+        {"k.py": _NKI, "k_problem.py": _INPUTS}, _FASTER, _WRONG, "k_problem.py", checks=False
+    ),
+    "a kernel and its grid": ProblemCase(
+        {"k.py": _LAUNCH, "k_problem.py": _LAUNCHED},
+        ("tl.load(x + at, mask=at < n) * tl.load(w + at, mask=at < n)",
+         "tl.load(w + at, mask=at < n) * tl.load(x + at, mask=at < n)"),
+        ("mask=at < n) * tl", "mask=at < n) * 0.9 * tl"),
+        "k_problem.py", "k.py", "scale_kernel", "h100", checks=False,
     ),
     "runs itself": ProblemCase({"k.py": _SELFRUN}, _FASTER, _WRONG, "k.py", checks=False),
 }  # fmt: skip

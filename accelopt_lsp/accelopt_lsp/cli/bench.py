@@ -19,7 +19,14 @@ OTHERS = {
     "nkibench": "accelopt_lsp.cli.bench_nkibench:nkibench",
 }
 #: The commands that measure the project itself, by their names in ``OWN_COMMANDS``.
-OWN = {"device": "device", "gate": "gate", "hosts": "hosts", "search": "search", "self": "self_"}
+OWN = {
+    "device": "device",
+    "foreign": "foreign",
+    "gate": "gate",
+    "hosts": "hosts",
+    "search": "search",
+    "self": "self_",
+}
 OWN_PACKAGE, OWN_COMMANDS = "accelopt_benchmarks", "accelopt_benchmarks.commands"
 
 

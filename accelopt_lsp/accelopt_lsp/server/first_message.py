@@ -3,18 +3,10 @@ is left out. The standard library only."""
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Awaitable
 from typing import Any, BinaryIO, Protocol
 
 from accelopt_lsp.server.capabilities import initialize_result
-
-
-class AsyncReader(Protocol):
-    def readline(self) -> Awaitable[bytes]: ...
-
-    def readexactly(self, n: int) -> Awaitable[bytes]: ...
 
 
 class MessageWriter(Protocol):
@@ -24,7 +16,10 @@ class MessageWriter(Protocol):
 
 
 def read_first(requests: BinaryIO) -> bytes:
-    """The bytes of the first message, header included; fewer at the end of the input, or where they are no message."""
+    """The bytes of the first message, header included; fewer at the end of the input, or where they are no message.
+
+    ``requests`` is unbuffered: nothing after the message is taken from it.
+    """
     lines = [requests.readline()]
     while lines[-1] not in (b"\r\n", b""):
         lines.append(requests.readline())
@@ -32,7 +27,10 @@ def read_first(requests: BinaryIO) -> bytes:
     length = [line[15:].strip() for line in lines if line.lower().startswith(b"content-length:")]
     if lines[-1] == b"" or not length or not length[0].isdigit():
         return head
-    return head + requests.read(int(length[0]))
+    body, size = b"", int(length[0])
+    while len(body) < size and (more := requests.read(size - len(body))):
+        body += more
+    return head + body
 
 
 def answer_first(message: bytes, answers: BinaryIO) -> int | str | None:
@@ -54,19 +52,6 @@ def answer_first(message: bytes, answers: BinaryIO) -> int | str | None:
 def encoded(message: dict[str, Any]) -> bytes:
     body = json.dumps(message).encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-
-
-class ReplayReader:
-    """Reads ``first`` once more, then goes on with ``rest``."""
-
-    def __init__(self, first: bytes, rest: AsyncReader) -> None:
-        self._first, self._rest = io.BytesIO(first), rest
-
-    async def readline(self) -> bytes:
-        return self._first.readline() or await self._rest.readline()
-
-    async def readexactly(self, n: int) -> bytes:
-        return self._first.read(n) or await self._rest.readexactly(n)
 
 
 class AnsweredWriter:

@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, BinaryIO
 
 from accelopt_lsp.own_process import own_process
-from accelopt_lsp.server.first_message import AnsweredWriter, ReplayReader, answer_first, read_first
+from accelopt_lsp.server.first_message import AnsweredWriter, answer_first, read_first
 
 if TYPE_CHECKING:
     from accelopt_lsp.backend.protocol import Backend
@@ -32,7 +32,7 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
     if tcp is not None:
         _make(backend).start_tcp(*tcp)
         return
-    requests = os.fdopen(os.dup(0), "rb")
+    requests = os.fdopen(os.dup(0), "rb", buffering=0)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
@@ -78,14 +78,16 @@ async def _serve(
     """Serve until ``exit`` or the end of the input; an editor that was killed leaves nothing running either."""
     import threading
 
-    from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
+    from pygls.io_ import StdoutWriter, run_async
+
+    from accelopt_lsp.server.request_stream import request_stream
 
     writer = StdoutWriter(answers)
     server.protocol.set_writer(writer if answered is None else AnsweredWriter(writer, answered))
     try:
         await run_async(
             stop_event=threading.Event(),
-            reader=ReplayReader(first, StdinAsyncReader(requests)),
+            reader=request_stream(first, requests.fileno()),
             protocol=server.protocol,
             error_handler=server.report_server_error,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -69,7 +70,7 @@ class AccelOptServer(LanguageServer):
         self.on_begin: list[Callable[[], Awaitable[object]]] = []
         self.on_work: Callable[[], None] = lambda: None
         self.on_close: list[Callable[[], None]] = []
-        self._closed = False
+        self._closing, self._closed = False, asyncio.Event()
 
     def work_changed(self) -> None:
         self.status.update(self.jobs.running())
@@ -115,13 +116,17 @@ class AccelOptServer(LanguageServer):
                 log.exception("%s failed", getattr(step, "__qualname__", step))
 
     async def close(self) -> None:
-        """End everything that runs, before the process ends. The second call does nothing."""
-        if self._closed:
+        """End everything that runs, before the process ends. A second call waits for the first."""
+        if self._closing:
+            await self._closed.wait()
             return
-        self._closed = True
-        for end in self.on_close:
-            end()
-        self.tasks.close()
-        await self.jobs.close()
-        self.parser.close()
-        await self.backend.close()
+        self._closing = True
+        try:
+            for end in self.on_close:
+                end()
+            self.tasks.close()
+            await self.jobs.close()
+            self.parser.close()
+            await self.backend.close()
+        finally:
+            self._closed.set()

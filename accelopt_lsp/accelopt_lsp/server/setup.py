@@ -158,6 +158,10 @@ def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
     async def shutdown(params: None) -> None:
         await server.close()
 
+    @server.feature(types.EXIT)
+    async def leave(params: None) -> None:
+        await server.close()  # an editor need not wait for the answer to shutdown
+
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def changed(params: types.DidChangeConfigurationParams) -> None:
         server.tasks.start(parts.settings.reconfigure(params.settings))

@@ -27,6 +27,9 @@ from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 #: Which elements of an output are known, by the output's number; the others were not computed.
 Masks = Mapping[int, Array]
 
+NO_REFERENCE = (
+    "The problem has no reference; add `reference`, which takes the inputs and returns the right outputs."
+)
 _NOT_NUMBERS = {
     "not-finite": "NaN or infinity where there should be a number: ",
     "missed-not-finite": "a number where there should be NaN or infinity: ",
@@ -208,7 +211,7 @@ class OutputCheck:
         """
         reference = self._runs.expected
         if not reference.values:
-            return Correctness("not checked", "The problem has no reference.")
+            return Correctness("not checked", NO_REFERENCE)
         try:
             check_answer(reference.values)
         except ProblemError as error:

@@ -32,8 +32,9 @@ class ProblemError(Exception):
 
 #: "returns": the function returns its outputs; "destination": outputs are passed after the inputs, filled
 #: with NaN;
-#: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself.
-CallStyle = Literal["returns", "destination", "model", "script"]
+#: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself;
+#: "launch": a kernel that is launched on a grid, and leaves its outputs in its arguments.
+CallStyle = Literal["returns", "destination", "model", "script", "launch"]
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,17 @@ class Call:
     """A call of ``function`` of the kernel file, which may be a class's (``Softmax.apply``).
 
     With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
-    ``seed`` seeds the generators before the constructor runs, as it does for the reference model.
+    ``seed`` seeds the generators before the constructor runs, as it does for the reference model. The last
+    arguments are passed by the names in ``keywords``. ``grid`` holds Python expressions of a launch's arguments,
+    one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known.
     """
 
     function: str
     style: CallStyle = "returns"
     outputs: list[OutputSpec] = field(default_factory=list)
     seed: int = 0
+    keywords: list[str] = field(default_factory=list)
+    grid: list[str] = field(default_factory=list)
 
 
 class Problem(Protocol):

@@ -28,6 +28,11 @@ class ProblemRef:
     content_hash: str = ""
     options: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def unreferenced(self) -> bool:
+        """It has no reference: only the original kernel's own results can be compared with."""
+        return self.kind == "selfrun" or bool(self.options.get("unreferenced"))
+
 
 @dataclass(frozen=True)
 class ProblemLookup:

@@ -127,7 +127,7 @@ class _Drawing:
 
     def _keep(self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any]) -> DrawnCase:
         if self.written is None:
-            plain = call.style == "returns"
+            plain = call.style in ("returns", "launch")
             self.written = written_by_reference(self.problem, inputs, arguments, self.work) if plain else []
             if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
                 count_work(self.problem, [copied(v) for v in inputs], self.work)

@@ -1,7 +1,8 @@
 """Find the problem of a kernel file, by syntax only: nothing is imported and nothing is run.
 
 Seven ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
-in the file or in ``<stem>_problem.py``; NKIBench; KernelBench; FlashInfer-Bench; the file runs itself; none.
+in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; NKIBench; KernelBench; FlashInfer-Bench; the
+file runs itself; none.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class _ProblemSearch:
         if named:
             return self._named(named)
         self.own = recognise_python(self.source)
-        if self.own.kind == "module":
+        if self.own.kind == "module" and not self.own.unreferenced:
             return self._lookup("module", None, "in the kernel file", self.text)
         beside = self.path.with_name(f"{self.path.stem}_problem.py")
         if os.path.lexists(beside) and beside != self.path:
@@ -77,6 +78,8 @@ class _ProblemSearch:
         for way in (self._nkibench, self._kernelbench, self._flashinfer, self._selfrun):
             if lookup := way():
                 return lookup
+        if self.own.unreferenced:
+            return self._lookup("module", None, "in the kernel file", self.text, options=_options(self.own))
         return self._none()
 
     def _named(self, named: NamedProblem) -> ProblemLookup:
@@ -93,7 +96,7 @@ class _ProblemSearch:
                 return self._fault(
                     "problem-invalid", line, f"The file is named as its own problem, but {own.fault}."
                 )
-            return self._lookup(own.kind, None, origin, self.text, entry=named.entry)
+            return self._lookup(own.kind, None, origin, self.text, entry=named.entry, options=_options(own))
         return self._file(named.path, origin, line, named.entry, spelling=named.spelling)
 
     def _file(
@@ -120,8 +123,9 @@ class _ProblemSearch:
         if recognised.kind == "flashinfer":
             return self._definition(file, text, origin, line, entry)
         return self._lookup(
-            recognised.kind, file, origin, text, entry=entry, imports=source.imports if source else []
-        )
+            recognised.kind, file, origin, text, entry=entry, options=_options(recognised),
+            imports=source.imports if source else [],
+        )  # fmt: skip
 
     def _nkibench(self) -> ProblemLookup | None:
         if self.own and self.own.kind == "nkibench":
@@ -242,6 +246,10 @@ class _ProblemSearch:
             return self.project_root if all(f.is_relative_to(self.project_root) for f in files) else None
         around = _imported_from(self.path, self.source)
         return Path(os.path.commonpath([around, *(f.parent for f in files)]))
+
+
+def _options(recognised: Recognised) -> dict[str, Any]:
+    return {"unreferenced": True} if recognised.unreferenced else {}
 
 
 def _imported_from(path: Path, source: ParsedPython) -> Path:

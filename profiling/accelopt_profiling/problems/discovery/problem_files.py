@@ -27,6 +27,11 @@ class Recognised:
     line: int = 1
     names: frozenset[str] = frozenset()
 
+    @property
+    def unreferenced(self) -> bool:
+        """It gives inputs and no reference: the kernels can be measured, and their results not checked."""
+        return self.kind == "module" and "reference" not in self.names
+
 
 def recognise_python(source: ParsedPython) -> Recognised:
     """Classify a Python file; of a file that holds parts of a problem, ``fault`` names what is missing."""
@@ -43,11 +48,13 @@ def recognise_python(source: ParsedPython) -> Recognised:
         if names >= set(needed):
             return Recognised(kind, names=names)
     for needed in (NKIBENCH, KERNELBENCH, MODULE):
-        distinctive = [n for n in needed if n in names and (n != "get_inputs" or needed is MODULE)]
+        distinctive = [n for n in needed if n in names and n != "get_inputs"]
         if distinctive:
             missing = ", ".join(f"`{n}`" for n in needed if n not in names)
             present = ", ".join(f"`{n}`" for n in needed if n in names)
             return Recognised(None, f"it has {present} but not {missing}", defined[distinctive[0]], names)
+    if "get_inputs" in names:
+        return Recognised("module", names=names)
     return Recognised(None, "it has neither `get_inputs` nor `reference`", names=names)
 
 

@@ -40,11 +40,28 @@ def perform(
         function(*arguments, *outputs)
         result = outputs
     else:
-        result = function(*arguments)
+        positional = arguments[: len(arguments) - len(call.keywords)]
+        named = dict(zip(call.keywords, arguments[len(positional) :], strict=True))
+        if call.style == "launch":
+            function = function[_grid(function, call.grid, positional, named)]
+        result = function(*positional, **named)
+        if call.style == "launch":
+            result = None  # what a launch returns is the compiled kernel
     if result is None:
         message = f"`{call.function}` returned nothing; let it return the outputs."
         raise ProblemError("problem-empty", message, file)
     return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def _grid(kernel: Any, axes: list[str], positional: list[Any], named: dict[str, Any]) -> Any:
+    """Return the function that gives a launch's grid from the values of its ``constexpr`` arguments."""
+    given = dict(zip(getattr(kernel, "arg_names", []), positional, strict=False)) | named
+    known = {"cdiv": lambda a, b: -(-a // b), "next_power_of_2": lambda n: 1 << max(0, n - 1).bit_length()}
+
+    def grid(meta: dict[str, Any]) -> tuple[int, ...]:
+        return tuple(int(eval(axis, {**known, **given, **meta})) for axis in axes)  # noqa: S307  (the problem's text)
+
+    return grid
 
 
 def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any], gradients: bool) -> Any:

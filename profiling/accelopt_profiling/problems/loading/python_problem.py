@@ -2,7 +2,9 @@
 
 Optional names of such a file: ``tolerance`` (a number, or ``{"rtol": ..., "atol": ...}``), ``shapes`` (a list of
 keyword arguments for ``get_inputs``; the key ``count`` of each says how often the case occurred, ``count`` of the file
-how often the main one), ``entry`` (the function of the kernel file that takes the inputs, or its name).
+how often the main one), ``entry`` (the function of the kernel file that takes the inputs, or its name), ``keywords``
+(the names by which the last inputs are passed), ``grid`` (of an entry that is a Triton kernel). Without ``reference``
+the kernels are measured and their results not checked; a rewrite is compared with the original.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from numbers import Complex, Real
 from pathlib import Path
 from types import ModuleType
@@ -19,10 +22,9 @@ from typing import Any
 
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
-from accelopt_profiling.problems.discovery.problem_files import MODULE
 from accelopt_profiling.problems.loading.call import perform, seed_everything
 from accelopt_profiling.problems.loading.sizes import integer_constants
-from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, CallStyle, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
@@ -63,7 +65,8 @@ class PythonProblem(ABC):
         self.tolerance = parse_tolerance(getattr(module, "tolerance", None), file)
         listed = parse_shapes(getattr(module, "shapes", []), file)
         self.shapes: Sequence[Mapping[str, Any]] = [_without_count(shape) for shape in listed]
-        self.counts = parse_counts(getattr(module, "count", 0), listed, file)
+        main = getattr(module, COUNT, 0)  # in a kernel file it may be a function
+        self.counts = parse_counts(main if type(main) is int else 0, listed, file)
         self.axes = integer_axes(module.get_inputs)
         drawing = [f for n in DRAWING if callable(f := getattr(module, n, None))]
         self.constants = integer_constants(module, drawing)
@@ -126,23 +129,47 @@ class PythonProblem(ABC):
 
 
 class ModuleProblem(PythonProblem):
-    """``get_inputs()`` and ``reference(*inputs)``, in the kernel file or beside it."""
+    """``get_inputs()`` and ``reference(*inputs)``, in the kernel file or beside it.
 
-    def __init__(self, module: ModuleType, file: str, entry: str | None, source: Source) -> None:
-        super().__init__(
-            module, file, MODULE, source, entry or parse_entry(getattr(module, "entry", None), file)
-        )
+    Without ``reference`` the results of ``original``, the module of the original kernel, are the right ones: they
+    cannot be had in float64. None of both leaves the kernel unchecked.
+    """
+
+    def __init__(
+        self,
+        module: ModuleType,
+        file: str,
+        entry: str | None,
+        source: Source,
+        original: Callable[[], ModuleType] | None = None,
+    ) -> None:
+        entry = entry or parse_entry(getattr(module, "entry", None), file)
+        super().__init__(module, file, ["get_inputs"], source, entry)
+        self.float64 = hasattr(module, "reference")
+        self._original = original
+        self._keywords = parse_names(getattr(module, "keywords", []), "keywords", file)
+        grid = getattr(module, "grid", [])
+        self._grid = parse_names([grid] if isinstance(grid, str) else grid, "grid", file)
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
-        return self._outputs("reference", self._module.reference(*inputs))
+        if self.float64:
+            return self._outputs("reference", self._module.reference(*inputs))
+        return self.run(self._original(), inputs) if self._original else None
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        return Call(self._entry_for(len(inputs))), inputs
+        if not self._keywords and not self._grid:
+            return Call(self._entry_for(len(inputs))), inputs
+        if self._entry is None:
+            message = f"{self._file} states `keywords` or `grid`; name the function in `entry` as well."
+            raise ProblemError("problem-invalid", message, self._file)
+        style: CallStyle = "launch" if self._grid else "returns"
+        return Call(self._entry, style, keywords=self._keywords, grid=self._grid), inputs
 
 
 def load_module_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     module, file = problem_module(context, ref, kernel_module)
-    return ModuleProblem(module, file, ref.entry, context.source)
+    original = cache(partial(load_module, context)) if kernel_module is None else None
+    return ModuleProblem(module, file, ref.entry, context.source, original)
 
 
 def problem_module(
@@ -231,6 +258,14 @@ def parse_counts(main: Any, shapes: Sequence[Mapping[str, Any]], file: str | Non
 
 def _without_count(shape: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in shape.items() if name != COUNT}
+
+
+def parse_names(value: Any, name: str, file: str | None) -> list[str]:
+    """Return the strings of the list ``name``. Raises ProblemError: it is something else."""
+    if isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value):
+        return list(value)
+    message = f"`{name}` in {file or 'the problem'} is {repr(value)[:80]}; give a list of strings."
+    raise ProblemError("problem-invalid", message, file)
 
 
 def parse_entry(value: Any, file: str | None) -> str | None:

@@ -20,13 +20,12 @@ def divisions_as_flags(
     heuristics already, or its file no name for them.
     """
     source, names = kernel.source, kernel.names
-    heuristics, constexpr = names.spelled("triton.heuristics"), kernel.spell("constexpr")
-    parameters = list(source.walk(kernel.function.params, cst.Param))
+    heuristics = names.spelled("triton.heuristics")
     jit = kernel.function.decorators[-1]
     called = jit.decorator.func if isinstance(jit.decorator, cst.Call) else jit.decorator
     if (
         heuristics is None
-        or constexpr is None
+        or kernel.spell("constexpr") is None
         or names.path(called) not in ("triton.jit", "triton.runtime.jit")
     ):
         return None
@@ -38,14 +37,7 @@ def divisions_as_flags(
         flags[size, block] = f"EVEN_{size.upper()}_{block.upper()}" if twice else f"EVEN_{size.upper()}"
     if set(flags.values()) & set(kernel.parameters):
         return None
-    # A parameter's own span leaves out its annotation and default; what is below it has the comma after it too.
-    last = parameters[-1]
-    parts = [part for part in (last.name, last.annotation, last.default) if part is not None]
-    end = max(source.end(node) for part in parts for node in source.below(part))
-    default = " = False" if any(p.default is not None for p in parameters) else ""
-    declared = source.added(
-        source.start(last.name), end, [f"{flag}: {constexpr}{default}" for flag in flags.values()]
-    )
+    declared = kernel.declared(list(flags.values()), "False")
     entries = [
         f'"{flag}": lambda args: args["{size}"] > 0 and args["{size}"] % args["{block}"] == 0'
         for (size, block), flag in flags.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -87,6 +88,19 @@ class TritonKernel:
                 arguments[self.parameters[position]] = arg.value
         function = next((p for p in self.source.parents(call) if isinstance(p, cst.FunctionDef)), None)
         return KernelLaunch(call, grid, arguments, function)
+
+    def declared(self, names: Sequence[str], default: str) -> list[ByteEdit]:
+        """Declare constexpr arguments behind the kernel's last one; with ``default`` where others before have one."""
+        parameters = list(self.source.walk(self.function.params, cst.Param))
+        # A parameter's own span leaves out its annotation and default; what is below it has the comma after it too.
+        last = parameters[-1]
+        parts = [part for part in (last.name, last.annotation, last.default) if part is not None]
+        end = max(self.source.end(node) for part in parts for node in self.source.below(part))
+        constexpr = self.spell("constexpr")
+        value = f" = {default}" if any(p.default is not None for p in parameters) else ""
+        return self.source.added(
+            self.source.start(last.name), end, [f"{name}: {constexpr}{value}" for name in names]
+        )
 
     def decorator(self, path: str) -> cst.Call | None:
         """The decorator of the kernel that calls ``path`` ("triton.autotune")."""

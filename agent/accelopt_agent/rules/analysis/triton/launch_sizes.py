@@ -1,0 +1,284 @@
+"""Follows block sizes from a kernel to its launch: where each gets its value, and what of the grid counts in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
+from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimension
+
+
+@dataclass(frozen=True)
+class SizeValue:
+    """``node`` is the number that a launch passes for a block size, ``variable`` the one that holds it, if any."""
+
+    value: int
+    node: cst.Integer
+    variable: str | None = None
+
+
+@dataclass(frozen=True)
+class Resize:
+    """A block size from ``old`` to ``new``; ``text`` is what the launch says for it.
+
+    ``name`` is the kernel's argument, or None where the number stands in the kernel itself. ``axes`` are the grid axes
+    that count its blocks.
+    """
+
+    name: str | None
+    old: int
+    new: int
+    text: str
+    axes: frozenset[int]
+    bounds: frozenset[str] = frozenset()
+
+
+class LaunchSizes:
+    """The block sizes at one launch of a kernel."""
+
+    def __init__(self, kernel: TritonKernel, launch: KernelLaunch) -> None:
+        self.kernel, self.launch, self._source = kernel, launch, kernel.source
+
+    def value(self, name: str) -> SizeValue | None:
+        """The number that the launch passes for ``name``, also through a variable that is assigned once."""
+        given = self.launch.arguments.get(name)
+        if isinstance(given, cst.Integer):
+            return SizeValue(int(given.value, 0), given)
+        if not isinstance(given, cst.Name):
+            return None
+        node = self._held(given.value)
+        return SizeValue(int(node.value, 0), node, given.value) if node is not None else None
+
+    def _held(self, variable: str) -> cst.Integer | None:
+        """The number that a variable of the launching function or of the module holds."""
+        function = self.launch.function
+        bound = list(self._bindings(function.body if function else None, variable))
+        if not bound and function is not None:
+            parameter = next(
+                (p for p in self._source.walk(function.params, cst.Param) if p.name.value == variable), None
+            )
+            if parameter is not None:
+                default = parameter.default
+                return default if isinstance(default, cst.Integer) and not self._passed(variable) else None
+        bound = bound or list(self._bindings(self._source.module, variable))
+        only = bound[0] if len(bound) == 1 else None
+        return only if isinstance(only, cst.Integer) else None
+
+    def _passed(self, variable: str) -> bool:
+        """Return whether some call in the file passes ``variable`` by name."""
+        calls = self._source.walk(self._source.module, cst.Call)
+        return any(
+            a.keyword is not None and a.keyword.value == variable
+            for c in calls
+            for a in c.args
+            if c is not self.launch.call
+        )
+
+    def _bindings(self, body: cst.CSTNode | None, variable: str) -> Iterator[cst.BaseExpression | None]:
+        """What assignments below ``body`` bind ``variable`` to; at module level only those of the module itself."""
+        if body is None:
+            return
+        local = not isinstance(body, cst.Module)
+        for node in self._source.below(body):
+            if not isinstance(node, (cst.Assign, cst.AugAssign, cst.For)):
+                continue
+            if not local and any(isinstance(p, cst.FunctionDef) for p in self._source.parents(node)):
+                continue
+            targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, cst.Name) and target.value == variable:
+                    yield node.value if isinstance(node, cst.Assign) else None
+                elif isinstance(target, cst.Tuple):
+                    for position, element in enumerate(target.elements):
+                        if isinstance(element.value, cst.Name) and element.value.value == variable:
+                            value = node.value if isinstance(node, cst.Assign) else None
+                            pair = isinstance(value, cst.Tuple) and len(value.elements) == len(
+                                target.elements
+                            )
+                            yield value.elements[position].value if pair else None  # type: ignore[union-attr]
+
+    def edits(self, resizes: list[Resize]) -> list[ByteEdit] | None:
+        """The edits of the launch and of what it is made from; None where the grid cannot be followed."""
+        edits: list[ByteEdit] = []
+        by_name = {r.name: r for r in resizes if r.name is not None}
+        held: dict[str, list[Resize]] = {}
+        for name, resize in by_name.items():
+            value = self.value(name)
+            if value is None or value.value != resize.old:
+                return None
+            if value.variable is None:
+                edits.append(self._source.replace(value.node, resize.text))
+            else:
+                held.setdefault(value.variable, []).append(resize)
+        for variable, sharing in held.items():
+            changed = self._variable_edits(variable, sharing)
+            if changed is None:
+                return None
+            edits += changed
+        counted = self._grid_edits(resizes, set(held))
+        return None if counted is None else [*edits, *counted]
+
+    def _variable_edits(self, variable: str, sharing: list[Resize]) -> list[ByteEdit] | None:
+        """Give a variable its new value. Arguments that it stood for too and that change otherwise get numbers."""
+        counted = [r for r in sharing if r.axes] or sharing
+        texts = {r.text for r in counted}
+        node = self._held(variable)
+        if len(texts) != 1 or node is None:
+            return None
+        edits = [self._source.replace(node, texts.pop())]
+        by_name = {r.name: r for r in sharing}
+        for name, given in self.launch.arguments.items():
+            if isinstance(given, cst.Name) and given.value == variable:
+                resize = by_name.get(name)
+                if resize is None:
+                    edits.append(self._source.replace(given, node.value))
+                elif resize not in counted:
+                    edits.append(self._source.replace(given, resize.text))
+        return edits
+
+    # The grid
+
+    def axis_expressions(self) -> list[cst.BaseExpression] | None:
+        """The expressions of the grid by axis, through a variable, a lambda or a function of the meta-parameters."""
+        grid: cst.BaseExpression | None = self.launch.grid
+        function = self.launch.function
+        if isinstance(grid, cst.Name):
+            name = grid.value
+            assigned = self.kernel.assigned(self.launch, name)
+            grid = assigned.value if assigned is not None else None
+            if grid is None and function is not None:
+                grid = next(
+                    (
+                        self._returned(f)
+                        for f in self._source.walk(function.body, cst.FunctionDef)
+                        if f.name.value == name
+                    ),
+                    None,
+                )
+        if isinstance(grid, cst.Lambda):
+            grid = grid.body
+        if grid is None:
+            return None
+        return [e.value for e in grid.elements] if isinstance(grid, (cst.Tuple, cst.List)) else [grid]
+
+    def _returned(self, function: cst.FunctionDef) -> cst.BaseExpression | None:
+        returns = list(self._source.walk(function.body, cst.Return))
+        return returns[0].value if len(returns) == 1 else None
+
+    def _grid_edits(self, resizes: list[Resize], variables: set[str]) -> list[ByteEdit] | None:
+        expressions = self.axis_expressions()
+        if expressions is None:
+            return None
+        edits: list[ByteEdit] = []
+        for axis in sorted({a for r in resizes for a in r.axes}):
+            if axis >= len(expressions):
+                return None
+            counted = [r for r in resizes if axis in r.axes]
+            changed = self._axis_edits(expressions[axis], counted, variables)
+            if changed is None:
+                return None
+            edits += [e for e in changed if e not in edits]
+        return edits
+
+    def _axis_edits(
+        self, expression: cst.BaseExpression, counted: list[Resize], variables: set[str]
+    ) -> list[ByteEdit] | None:
+        nodes = list(self._expanded(expression))
+        numbers = [n for n in nodes if isinstance(n, cst.Integer)]
+        named = {n.value for n in nodes if isinstance(n, cst.Name)}
+        keys = {self._source.code(n).strip("\"'") for n in nodes if isinstance(n, cst.SimpleString)}
+        edits: list[ByteEdit] = []
+        following = [r for r in counted if r.name in keys or self._variable_of(r) in named & variables]
+        literal = [r for r in counted if r not in following]
+        taken: list[Resize] = []
+        for number in numbers:
+            resize = self._counted_by(number, [r for r in literal if r not in taken] or literal)
+            if resize is None:
+                continue
+            taken.append(resize)
+            text = resize.text
+            if int(number.value, 0) != resize.old:
+                text = str(resize.new - 1) if text.isdigit() else f"{text} - 1"
+            if self._source.code(number) != text:
+                edits.append(self._source.replace(number, text))
+        left = [r for r in literal if r not in taken and r.new != r.old]
+        return None if any(r.text not in {t.text for t in taken} for r in left) else edits
+
+    def _counted_by(self, number: cst.Integer, resizes: list[Resize]) -> Resize | None:
+        """The block size that a number in the grid stands for: one of this value, and of the size that it divides.
+
+        Where two fit that divide the same size, either does: the grid counts the blocks of both.
+        """
+        value = int(number.value, 0)
+        fitting = [r for r in resizes if value in (r.old, r.old - 1)]
+        dividing = [r for r in fitting if self._divides(number, r)]
+        return next(iter(dividing or fitting), None)
+
+    def _variable_of(self, resize: Resize) -> str | None:
+        value = self.value(resize.name) if resize.name is not None else None
+        return value.variable if value is not None else None
+
+    def _expanded(self, expression: cst.CSTNode, depth: int = 0) -> Iterator[cst.CSTNode]:
+        """The nodes of an expression and of the variables in it that the launching function assigns once."""
+        for node in self._source.below(expression):
+            yield node
+            if isinstance(node, cst.Name) and depth < 4:
+                assigned = self.kernel.assigned(self.launch, node.value)
+                if assigned is not None and not isinstance(assigned.value, cst.Integer):
+                    yield from self._expanded(assigned.value, depth + 1)
+
+    def _divides(self, number: cst.Integer, resize: Resize) -> bool:
+        """Return whether a number of the grid divides a size that the kernel bounds this dimension by."""
+        dividend = self.dividend(number)
+        given = [self.launch.arguments[b] for b in resize.bounds if b in self.launch.arguments]
+        return dividend is not None and any(self._source.same(dividend, g) for g in given)
+
+    def dividend(self, number: cst.CSTNode) -> cst.BaseExpression | None:
+        """``M`` in ``cdiv(M, 32)``, ``M // 32`` and ``(M + 31) // 32``."""
+        parent = self._source.parent(number)
+        if isinstance(parent, cst.Arg):
+            call = self._source.parent(parent)
+            if isinstance(call, cst.Call) and len(call.args) == 2 and call.args[1] is parent:
+                return call.args[0].value
+        while isinstance(parent, cst.BinaryOperation):
+            if isinstance(parent.operator, cst.FloorDivide):
+                left = parent.left
+                while isinstance(left, cst.BinaryOperation):
+                    left = left.left
+                return left
+            parent = self._source.parent(parent)
+        return None
+
+
+def axes_of(dimensions: list[TileDimension]) -> frozenset[int]:
+    return frozenset(a for d in dimensions for a in d.axes)
+
+
+def bounds_of(dimensions: list[TileDimension]) -> frozenset[str]:
+    return frozenset(b for d in dimensions for b in d.bounds)
+
+
+def options_edits(kernel: TritonKernel, call: cst.Call, options: Mapping[str, str]) -> list[ByteEdit]:
+    """Set keyword arguments of a launch: change those that are there, add the others behind the last."""
+    edits, added = [], []
+    for name, text in options.items():
+        present = next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
+        if present is None:
+            added.append(f"{name}={text}")
+        elif kernel.source.code(present.value) != text:
+            edits.append(kernel.source.replace(present.value, text))
+    last = call.args[-1]
+    return [
+        *edits,
+        *(kernel.source.added(kernel.source.start(last), kernel.source.end(last), added) if added else []),
+    ]
+
+
+def option(launch: KernelLaunch, name: str, default: int) -> int | None:
+    """The number of a launch option; None where it is computed."""
+    keyword = launch.keyword(name)
+    return default if keyword is None else integer(keyword.value)

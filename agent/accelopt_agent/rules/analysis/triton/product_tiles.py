@@ -1,0 +1,196 @@
+"""Finds the tile of a matrix product, in a kernel and at its launch, and changes its sizes in both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.rule_context import RuleContext
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
+from accelopt_agent.rules.analysis.triton.launch_sizes import LaunchSizes, Resize
+from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimension, TileDimensions
+
+#: Edits of the kernel, edits outside of it, and keyword arguments that its launch has to get.
+Resized = tuple[list[ByteEdit], list[ByteEdit], dict[str, str]]
+
+
+@dataclass(frozen=True)
+class TileSide:
+    """One side of the product's tile: its size, and the argument that holds it (None for numbers in the kernel)."""
+
+    dimensions: tuple[TileDimension, ...]
+    name: str | None
+    size: int
+
+    @property
+    def axes(self) -> frozenset[int]:
+        return frozenset(a for d in self.dimensions for a in d.axes)
+
+    @property
+    def bounds(self) -> frozenset[str]:
+        return frozenset(b for d in self.dimensions for b in d.bounds)
+
+    @property
+    def guarded(self) -> bool:
+        return all(d.guarded for d in self.dimensions)
+
+
+@dataclass(frozen=True)
+class ProductTiles:
+    """The sides of one kernel's product: rows, columns and inner."""
+
+    kernel: TritonKernel
+    launch: KernelLaunch
+    launched: LaunchSizes
+    analysis: TileDimensions
+    sides: tuple[TileSide, TileSide, TileSide]
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        rows, columns, inner = self.sides
+        return rows.size, columns.size, inner.size
+
+    def resized(self, new: tuple[int, int, int]) -> Resized | None:
+        """The edits that give rows, columns and inner new sizes; None where that cannot be followed.
+
+        A side whose accesses have no mask keeps its size where the new one does not divide.
+        """
+        names = self._names(new)
+        if names is None:
+            return None
+        outside: list[ByteEdit] = []
+        resizes: list[Resize] = []
+        added: dict[str, str] = {}
+        texts: dict[str, tuple[int, int, list[str]]] = {}
+        for side, size, name in zip(self.sides, new, names, strict=True):
+            text = str(size)
+            if not side.guarded and size > side.size:
+                condition = self._divides(side, size)
+                if condition is None:
+                    return None
+                if texts.setdefault(name, (size, side.size, []))[:2] != (size, side.size):
+                    return None
+                texts[name][2].append(condition)
+        lines = []
+        for name, (size, old, conditions) in texts.items():
+            variable = _variable(name)
+            lines.append(f"{variable} = {size} if {' and '.join(dict.fromkeys(conditions))} else {old}")
+        for side, size, name in zip(self.sides, new, names, strict=True):
+            text = _variable(name) if name in texts else str(size)
+            if side.name == name:
+                resizes.append(Resize(name, side.size, size, text, side.axes, side.bounds))
+            else:
+                added[name] = text
+                if side.axes:
+                    resizes.append(Resize(None, side.size, size, text, side.axes, side.bounds))
+        edits = self.launched.edits(resizes)
+        if edits is None:
+            return None
+        outside += edits
+        if lines:
+            anchor = self._anchor()
+            if anchor is None or any(_variable(n) in self._words(anchor) for n in texts):
+                return None
+            outside.append(self.kernel.source.before(anchor, "\n".join(lines)))
+        return [*self._renamed(names)], outside, added
+
+    def _names(self, new: tuple[int, int, int]) -> tuple[str, str, str] | None:
+        """The argument that each side gets: its own, or a new one where it has none or shares one that cannot stay
+        shared."""
+        rows, columns, inner = self.sides
+        taken = {*self.kernel.parameters, *(n.value for n in self.kernel.flow.names)}
+        named = [side.name for side in self.sides]
+        if rows.name is None:
+            names = ("BLOCK_M", "BLOCK_N", "BLOCK_K")
+            return names if not taken & set(names) and named == [None] * 3 else None
+        if columns.name is None or inner.name is None:
+            return None
+        if rows.name == columns.name and new[0] != new[1]:
+            return None
+        own = inner.name
+        if own in (rows.name, columns.name) and new[2] != new[0]:
+            own = f"{inner.name}_K" if inner.name.isupper() else f"{inner.name}_k"
+            if own in taken:
+                return None
+        return rows.name, columns.name, own
+
+    def _renamed(self, names: tuple[str, str, str]) -> list[ByteEdit]:
+        """Write the new arguments where the sizes of their sides stand, and declare them."""
+        source, edits, declared = self.kernel.source, [], []
+        for side, name in zip(self.sides, names, strict=True):
+            if side.name != name:
+                declared.append(name)
+                edits += [source.replace(n, name) for d in side.dimensions for n in d.sizes]
+        return [*edits, *(self.kernel.declared(declared, "32") if declared else [])]
+
+    def _divides(self, side: TileSide, size: int) -> str | None:
+        """The condition at the launch under which ``size`` divides the length of a side."""
+        source = self.kernel.source
+        bounds = [self.launch.arguments[b] for b in sorted(side.bounds) if b in self.launch.arguments]
+        expressions = self.launched.axis_expressions() or []
+        if not bounds and len(side.axes) == 1 and next(iter(side.axes)) < len(expressions):
+            expression = expressions[next(iter(side.axes))]
+            divided = [self.launched.dividend(n) for n in source.below(expression)]
+            bounds = [d for d in divided if d is not None]
+        texts = {source.code(b) for b in bounds}
+        if len(texts) != 1 or not all(
+            isinstance(b, (cst.Name, cst.Subscript, cst.Attribute)) for b in bounds
+        ):
+            return None
+        return f"{texts.pop()} % {size} == 0"
+
+    def _anchor(self) -> cst.CSTNode | None:
+        """The statement before which block sizes have to be known: the grid's, or the launch's."""
+        grid = self.launch.grid
+        assigned = self.kernel.assigned(self.launch, grid.value) if isinstance(grid, cst.Name) else None
+        if isinstance(grid, cst.Name) and assigned is None:
+            return None
+        at: cst.CSTNode = assigned or self.launch.call
+        lines = (p for p in self.kernel.source.parents(at) if isinstance(p, cst.SimpleStatementLine))
+        return next(lines, None)
+
+    def _words(self, anchor: cst.CSTNode) -> set[str]:
+        function = self.launch.function
+        return {n.value for n in self.kernel.source.walk(function or anchor, cst.Name)}
+
+
+def _variable(name: str) -> str:
+    return name.lower()
+
+
+def open_product(subject: RuleContext, launch: KernelLaunch) -> ProductTiles | None:
+    """The product's tile, if the kernel is one product whose tile sizes are numbers at the launch or in the kernel."""
+    analysis = subject.analysis(TileDimensions)
+    kernel, launched = analysis.kernel, LaunchSizes(analysis.kernel, launch)
+    if not analysis.products:
+        return None
+    sides = []
+    for kind in ("rows", "columns", "inner"):
+        dimensions = [getattr(p, kind) for p in analysis.products]
+        side = _side(analysis, launched, dimensions)
+        if side is None:
+            return None
+        sides.append(side)
+    rows, columns, inner = sides
+    if not rows.axes or not columns.axes or inner.axes or not any(d.loops for d in inner.dimensions):
+        return None
+    if {id(d) for d in rows.dimensions} & {id(d) for d in (*columns.dimensions, *inner.dimensions)}:
+        return None
+    return ProductTiles(kernel, launch, launched, analysis, (rows, columns, inner))
+
+
+def _side(analysis: TileDimensions, launched: LaunchSizes, found: list[TileDimension]) -> TileSide | None:
+    names = set().union(*(d.names for d in found))
+    numbers = {n for d in found for t in d.tiles if (n := integer(t)) is not None}
+    if len(names) == 1 and not numbers:
+        (name,) = names
+        value = launched.value(name)
+        unique = list({id(d): d for d in found}.values())
+        return TileSide(tuple(unique), name, value.value) if value is not None else None
+    if len(numbers) == 1 and not names:
+        unique = list({id(d): d for d in found}.values())
+        loose = {integer(n) for n in analysis.loose}
+        return TileSide(tuple(unique), None, numbers.pop()) if not numbers & loose else None
+    return None

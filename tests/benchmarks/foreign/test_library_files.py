@@ -1,0 +1,21 @@
+from collections import Counter
+from pathlib import Path
+
+from accelopt_benchmarks.foreign.library_files import LibraryFile, LibraryOutcome, read_library_files, rows
+
+
+def test_both_sets_are_whole_and_apart() -> None:
+    files = read_library_files()
+    assert Counter(f.set for f in files) == {"tuned": 39, "lot": 60}
+    assert not {f.package for f in files if f.set == "lot"} & {f.package for f in files if f.set == "tuned"}
+    assert all(Path(f.path).suffix == ".py" and not Path(f.path).is_absolute() for f in files)
+
+
+def test_a_row_counts_files_with_a_number_against_the_goal() -> None:
+    file = LibraryFile("p", "p/kernels.py", "lot")
+    one = LibraryOutcome(file, "problem", 1, 2, 12.0, "not checked", 3.0, "")
+    none = LibraryOutcome(file, "problem", 0, 2, None, "", 3.0, "no problem")
+    (row,) = rows([one, none])
+    assert (row.value, row.unit, row.met) == (1, "of 2", True)
+    (row,) = rows([one, none, none])
+    assert row.met is False

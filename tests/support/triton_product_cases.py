@@ -1,0 +1,140 @@
+# ruff: noqa: E501 (kernels as they are written)
+"""Cases of the Triton rules for matrix products and attention."""
+
+from __future__ import annotations
+
+from support.triton_rule_cases import Case
+from support.triton_rule_kernels import MATMUL
+
+PRODUCT = """
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        inner = k + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * K + inner[None, :], mask=(rows[:, None] < M) & (inner[None, :] < K), other=0.0)
+        b = tl.load(b_ptr + inner[:, None] * N + columns[None, :], mask=(inner[:, None] < K) & (columns[None, :] < N), other=0.0)
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+def run(x):
+    a, b = x[:64, :48].contiguous(), x[:48, :40].contiguous()
+    M, K = a.shape
+    N = b.shape[1]
+    c = torch.empty(M, N)
+    kernel[(triton.cdiv(M, 32), triton.cdiv(N, 32))](a, b, c, M, N, K, BM=32, BN=32, BK=32)
+    return c
+"""
+
+NUMBERED = """
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, n):
+    rows = tl.program_id(0) * 32 + tl.arange(0, 32)
+    columns = tl.program_id(1) * 32 + tl.arange(0, 32)
+    acc = tl.zeros((32, 32), dtype=tl.float32)
+    for k in range(0, n, 32):
+        inner = k + tl.arange(0, 32)
+        a = tl.load(a_ptr + rows[:, None] * n + inner[None, :])
+        b = tl.load(b_ptr + inner[:, None] * n + columns[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * n + columns[None, :], acc)
+
+
+def run(x):
+    a = x[:64, :64].contiguous()
+    n = a.shape[0]
+    c = torch.empty_like(a)
+    kernel[(n // 32, n // 32)](a, a, c, n)
+    return c
+"""
+
+_LAMBDA = PRODUCT.replace("tl.program_id(0) * BM", "tl.program_id(0) // tl.cdiv(N, BN) * BM").replace(
+    "tl.program_id(1) * BN", "tl.program_id(0) % tl.cdiv(N, BN) * BN"
+)
+
+PRODUCT_CASES = [
+    Case(
+        "triton-matmul-tiles",
+        "follows each number of the grid by its axis",
+        PRODUCT,
+        {
+            "cdiv(M, 32), triton.cdiv(N, 32)": "cdiv(M, 128), triton.cdiv(N, 256)",
+            "BM=32, BN=32, BK=32": "BM=128, BN=256, BK=64, num_warps=8, num_stages=4",
+        },
+    ),
+    Case(
+        "triton-matmul-tiles",
+        "tells the factors of one axis apart by what they divide",
+        _LAMBDA.replace(
+            "(triton.cdiv(M, 32), triton.cdiv(N, 32))", "(triton.cdiv(N, 32) * ((M + 31) // 32),)"
+        ),
+        {
+            "cdiv(N, 32) * ((M + 31) // 32)": "cdiv(N, 256) * ((M + 127) // 128)",
+            "BM=32, BN=32, BK=32": "BM=128, BN=256, BK=64, num_warps=8, num_stages=4",
+        },
+    ),
+    Case(
+        "triton-matmul-tiles",
+        "leaves a grid over the meta-parameters as it is",
+        _LAMBDA.replace(
+            "(triton.cdiv(M, 32), triton.cdiv(N, 32))",
+            'lambda meta: (triton.cdiv(M, meta["BM"]) * triton.cdiv(N, meta["BN"]),)',
+        ),
+        {"BM=32, BN=32, BK=32": "BM=128, BN=256, BK=64, num_warps=8, num_stages=4"},
+    ),
+    Case(
+        "triton-matmul-tiles",
+        "gives the inner dimension a size of its own",
+        PRODUCT.replace("BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr", "BLOCK: tl.constexpr")
+        .replace("BM=32, BN=32, BK=32", "BLOCK")
+        .replace("BM", "BLOCK")
+        .replace("BN", "BLOCK")
+        .replace("BK", "BLOCK")
+        .replace("    M, K =", "    BLOCK = 32\n    M, K =")
+        .replace("cdiv(M, 32), triton.cdiv(N, 32)", "cdiv(M, BLOCK), triton.cdiv(N, BLOCK)"),
+        {
+            "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, BLOCK_K: tl.constexpr",
+            "range(0, K, BLOCK)": "range(0, K, BLOCK_K)",
+            "k + tl.arange(0, BLOCK)": "k + tl.arange(0, BLOCK_K)",
+            "BLOCK = 32": "BLOCK = 128",
+            "K, BLOCK)\n    return": "K, BLOCK, BLOCK_K=64, num_warps=8, num_stages=4)\n    return",
+        },
+    ),
+    Case(
+        "triton-matmul-tiles",
+        "keeps sizes that the tile does not divide where nothing is masked",
+        NUMBERED,
+        {
+            "c_ptr, n):": "c_ptr, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):",
+            "tl.program_id(0) * 32 + tl.arange(0, 32)": "tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)",
+            "tl.program_id(1) * 32 + tl.arange(0, 32)": "tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)",
+            "zeros((32, 32)": "zeros((BLOCK_M, BLOCK_N)",
+            "range(0, n, 32)": "range(0, n, BLOCK_K)",
+            "k + tl.arange(0, 32)": "k + tl.arange(0, BLOCK_K)",
+            "    kernel[(n // 32, n // 32)](a, a, c, n)": """    block_m = 128 if n % 128 == 0 else 32
+    block_n = 256 if n % 256 == 0 else 32
+    block_k = 64 if n % 64 == 0 else 32
+    kernel[(n // block_m, n // block_n)](a, a, c, n, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, num_warps=8, num_stages=4)""",
+        },
+    ),
+    Case("triton-matmul-tiles", "leaves a grid that says nothing of the tile", MATMUL, None),
+    Case(
+        "triton-matmul-tiles",
+        "leaves a computed size",
+        PRODUCT.replace("BM=32", "BM=triton.next_power_of_2(M)"),
+        None,
+    ),
+    Case(
+        "triton-matmul-tiles",
+        "leaves a number in the kernel that may be something else",
+        NUMBERED.replace(
+            "rows[:, None] * n + columns[None, :], acc)", "rows[:, None] * n + columns[None, :], acc % 32)"
+        ),
+        None,
+    ),
+]
