@@ -62,7 +62,8 @@ def host_named(settings: Settings, name: str) -> Host:
     if name == "local":
         from accelopt_profiling.hosts.local import LocalHost
 
-        return RetryingHost(LocalHost(str(Path(settings.python).expanduser()) if settings.python else None))
+        interpreter = settings.interpreter
+        return RetryingHost(LocalHost(interpreter.path, variables=settings.env, origin=interpreter.origin))
     host = settings.hosts[name]
     try:
         return RetryingHost(_ray_host(name, host) if host.ray else _ssh_host(name, host))

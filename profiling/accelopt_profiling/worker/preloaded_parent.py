@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import (
     TOO_MANY_PROCESSES,
@@ -105,10 +106,9 @@ class PreloadedParent:
     @property
     def missing_error(self) -> StepError:
         """The answer of its steps when it lacks a package."""
-        what = f"{self.missing} cannot be imported where kernels run"
-        return StepError(
-            "missing-package", f"{what}: pip install 'accelopt-lsp[triton]' there, then save again."
-        )
+        what = f"{self.missing} cannot be imported in {interpreter_in_use()}, where kernels run"
+        fix = "pip install 'accelopt-lsp[triton]' there or name another Python in the setting `python`"
+        return StepError("missing-package", f"{what}: {fix}, then save again.")
 
     def request(self, token: str, body: dict[str, Any], base: Path, frames: int, output: int) -> None:
         """Ask for a child that runs the step in ``body`` and writes to the descriptors ``frames`` and ``output``.

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.relative_imports import package_for
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
@@ -78,7 +79,10 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         raise StepFailedError(StepError(error.code, error.message, error.file, error.line)) from error
     except ModuleNotFoundError as error:
         file, line = user_line(context, error)
-        message = f"The package {error.name!r} is not installed where the kernel runs; install it there and save again."
+        message = (
+            f"The package {error.name!r} is not installed in {interpreter_in_use()}, where kernels run; install it "
+            "there or name another Python in the setting `python`, and save again."
+        )
         raise StepFailedError(StepError("missing-package", message, file, line)) from error
     except MemoryError as error:
         file, line = user_line(context, error)

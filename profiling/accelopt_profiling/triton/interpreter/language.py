@@ -16,7 +16,7 @@ from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
-from accelopt_profiling.triton.interpreter.loops import LoopRange
+from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 
 _ABSENT = object()
@@ -49,10 +49,10 @@ class Language:
                 return lambda *a, **k: getattr(_home(value), value.__name__, value)(*a, **k)
         return value
 
-    def loop(self, start: Any, stop: Any = None, step: Any = None, **_: Any) -> LoopRange:
+    def loop(self, start: Any, stop: Any = None, step: Any = None, **_: Any) -> InterpretedRange:
         """Return what stands for ``range`` and ``tl.range``; options for the compiler change no value."""
         bounds = (0, start) if stop is None else (start, stop)
-        return LoopRange(self._builder, *bounds, 1 if step is None else step)
+        return InterpretedRange(self._builder, *bounds, 1 if step is None else step)
 
     def _libdevice(self, name: str) -> Callable[..., Any]:
         function = getattr(_LIBDEVICE, name)

@@ -21,15 +21,15 @@ SAMPLED_ABOVE, SAMPLED = 24, 12
 _SPREAD = 0.6180339887
 
 
-class _Builder(Protocol):
+class _CountingBuilder(Protocol):
     counter: OperationCounter | None
     sample_loops: bool
 
 
-class LoopRange:
+class InterpretedRange:
     """The values of a loop. ``bounds`` are those of Python's ``range``; they may be tensors or compile-time values."""
 
-    def __init__(self, builder: _Builder, *bounds: Any) -> None:
+    def __init__(self, builder: _CountingBuilder, *bounds: Any) -> None:
         self._builder = builder
         self._values = range(*(_whole(bound) for bound in bounds))
         wide = any(isinstance(b, tl.tensor) and b.dtype.primitive_bitwidth > 32 for b in bounds)
