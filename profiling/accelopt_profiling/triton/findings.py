@@ -22,7 +22,9 @@ def execution_findings(execution: LaunchExecution) -> list[Finding]:
     if error is not None:
         line = line_of(error, execution.launch.file) or execution.launch.line
         if isinstance(error, UnsupportedOperationError):
-            found.append(Finding("unsupported", line, "information", str(error)))
+            found.append(
+                Finding("unsupported", line, "information", f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            )
         else:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             found.append(Finding("kernel-raised", line, "error", f"The kernel raised {what}"))

@@ -49,7 +49,6 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
 CHECK_SECONDS = 2.0
-TUNING_SECONDS = 6.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -259,8 +258,7 @@ class _Profile:
         """Choose among autotuners' configurations by their estimates; all are compiled, none is run."""
         tuned = [known for known in self.known.values() if known.tried]
         for known in tuned:
-            seconds = TUNING_SECONDS / len(tuned)
-            known.configurations = autotune.try_all(known.tried, self.target, SAMPLE, seconds)
+            known.configurations = autotune.try_all(known.tried, self.target, SAMPLE)
             known.chosen = autotune.best(known.configurations)
             if known.chosen is not None:
                 known.compiled = known.chosen.compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 import traceback
@@ -11,9 +12,11 @@ from pathlib import Path
 from types import ModuleType
 
 from accelopt_profiling.jobs import StepError
+from accelopt_profiling.problems.discovery.imports import MAX_BYTES, MAX_FILES
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.environment import interpreter_in_use
-from accelopt_profiling.worker.relative_imports import package_for
+from accelopt_profiling.worker.package_members import enter_package, member_name
+from accelopt_profiling.worker.relative_imports import PACKAGE, package_for
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: Names under which user files were imported in this process.
@@ -37,6 +40,13 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
     relative = path or context.source.kernel
     full = context.folder / "src" / relative
     with user_errors(context):
+        member = member_name(context.source, relative) if name is None else None
+        if member and (member in sys.modules or enter_package(context.source, member, full)):
+            module = importlib.import_module(member)
+            plain = _module_name(context, Path(relative).stem)
+            sys.modules[plain] = module
+            _loaded.update((member, plain))
+            return module
         package = package_for(relative, context.source.files, context.folder / "src")
         module_name = name or _module_name(context, Path(relative).stem)
         plain = module_name
@@ -79,6 +89,8 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         raise StepFailedError(StepError(error.code, error.message, error.file, error.line)) from error
     except ModuleNotFoundError as error:
         file, line = user_line(context, error)
+        if (error.name or "").startswith(f"{PACKAGE}."):
+            raise StepFailedError(_not_among_sources(error, file, line)) from error
         message = (
             f"The package {error.name!r} is not installed in {interpreter_in_use()}, where kernels run; install it "
             "there or name another Python in the setting `python`, and save again."
@@ -101,6 +113,16 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         detail = "".join(traceback.format_exception(error))[-4000:]
         raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error
+
+
+def _not_among_sources(error: ModuleNotFoundError, file: str | None, line: int | None) -> StepError:
+    """Return the error for a module of the file's own package that did not come with the job."""
+    name = (error.name or "").removeprefix(f"{PACKAGE}.")
+    message = (
+        f"The module {name!r} of the file's own package is not there, or it was left out: at most {MAX_FILES} files of "
+        f"{MAX_BYTES >> 20} MiB travel with a kernel."
+    )
+    return StepError("missing-package", message, file, line)
 
 
 def problem_errors(context: StepContext, function: str) -> AbstractContextManager[None]:

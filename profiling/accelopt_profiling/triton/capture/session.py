@@ -18,7 +18,7 @@ from triton.runtime.jit import get_jit_fn_file_line
 from accelopt_profiling.targets import GpuTarget, load_gpu
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
-from accelopt_profiling.triton.capture.torch_device import gpu_on_cpu
+from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
@@ -267,7 +267,7 @@ def emulated(
         )  # kept from another session else
         return try_one(tuner, *arguments, config=config, **rest)
 
-    replaced = [
+    replaced: list[tuple[Any, str, Any]] = [
         (Autotuner, "_bench", tried),
         (triton.compiler, "compile", deferred),
         (triton.testing, "do_bench", _run_once),
@@ -280,6 +280,9 @@ def emulated(
             (o, n, _lenient(getattr(o, n), session))
             for o, n in (*comparisons, (triton.testing, "assert_close"))
         ]
+    cublas = getattr(getattr(triton._C.libtriton, "nvidia", None), "cublas", None)
+    if cublas is not None:
+        replaced.append((cublas, "CublasLt", CublasOnCpu))
     with ExitStack() as stack:
         session.device = stack.enter_context(
             gpu_on_cpu(gpu, hollow=hollow, poison=mode == "execute" or not hollow)

@@ -173,6 +173,19 @@ def _zeros(like: Any, requires_grad: bool = False) -> Any:
     return flat.reshape(like.shape).requires_grad_(requires_grad)
 
 
+class CublasOnCpu:
+    """Stands in for Triton's binding of cuBLAS, which files use as a baseline: the products are torch's."""
+
+    def __init__(self, workspace: Any = None) -> None: ...
+    def matmul(self, a: Any, b: Any, c: Any) -> None:
+        """Write ``a @ b.T`` to ``c``."""
+        c.copy_((a.float() @ b.float().T).to(c.dtype))
+
+    def gemm(self, a: Any, b: Any, c: Any, d: Any, alpha: float, beta: float) -> None:
+        """Write ``alpha * a @ b.T + beta * c`` to ``d``."""
+        d.copy_((alpha * (a.float() @ b.float().T) + beta * c.float()).to(d.dtype))
+
+
 class _Event:
     """A device event whose times are NaN."""
 
@@ -188,7 +201,8 @@ class _Event:
 
 
 class _Stream:
-    cuda_stream = 0
+    cuda_stream = stream_id = device_index = priority = 0
+    device_type = 1
     device = torch.device("cuda", 0)
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
@@ -280,6 +294,14 @@ def _stubs(target: GpuTarget) -> dict[str, Any]:
         "current_stream": lambda *a: _Stream(),
         "default_stream": lambda *a: _Stream(),
         "stream": lambda s=None: s if isinstance(s, _Stream) else _Stream(),
+        "set_stream": _nothing(),
+        "is_current_stream_capturing": lambda: False,
+        "memory_reserved": lambda *a: 0,
+        "max_memory_reserved": lambda *a: 0,
+        "reset_max_memory_allocated": _nothing(),
+        "memory_stats": lambda *a: {},
+        "ipc_collect": _nothing(),
+        "get_arch_list": lambda: [f"sm_{properties.major}{properties.minor}"],
         "Stream": _Stream,
         "Event": _Event,
         "device": _Device,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +14,9 @@ from accelopt_profiling.triton.capture.session import LaunchExecution, count_sam
 from accelopt_profiling.triton.compilation.compile import compile_launch
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
+
+#: So many configurations of a kernel are compiled. Our choice, for some seconds on two cores.
+MOST_COMPILED = 8
 
 
 @dataclass(frozen=True)
@@ -47,33 +50,52 @@ def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution])
     return found
 
 
-def try_all(
-    tried: Sequence[LaunchExecution], target: GpuTarget, sample: int, seconds: float
-) -> list[AutotuneConfiguration]:
-    """Compile and estimate configurations in their order until ``seconds`` have passed; the rest is left out."""
-    started = time.perf_counter()
-    found: list[AutotuneConfiguration] = []
+def try_all(tried: Sequence[LaunchExecution], target: GpuTarget, sample: int) -> list[AutotuneConfiguration]:
+    """Compile and estimate the configurations that look best by their counts alone, in the order they were tried.
+
+    At most ``MOST_COMPILED`` that can be launched are compiled: two of each block shape, the shapes with the shortest
+    first estimates first, then the next two. So the choice depends on the kernel alone, not on how fast it was made.
+    """
     counted: dict[str, LaunchExecution] = {}
+    groups: dict[str, list[LaunchExecution]] = {}
     for execution in tried:
-        if found and time.perf_counter() - started > seconds:
+        key = repr((execution.launch.constants, execution.launch.grid))
+        if key not in counted:
+            counted[key] = count_sample(execution.launch, sample)
+        _take_counts(execution, counted[key])
+        groups.setdefault(key, []).append(execution)
+    ranked = sorted(groups.values(), key=lambda group: _first_estimate(group[0], target))
+    pairs = [group[n : n + 2] for n in range(0, max(map(len, ranked), default=0), 2) for group in ranked]
+    found: dict[int, AutotuneConfiguration] = {}
+    launchable = 0
+    for execution in (execution for pair in pairs for execution in pair):
+        if launchable == MOST_COMPILED:
             break
         compiled = compile_launch(execution.launch, target)
         made: LaunchEstimate | None = None
         if compiled.problem is None:
-            key = repr((execution.launch.constants, execution.launch.grid))
-            if key not in counted:
-                counted[key] = count_sample(execution.launch, sample)
-            known = counted[key]
-            execution.counts, execution.line_tensors = known.counts, known.line_tensors
-            execution.program_bytes, execution.faults, execution.error = (
-                known.program_bytes,
-                known.faults,
-                known.error,
-            )
-            if known.counts is not None and known.counts.sampled:
-                made = estimate(known.counts, compiled, target)
-        found.append(AutotuneConfiguration(execution, compiled, made))
-    return found
+            launchable += 1
+            if execution.counts is not None and execution.counts.sampled:
+                made = estimate(execution.counts, compiled, target)
+        found[id(execution)] = AutotuneConfiguration(execution, compiled, made)
+    return [found[id(execution)] for execution in tried if id(execution) in found]
+
+
+def _take_counts(execution: LaunchExecution, known: LaunchExecution) -> None:
+    execution.counts, execution.line_tensors = known.counts, known.line_tensors
+    execution.program_bytes, execution.faults, execution.error = (
+        known.program_bytes,
+        known.faults,
+        known.error,
+    )
+
+
+def _first_estimate(execution: LaunchExecution, target: GpuTarget) -> float:
+    """Return the estimate in us without the compiler's facts; infinity where nothing was counted."""
+    counts = execution.counts
+    if counts is None or not counts.sampled:
+        return math.inf
+    return estimate(counts, None, target).latency.us or 0.0
 
 
 def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfiguration | None:

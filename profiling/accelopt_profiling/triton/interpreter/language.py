@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 
 _ABSENT = object()
+_EXTRA = "triton.language.extra."
 _LIBDEVICE = triton.language.extra.cuda.libdevice
 #: Where kernels call libdevice functions from; all stand for CUDA's of the same name.
 _LIBRARIES = {
@@ -45,6 +47,8 @@ class Language:
         if inspect.isfunction(value):
             if value.__module__ in _LIBRARIES and hasattr(_LIBDEVICE, value.__name__):
                 return self._libdevice(value.__name__)
+            if value.__module__.startswith(_EXTRA) and tl.core.is_builtin(value):
+                return self._with_semantic(value)
             if tl.core.is_builtin(value) and getattr(value, "__module__", "").startswith("triton.language"):
                 return lambda *a, **k: getattr(_home(value), value.__name__, value)(*a, **k)
         return value
@@ -55,8 +59,9 @@ class Language:
         return InterpretedRange(self._builder, *bounds, 1 if step is None else step)
 
     def _libdevice(self, name: str) -> Callable[..., Any]:
-        function = getattr(_LIBDEVICE, name)
+        return self._with_semantic(getattr(_LIBDEVICE, name))
 
+    def _with_semantic(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             options.pop("_semantic", None)
             return function(*arguments, **options, _semantic=self._semantic)
@@ -131,10 +136,26 @@ class Language:
         yield tl.tensor, "T", property(self._turned)
         for handle in (stock.BlockPointerHandle, stock.TensorDescHandle):
             yield handle, "materialize_pointers", _with_origin(handle.materialize_pointers)
+        for module in _modules_of_devices():
+            for name, function in vars(module).items():
+                if inspect.isfunction(function) and tl.core.is_builtin(function):
+                    yield module, name, self._with_semantic(function)
         for library in _LIBRARIES.values():
             for name, function in vars(library).items():
                 if inspect.isfunction(function) and hasattr(_LIBDEVICE, name):
                     yield library, name, self._libdevice(name)
+
+
+def _modules_of_devices() -> list[Any]:
+    """Return the modules of one vendor's functions besides libdevice, which a kernel may call by any of their names.
+
+    Triton loads those below ``tl.extra`` anew, so that they are others than the ones an import finds.
+    """
+    imported = [m for name, m in list(sys.modules.items()) if name.startswith(_EXTRA)]
+    vendors = [m for m in vars(tl.extra).values() if inspect.ismodule(m)]
+    parts = [m for vendor in vendors for m in vars(vendor).values() if inspect.ismodule(m)]
+    found = {id(m): m for m in (*imported, *vendors, *parts) if m is not None}
+    return [m for m in found.values() if m.__name__.startswith(_EXTRA) and m.__name__ not in _LIBRARIES]
 
 
 def _with_origin(materialize: Callable[..., Any]) -> Callable[..., Any]:
