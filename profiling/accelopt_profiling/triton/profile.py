@@ -35,6 +35,7 @@ from accelopt_profiling.triton.compilation.compile import compile_launch, compil
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
 from accelopt_profiling.triton.estimation import autotune
+from accelopt_profiling.triton.estimation.causes import cost_findings
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
 from accelopt_profiling.triton.findings import (
     compile_findings,
@@ -366,7 +367,8 @@ class _Profile:
             quantities |= known.compiled.quantities()
         if known.correctness.status == "failed":
             findings.append(Finding("wrong-result", kernel.line, "error", known.correctness.detail))
-        if made is not None:
+        if made is not None and execution.counts is not None:
+            findings += cost_findings(execution.counts, made, self.target, kernel.line)
             quantities |= made.quantities
             quantities["percent_of_peak"] = made.percent_of_peak
             measurement = dataclasses.replace(
