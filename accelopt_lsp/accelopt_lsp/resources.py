@@ -71,6 +71,11 @@ def host_named(settings: Settings, name: str) -> Host:
         raise UserError(f"{error}.") from None
 
 
+def local_python(settings: Settings) -> str:
+    """The interpreter on this machine whose packages kernels see."""
+    return settings.interpreter.path
+
+
 def _ssh_host(name: str, host: HostSettings) -> Host:
     import shlex
 

@@ -118,7 +118,7 @@ def optimize(
             print_suggestion(console, suggestion)
         if best_first:
             console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {best_first[0].id}`.")
-    say(f"{search.tried} candidates tried; {search.reason}")
+    say(f"{search.tried} candidates tried; {search.reason}" if search.tried else search.reason)
     if search.calls:
         from accelopt_lsp.cli.tables import print_ledger
 
@@ -159,6 +159,8 @@ class _Search:
         elif isinstance(event, events.SuggestionFound):
             self.suggestions.append(event.suggestion)
             say(f"     suggestion {event.suggestion.id}: {event.suggestion.speedup.value:.2f}x")
+        elif isinstance(event, events.KernelSkipped):
+            say(f"{event.kernel}: not searched. {event.text}")
         elif isinstance(event, events.ProgressText):
             say(event.text)
         elif isinstance(event, events.Finished):

@@ -19,6 +19,7 @@ REJECT = f"{REWRITE}.reject"
 PAUSE = f"{REWRITE}.pause"
 CANCEL = f"{REWRITE}.cancel"
 RUNS = f"{REWRITE}.runs"
+RECORD = f"{REWRITE}.record"
 EXPLAIN = f"{REWRITE}.explain"
 QUICKFIX = "quickfix.accelopt"
 
@@ -50,7 +51,7 @@ def actions(
     return sorted(found, key=lambda a: _ORDER.index(a.kind))
 
 
-_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, PAUSE, CANCEL, PROFILE, EXPLAIN, REJECT, RUNS]
+_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, PAUSE, CANCEL, PROFILE, RECORD, EXPLAIN, REJECT, RUNS]
 
 
 def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> Iterator[Action]:
@@ -59,6 +60,9 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
         yield from _of_kernel(state, kernel, jobs)
     if state.trusted and (inside or state.kernels):
         yield Action("Profile this file now", PROFILE, "profile", {"uri": state.uri})
+        if any(k.kernel.dialect == "triton" for k in state.kernels):
+            where = {"uri": state.uri}
+            yield Action("Record from a test...", RECORD, "record", where, fixes=("no-problem",))
         yield Action("Show the searches in this file", RUNS, "showRuns", {"uri": state.uri})
     for job in jobs:
         if job.kind == "optimize":

@@ -36,6 +36,7 @@ from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.problem_files import ProblemFiles
 from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.server.publisher import Publisher
+from accelopt_lsp.server.recordings import Recordings
 from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.suggestions import SuggestionActions
@@ -76,6 +77,7 @@ class Parts:
     suggestions: SuggestionActions
     explanations: Explanations
     problem_files: ProblemFiles
+    recordings: Recordings
     pages: Pages
     candidates: CandidateTexts
 
@@ -134,6 +136,7 @@ def build_parts(server: AccelOptServer) -> Parts:
         suggestions=suggestions,
         explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
         problem_files=ProblemFiles(editor, jobs, files),
+        recordings=Recordings(editor, jobs, files, configuration, profiles),
         pages=pages,
         candidates=candidates,
     )
@@ -357,6 +360,9 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     async def create_problem(args: Arguments) -> dict[str, Any]:
         return started(parts.problem_files.create(args))
 
+    async def record(args: Arguments) -> dict[str, Any]:
+        return started(parts.recordings.record(args))
+
     on("profile", profile)
     on("optimize", optimize)
     on("pause", pause)
@@ -369,6 +375,7 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     on("choose", choose)
     on("explain", explain)
     on("createProblem", create_problem)
+    on("record", record)
 
 
 def started(job: BackgroundJob) -> dict[str, Any]:

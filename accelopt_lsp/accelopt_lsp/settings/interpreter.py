@@ -13,7 +13,7 @@ _FOLDERS = (".venv", "venv")
 
 
 @dataclass(frozen=True)
-class Interpreter:
+class KernelPython:
     """A Python on this machine, and in words where its name comes from."""
 
     path: str
@@ -24,7 +24,7 @@ class Interpreter:
 
 
 #: The one AccelOpt runs in.
-OWN = Interpreter(sys.executable, "AccelOpt's own; no other was found")
+OWN = KernelPython(sys.executable, "AccelOpt's own; no other was found")
 
 
 def find_interpreter(
@@ -34,29 +34,29 @@ def find_interpreter(
     root: Path | None,
     environ: Mapping[str, str],
     trusted: bool,
-) -> Interpreter:
+) -> KernelPython:
     """Return the first of: the setting ``python`` (from ``layer``), the editor's choice, ``VIRTUAL_ENV``, the nearest
     ``.venv`` or ``venv`` from ``start`` (a file or folder) upwards to ``root``, ``CONDA_PREFIX``, our own.
 
     A repository's environment is a program of its author's: without trust it is passed over. Nothing is executed.
     """
     if setting:
-        return Interpreter(str(Path(setting).expanduser()), f"the setting `python`, {layer}")
+        return KernelPython(str(Path(setting).expanduser()), f"the setting `python`, {layer}")
     if trusted and (chosen := environ.get(EDITOR_PYTHON)):
-        return Interpreter(chosen, "chosen in the editor")
+        return KernelPython(chosen, "chosen in the editor")
     found = _of_prefix(environ, "VIRTUAL_ENV")
     if found is None and trusted and start is not None:
         found = next(_beside(start, root), None)
     return found or _of_prefix(environ, "CONDA_PREFIX") or OWN
 
 
-def _of_prefix(environ: Mapping[str, str], variable: str) -> Interpreter | None:
+def _of_prefix(environ: Mapping[str, str], variable: str) -> KernelPython | None:
     prefix = environ.get(variable)
     python = _python_in(Path(prefix)) if prefix else None
-    return Interpreter(str(python), f"from {variable}") if python is not None else None
+    return KernelPython(str(python), f"from {variable}") if python is not None else None
 
 
-def _beside(start: Path, root: Path | None) -> Iterator[Interpreter]:
+def _beside(start: Path, root: Path | None) -> Iterator[KernelPython]:
     start = start.absolute()
     folder = start if start.is_dir() else start.parent
     last = root if root is not None and folder.is_relative_to(root) else folder
@@ -64,7 +64,7 @@ def _beside(start: Path, root: Path | None) -> Iterator[Interpreter]:
         for name in _FOLDERS:
             python = _python_in(place / name)
             if python is not None:
-                yield Interpreter(str(python), f"the environment {name} in {place}")
+                yield KernelPython(str(python), f"the environment {name} in {place}")
         if place == last:
             return
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from accelopt_lsp.settings.interpreter import OWN, Interpreter, find_interpreter
+from accelopt_lsp.settings.interpreter import OWN, KernelPython, find_interpreter
 from accelopt_lsp.settings.layers import (
     Complaint,
     Layer,
@@ -125,7 +125,7 @@ class Settings:
     project_root: Path | None = None
     complaints: tuple[Complaint, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
-    interpreter: Interpreter = OWN
+    interpreter: KernelPython = OWN
 
     def target_for(self, dialect: Dialect) -> str:
         return self.target.nki if dialect == "nki" else self.target.triton

@@ -16,10 +16,12 @@ from accelopt_profiling.triton.capture.driver import capability
 
 _ABSENT = object()
 
+#: Bytes that a device allocation's address is a multiple of (CUDA C++ Programming Guide, "Size and Alignment
+#: Requirement": addresses returned by the allocation routines are aligned to at least 256 bytes).
+_ALIGNMENT = 256
+
 _CPU = torch.device("cpu")
 
-#: Bytes that memory of CUDA's allocator is aligned to.
-_ALIGNED = 512
 #: A hollow run computes nothing on tensors of more bytes.
 _LARGE = 64 << 20
 
@@ -108,8 +110,10 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
             return _zeros(
                 torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device="meta")
             )
-        if name in ("normal_", "uniform_"):  # ``torch.nn.init`` names its arguments
-            return args[0] if args else kwargs["tensor"]
+        drawn = kwargs.get("tensor", args[0] if args else None)
+        of_init = getattr(func, "__module__", "") == torch.nn.init.__name__
+        if (name in ("normal_", "uniform_") or of_init) and isinstance(drawn, torch.Tensor):
+            return drawn
         if any(_is_large(a) for a in args):
             made = _untouched(func, args, kwargs)
             if made is not None:
@@ -162,13 +166,10 @@ def _untouched(func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _zeros(like: Any, requires_grad: bool = False) -> Any:
-    """Zeros of the shape and type of a meta tensor, in pages that the system hands out when they are touched.
-
-    They begin where a device's allocator would let them begin, so that they take as many sectors as there.
-    """
+    """Zeros of the shape and type of a meta tensor, in pages that the system hands out when they are touched."""
     nbytes = like.numel() * like.element_size()
-    pages = np.zeros(nbytes + _ALIGNED, np.uint8)
-    start = -pages.ctypes.data % _ALIGNED
+    pages = np.zeros(nbytes + _ALIGNMENT, np.uint8)
+    start = -pages.ctypes.data % _ALIGNMENT
     flat = torch.from_numpy(pages)[start : start + nbytes].view(like.dtype)
     return flat.reshape(like.shape).requires_grad_(requires_grad)
 
