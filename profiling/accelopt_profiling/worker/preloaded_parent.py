@@ -43,6 +43,10 @@ _WANTED: dict[Runtime, tuple[str, ...]] = {
     "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", "accelopt_profiling.gate.steps.table"),
     "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps.table"),
 }
+#: What each runtime imports once it has had nothing to do for a while after a first step: parts of those packages that
+#: many libraries import, and that take seconds. Torch's compiler is a third of what such a library's imports take.
+_LATER: dict[Runtime, tuple[str, ...]] = {"numpy": (), "torch": ("torch._dynamo",)}
+_IDLE_SECONDS = 3.0
 _WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes", TOO_MUCH_WRITTEN: "written"}
 LARGEST_TOKEN = 64
 
@@ -171,7 +175,7 @@ def serve(control: socket.socket, runtime: Runtime, base: Path, sandboxed: bool)
     gc.collect()
     gc.freeze()  # children share these pages as long as the collector leaves them alone
     _send(control, {"ready": True, "missing": missing})
-    _StepForker(control, sandboxes).loop()
+    _StepForker(control, sandboxes, _LATER[runtime] if missing is None else ()).loop()
 
 
 def _import_all(runtime: Runtime) -> str | None:
@@ -193,8 +197,11 @@ def _send(control: socket.socket, message: dict[str, Any]) -> None:
 class _StepForker:
     """Forks children and reports their ends; runs in the preloaded parent's process."""
 
-    def __init__(self, control: socket.socket, sandboxes: SandboxLauncher | None) -> None:
+    def __init__(
+        self, control: socket.socket, sandboxes: SandboxLauncher | None, later: tuple[str, ...]
+    ) -> None:
         self._control, self._sandboxes = control, sandboxes
+        self._later, self._served = list(later), False
         self._children: dict[int, tuple[str, Sandbox | None]] = {}  # pid -> token and sandbox
         self._wake_read, self._wake_write = socket.socketpair()
         self._wake_read.setblocking(False)
@@ -208,7 +215,11 @@ class _StepForker:
         selector.register(self._control, selectors.EVENT_READ)
         selector.register(self._wake_read, selectors.EVENT_READ)
         while True:
-            for key, _ in selector.select():
+            idle = self._served and self._later and not self._children
+            ready = selector.select(_IDLE_SECONDS if idle else None)
+            if not ready:
+                self._import_later()
+            for key, _ in ready:
                 if key.fileobj is self._control:
                     self._request()
                 else:
@@ -216,7 +227,14 @@ class _StepForker:
                         self._wake_read.recv(4096)
             self._reap()
 
+    def _import_later(self) -> None:
+        with contextlib.suppress(Exception):  # a step that needs it will say what is wrong with it
+            importlib.import_module(self._later.pop(0))
+        gc.collect()
+        gc.freeze()
+
     def _request(self) -> None:
+        self._served = True
         token, descriptors, _, _ = socket.recv_fds(self._control, LARGEST_TOKEN, 3)
         if not token:
             self._end()

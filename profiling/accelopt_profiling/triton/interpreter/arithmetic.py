@@ -186,7 +186,7 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
             raise UnsupportedOperationError(
                 f"not emulated: the inline assembly `{' '.join(text.split())[:60]}`"
             )
-        self._count_special(max((int(np.size(output)) for output in outputs), default=0))
+        self._count_special(max((int(np.size(output)) for output in outputs), default=0), types[0])
         return InstructionResults([
             packed_as(np.asarray(output), kind.scalar) for output, kind in zip(outputs, types, strict=False)
         ])  # fmt: skip

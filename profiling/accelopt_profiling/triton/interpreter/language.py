@@ -16,6 +16,7 @@ from triton.runtime import interpreter as stock
 from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
+from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
 from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
@@ -129,6 +130,7 @@ class Language:
             yield language, "reduce", reduce
             yield language, "associative_scan", scan
             yield language, "range", self.loop
+            yield language, "dot_scaled", _refused("tl.dot_scaled")
         yield JITFunction, "__call__", call_device_function
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
         yield tl.tensor, "__index__", _whole_number
@@ -144,6 +146,13 @@ class Language:
             for name, function in vars(library).items():
                 if inspect.isfunction(function) and hasattr(_LIBDEVICE, name):
                     yield library, name, self._libdevice(name)
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def operation(*_: Any, **__: Any) -> Any:
+        raise UnsupportedOperationError(f"not emulated: {name}")
+
+    return operation
 
 
 def _modules_of_devices() -> list[Any]:
