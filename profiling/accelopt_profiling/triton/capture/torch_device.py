@@ -177,6 +177,10 @@ class _Generator:
 
 
 class _Device(contextlib.nullcontext[None]):
+    """``torch.cuda.device``: there is one, whichever is asked for."""
+
+    idx = prev_idx = 0
+
     def __init__(self, *_: Any) -> None:
         super().__init__()
 
