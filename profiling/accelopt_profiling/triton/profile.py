@@ -25,6 +25,7 @@ from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_case
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton import hints
@@ -50,6 +51,8 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
 CHECK_SECONDS = 2.0
+#: Seconds for the tries of a problem that is inferred, besides importing the file.
+INFER_SECONDS = 30.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -96,6 +99,8 @@ class _Profile:
         ref = self.params.problem
         if ref is None:
             return [self._without_problem(known.kernel) for known in self.known.values()]
+        if ref.kind == "inferred":
+            self._infer(ref)
         if ref.kind == "selfrun":
             self._self_run()
             self._compile(compile_launch)
@@ -116,6 +121,23 @@ class _Profile:
         finding = Finding("no-problem", kernel.line, "information", message, "create-problem")
         return KernelMeasurement(kernel.name, kernel.line, "triton", self.target.name, findings=[finding])
 
+    def _infer(self, ref: ProblemRef) -> None:
+        """Infer the problem first, and go on as if it had been written down beside the kernel file."""
+        from accelopt_profiling.problems.inference.infer_step import infer
+        from accelopt_profiling.problems.inference.inferred import InferParams
+
+        inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_SECONDS))
+        if not inferred.launched:
+            raise StepFailedError(StepError("no-problem", inferred.remaining))
+        self.context.emit({"inferred": inferred})
+        path = str(ref.path)
+        (self.context.folder / "src" / path).write_text(inferred.text, encoding="utf-8")
+        source = dataclasses.replace(
+            self.context.source, files={**self.context.source.files, path: inferred.text}
+        )
+        self.context = dataclasses.replace(self.context, source=source)
+        self.params = dataclasses.replace(self.params, problem=dataclasses.replace(ref, kind="module"))
+
     # the runs
 
     def _cost_run(self) -> None:
@@ -128,12 +150,14 @@ class _Profile:
         self._tune()
 
     def _sampled_run(self) -> None:
-        """Count with the problem's inputs, four programs of each launch."""
+        """Count with the problem's inputs of the profiled case, four programs of each launch."""
+        with emulated(self.target.name, hollow=True), suppress(StepFailedError), user_errors(self.context):
+            self._case = profiled_case(self._loaded()[1], self.params.seed)
         with emulated(self.target.name, sample=SAMPLE) as session:
             with user_errors(self.context):
                 module, problem = self._loaded()
             with problem_errors(self.context, "get_inputs"):
-                inputs = problem.inputs(self.params.seed)
+                inputs = ProblemSizes(problem, self._case.shape).inputs(self.params.seed)
             with user_errors(self.context):
                 problem.run(module, inputs)
         self._take(session)
@@ -377,6 +401,7 @@ class _Profile:
                 configuration=describe_configuration(execution.launch),
                 latency=made.latency,
                 bound=made.bound,
+                waiting=hints.latency_cause(made),
                 percent_of_peak=made.percent_of_peak.value,
             )
         return dataclasses.replace(
