@@ -257,6 +257,8 @@ class _HostGenerator(torch.Generator, metaclass=_AnyGenerator):  # type: ignore[
 
 
 class _Device(contextlib.nullcontext[None]):
+    idx, prev_idx = 0, -1
+
     def __init__(self, *_: Any) -> None:
         super().__init__()
 
