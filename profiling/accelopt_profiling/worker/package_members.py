@@ -44,9 +44,9 @@ def member_name(source: Source, relative: str) -> str | None:
     return ".".join(reversed(names))
 
 
-def enter_package(source: Source, name: str, file: Path) -> bool:
-    """Import the packages above the member ``name``; from then on importing it gives ``file``. False where they cannot
-    be imported, for want of something that the file itself may do without.
+def enter_package(source: Source, name: str, file: Path) -> Exception | None:
+    """Import the packages above the member ``name``; from then on importing it gives ``file``. Return what they raised:
+    the file itself may do without what they want.
     """
     root = Path(source.name).parents[name.count(".")]
     if str(root) not in sys.path:
@@ -55,10 +55,10 @@ def enter_package(source: Source, name: str, file: Path) -> bool:
     sys.meta_path.insert(0, finder)
     try:
         importlib.import_module(name.rpartition(".")[0])
-    except Exception:
+    except Exception as error:
         sys.meta_path.remove(finder)
-        return False
-    return True
+        return error
+    return None
 
 
 class _MemberFinder(MetaPathFinder):

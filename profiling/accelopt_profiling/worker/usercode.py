@@ -41,30 +41,42 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
     full = context.folder / "src" / relative
     with user_errors(context):
         member = member_name(context.source, relative) if name is None else None
-        if member and (member in sys.modules or enter_package(context.source, member, full)):
-            module = importlib.import_module(member)
-            plain = _module_name(context, Path(relative).stem)
-            sys.modules[plain] = module
-            _loaded.update((member, plain))
-            return module
-        package = package_for(relative, context.source.files, context.folder / "src")
-        module_name = name or _module_name(context, Path(relative).stem)
-        plain = module_name
-        if package is not None:
-            module_name = f"{package}.{module_name}"
-            if (loaded := sys.modules.get(module_name)) is not None:
-                sys.modules[plain] = loaded
-                return loaded  # its package imports it
-        spec = importlib.util.spec_from_file_location(module_name, full)
-        if spec is None or spec.loader is None:
-            raise StepFailedError(StepError("unsupported", f"{relative} is not a Python file.", relative))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module
-        _loaded.add(module_name)
-        sys.modules[plain] = module  # for files that import it by its own name
-        _loaded.add(plain)
-        spec.loader.exec_module(module)
+        if member is None:
+            return _load_file(context, relative, name)
+        refused = None if member in sys.modules else enter_package(context.source, member, full)
+        if refused is not None:
+            try:
+                return _load_file(context, relative, name)
+            except Exception:
+                raise refused from None  # what its package wants is the reason, not what follows from it
+        module = importlib.import_module(member)
+        plain = _module_name(context, Path(relative).stem)
+        sys.modules[plain] = module
+        _loaded.update((member, plain))
         return module
+
+
+def _load_file(context: StepContext, relative: str, name: str | None) -> ModuleType:
+    """Import a file of the job by itself, or in a package of the job's files where it imports relatively."""
+    full = context.folder / "src" / relative
+    package = package_for(relative, context.source.files, context.folder / "src")
+    module_name = name or _module_name(context, Path(relative).stem)
+    plain = module_name
+    if package is not None:
+        module_name = f"{package}.{module_name}"
+        if (loaded := sys.modules.get(module_name)) is not None:
+            sys.modules[plain] = loaded
+            return loaded  # its package imports it
+    spec = importlib.util.spec_from_file_location(module_name, full)
+    if spec is None or spec.loader is None:
+        raise StepFailedError(StepError("unsupported", f"{relative} is not a Python file.", relative))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    _loaded.add(module_name)
+    sys.modules[plain] = module  # for files that import it by its own name
+    _loaded.add(plain)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _module_name(context: StepContext, stem: str) -> str:
