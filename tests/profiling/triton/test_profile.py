@@ -149,7 +149,7 @@ def test_a_result_that_does_not_fit_is_checked_at_smaller_sizes(warm):
     kernel = only(profile(warm, text=text))
     assert kernel["correctness"]["status"] == "passed"
     assert kernel["case"] == "x 268435456 fp32"
-    assert [f["code"] for f in kernel["findings"]] == ["checked-smaller"]
+    assert "checked-smaller" in [f["code"] for f in kernel["findings"]]
     assert kernel["latency"]["us"] > 500
 
 
