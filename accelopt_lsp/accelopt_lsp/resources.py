@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,12 +63,17 @@ def host_named(settings: Settings, name: str) -> Host:
     if name == "local":
         from accelopt_profiling.hosts.local import LocalHost
 
-        return RetryingHost(LocalHost(str(Path(settings.python).expanduser()) if settings.python else None))
+        return RetryingHost(LocalHost(local_python(settings)))
     host = settings.hosts[name]
     try:
         return RetryingHost(_ray_host(name, host) if host.ray else _ssh_host(name, host))
     except ValueError as error:
         raise UserError(f"{error}.") from None
+
+
+def local_python(settings: Settings) -> str:
+    """The interpreter on this machine whose packages kernels see: the setting `python`, or this one."""
+    return str(Path(settings.python).expanduser()) if settings.python else sys.executable
 
 
 def _ssh_host(name: str, host: HostSettings) -> Host:

@@ -91,6 +91,13 @@ class ProgressText:
 
 
 @dataclass(frozen=True)
+class KernelSkipped(ProgressText):
+    """A kernel that is not searched, and why, as one line without its name."""
+
+    kernel: str
+
+
+@dataclass(frozen=True)
 class Finished:
     """The end of the run: its reason (one line), its use and the ledger of its model calls."""
 

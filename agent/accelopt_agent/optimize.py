@@ -21,6 +21,7 @@ from accelopt_agent.events import (
     CandidateTried,
     Event,
     Finished,
+    KernelSkipped,
     ProgressText,
     SuggestionFound,
 )
@@ -55,6 +56,7 @@ class RunSummary:
         self._searched: list[Kernel] = []
         self._outcomes: Counter[str] = Counter()
         self._refused = 0
+        self._skipped: dict[str, str] = {}
         self.found = 0
 
     def take(self, event: Event) -> None:
@@ -64,12 +66,16 @@ class RunSummary:
             self._outcomes[event.outcome] += 1
         elif isinstance(event, CandidateJudged):
             self._refused += not event.verdict.accepted
+        elif isinstance(event, KernelSkipped):
+            self._skipped[event.kernel] = event.text
         elif isinstance(event, SuggestionFound):
             self.found += 1
 
     def text(self) -> str:
         if self.found:
             return f"{self.found} suggestion{'' if self.found == 1 else 's'}"
+        if self._skipped and self._skipped.keys() == self._kernels.keys():
+            return f"not searched: {'; '.join(dict.fromkeys(self._skipped.values()))}"
         why = self._why()
         return f"nothing faster found ({why})" if why else "nothing faster found"
 
@@ -85,7 +91,7 @@ class RunSummary:
                 if unclear < tried
                 else f"all {tried} made"
             )
-            return f"{which} no difference that is larger than the uncertainty of the times"
+            return f"{which} no difference that is larger than noise"
         if tried or not self._searched:
             return ""
         if all(_written_for_today(k) for k in self._searched) and not self._asks_a_model:
@@ -233,15 +239,16 @@ async def _all_kernels(
     for kernel in sorted(kernels, key=lambda k: -_us(measured.get(k.name))):
         measurement = measured.get(kernel.name)
         if measurement is None or measurement.latency.us is None:
-            yield ProgressText(f"{kernel.name} cannot be optimized: {_why_unknown(baseline, measurement)}")
+            yield KernelSkipped(_why_unknown(baseline, measurement), kernel.name)
             continue
         await recorder.event(
             BASELINE, {"kernel": kernel.name, "latency": measurement.latency, "measurement": measurement}
         )
+        fault = _fault(measurement)
+        if fault:
+            yield KernelSkipped(f"It is wrong, and only a right kernel is made faster: {fault}", kernel.name)
         yield BaselineMeasured(kernel.name, measurement)
-        if measurement.correctness.status == "failed":
-            why = measurement.correctness.detail or "its result is wrong"
-            yield ProgressText(f"{kernel.name} is not optimized before it is right: {why}")
+        if fault:
             continue
         root, sources = Node(request.text, kernel, measurement), list(proposers(meter))
         strategy = strategy_named(
@@ -268,7 +275,17 @@ def _us(measurement: KernelMeasurement | None) -> float:
     return 0.0 if measurement is None or measurement.latency.us is None else measurement.latency.us
 
 
+def _fault(measurement: KernelMeasurement) -> str:
+    """Return what is wrong with a kernel that has a time, as one line; empty where nothing is known to be."""
+    errors = [f for f in measurement.findings if f.severity == "error"]
+    if measurement.correctness.status == "failed":
+        return measurement.correctness.detail or "its result disagrees with the reference"
+    return f"{errors[0].message.rstrip('.')} (line {errors[0].line})" if errors else ""
+
+
 def _why_unknown(baseline: FileMeasurement, measurement: KernelMeasurement | None) -> str:
     findings = [*(measurement.findings if measurement else []), *baseline.findings]
     worst = [f for f in findings if f.severity == "error"] or findings
-    return worst[0].message if worst else "its time is not known, so nothing can be called faster."
+    if not worst:
+        return "Its time is not known, so nothing can be called faster."
+    return f"{worst[0].message.rstrip('.')} (line {worst[0].line})"

@@ -19,6 +19,11 @@ from accelopt_profiling.problems.ref import ProblemRef
 Runtime = Literal["numpy", "torch"]
 
 
+#: How far a profile goes: "all"; "cost", only what the time needs, found on stand-ins for the inputs where that works;
+#: "cost on inputs", the same on the problem's own inputs. The result is checked by "all" alone.
+Extent = Literal["all", "cost", "cost on inputs"]
+
+
 @dataclass(frozen=True)
 class Source:
     """The files a job needs. ``kernel`` is the kernel file's path relative to the job's source folder.
@@ -79,7 +84,7 @@ class ProfileParams:
 
     ``input_specs`` are shapes and dtypes seen for the same problem before, so that first numbers need not wait for
     the inputs to be drawn; ``detail`` asks for the slow facts too (machine code per line), ``timeline``
-    for when each engine does what.
+    for when each engine does what. ``extent`` leaves out what a comparison of times does not need.
     """
 
     kernels: list[Kernel]
@@ -90,6 +95,7 @@ class ProfileParams:
     detail: bool = True
     seed: int = 0
     timeline: bool = False
+    extent: Extent = "all"
 
 
 @dataclass(frozen=True)

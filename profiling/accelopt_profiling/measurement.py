@@ -55,15 +55,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class LineCost:
-    """The cost of one source line (1-based): a short text for the editor, and its quantities by name.
+    """The cost of one source line (1-based): a text that tells all of it, and its quantities by name.
 
-    ``share`` is the line's part (0..1) of the kernel's critical resource, None when unknown.
+    ``share`` is the line's part (0..1) of the kernel's critical resource, None when unknown. ``hint`` is what an editor
+    has room for (``line_hint.py``): the cause, the time and the share; empty where the text is short enough.
     """
 
     line: int
     text: str
     share: float | None = None
     quantities: dict[str, Quantity] = field(default_factory=dict)
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ class KernelMeasurement:
     """Everything known about one kernel at one content, for one target, on one host.
 
     ``percent_of_peak`` is 0..100 against the roofline of the target, known in the same way as the latency.
-    ``bound`` says in a word or two what limits the kernel ("memory", "VectorE", "tensor core", ...).
+    ``bound`` says in a word or two what limits the kernel ("memory", "VectorE", "tensor core", ...); where that is
+    latency, ``waiting`` says what waits for what.
     ``stage`` grows while results arrive: "traced", "executed", "compiled", "checked", "timed".
     ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``). ``timeline`` is
     present if it was requested (``ProfileRequest.timeline``) and a model schedules the kernel.
@@ -94,6 +97,7 @@ class KernelMeasurement:
     stage: str = "traced"
     toolchain: dict[str, str] = field(default_factory=dict)
     timeline: Timeline | None = None
+    waiting: str = ""
 
 
 @dataclass(frozen=True)

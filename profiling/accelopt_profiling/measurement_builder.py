@@ -30,6 +30,9 @@ _FINDING_CODES = {
     "user-error": "kernel-raised", "memory": "out-of-memory", "crashed": "kernel-crashed", "exited": "kernel-exited",
 }  # fmt: skip
 
+#: Findings about a limit, and the setting that raises it.
+LIMITS = {"timeout": "limits.seconds", "out-of-memory": "limits.memory_mb"}
+
 
 class MeasurementBuilder:
     """Builds the measurement of ``kernels`` of one file from the messages of its steps on the host ``host``."""
@@ -98,7 +101,16 @@ class MeasurementBuilder:
         line = f", line {error.line}" if error.line else ""
         where = "" if own or str(error.file) in error.message else f"{error.file}{line}: "
         at = error.line if own and error.line else kernels[0].line
-        self._findings.append(Finding(code, at, "error", f"{where}{error.message}"))
+        setting = LIMITS.get(code)
+        finding = Finding(code, at, "error", f"{where}{error.message}", "raiseLimit" if setting else None)
+        if setting and any(self._estimated(kernel) for kernel in kernels):
+            message = f"{finding.message} The estimate stands, the result was not checked; raise `{setting}`."
+            finding = dataclasses.replace(finding, severity="information", message=message)
+        self._findings.append(finding)
+
+    def _estimated(self, kernel: Kernel) -> bool:
+        known = self._kernels.get(kernel.name)
+        return known is not None and known.latency.us is not None
 
     def _kernel_file(self) -> str:
         return self._file.path.resolve().relative_to(self._file.root).as_posix()

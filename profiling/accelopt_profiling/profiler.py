@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
-from accelopt_profiling.jobs import Job, Limits, ProfileParams, Runtime, Source, Step, StepError
+from accelopt_profiling.jobs import Extent, Job, Limits, ProfileParams, Runtime, Source, Step, StepError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect, FileMeasurement
@@ -28,6 +28,7 @@ class ProfileRequest:
     ``kernels`` restricts to kernels of those names. ``input_specs`` remembers the inputs' shapes and dtypes by the
     problem's content hash between requests, so that first numbers need not wait for the inputs to be drawn. ``detail``
     asks for the slow facts too, ``timeline`` for the schedule of each engine; ``background`` jobs run at low priority.
+    ``extent`` is how far the profile goes.
     """
 
     file: KernelFile
@@ -37,6 +38,7 @@ class ProfileRequest:
     detail: bool = True
     background: bool = False
     timeline: bool = False
+    extent: Extent = "all"
     input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
@@ -97,8 +99,9 @@ def _job(
     assert ref is not None
     specs = request.input_specs.get(ref.content_hash)
     params = ProfileParams(
-        kernels, ref, request.targets[dialect], host.name, specs, request.detail, timeline=request.timeline
-    )
+        kernels, ref, request.targets[dialect], host.name, specs, request.detail,
+        timeline=request.timeline, extent=request.extent,
+    )  # fmt: skip
     steps = [Step("profile", RUNTIMES[dialect], to_plain(params), request.limits)]
     if dialect == "triton" and host.devices and ref.kind != "selfrun":
         steps += timing_steps(TimeParams(kernels, ref), request.limits)

@@ -42,13 +42,13 @@ def said(imported: str, outcomes: Sequence[CandidateOutcome], model: bool = Fals
         ),
         ("neuronxcc.nki", [], "(no rule applies)"),
         ("triton", [], "(no rule applies)"),
-        ("triton", ["unclear"], "(it made no difference that is larger than the uncertainty of the times)"),
+        ("triton", ["unclear"], "(it made no difference that is larger than noise)"),
         (
             "triton",
             ["unclear"] * 3,
-            "(all 3 made no difference that is larger than the uncertainty of the times)",
+            "(all 3 made no difference that is larger than noise)",
         ),
-        ("triton", ["unclear", "slower"], "(1 of 2 made no difference that is larger than the uncertainty"),
+        ("triton", ["unclear", "slower"], "(1 of 2 made no difference that is larger than noise"),
         ("triton", ["slower", "failed"], "nothing faster found"),
     ],
 )

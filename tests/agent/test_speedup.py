@@ -27,6 +27,8 @@ def measurement(us: float, spread: float = 0.0) -> Latency:
         (estimate(100), estimate(110), "trn1", False),
         (Latency(100, 50, 150, Known.ESTIMATED), Latency(80, 70, 90, Known.ESTIMATED), "h100", False),
         (Latency(100, 90, 150, Known.ESTIMATED), Latency(60, 55, 65, Known.ESTIMATED), "h100", True),
+        (Latency(565, 400, 800, Known.ESTIMATED), Latency(424, 400, 600, Known.ESTIMATED), "h100", True),
+        (Latency(565, 400, 800, Known.ESTIMATED), Latency(424, 410, 600, Known.ESTIMATED), "h100", False),
         (measurement(100), measurement(98), "h100", True),
         (measurement(100), measurement(99.5), "h100", False),
         (measurement(100, 0.05), measurement(96, 0.05), "h100", False),

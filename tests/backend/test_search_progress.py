@@ -28,7 +28,7 @@ def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
     told.of(SuggestionFound(suggestion(1.5)))
     (later,) = told.of(ProgressText("silu: " + "very " * 40 + "long"))
     assert isinstance(later, SearchProgress)
-    assert later.message.startswith("0 of 40 tried, best 2.00x est.: very very")
+    assert later.message.startswith("0 of 40 tried, best 2.0x est.: very very")
     assert later.message.endswith("...")
     assert len(later.message) < 120
 
@@ -41,6 +41,4 @@ def test_the_end_says_what_the_best_is_worth() -> None:
     told.of(SuggestionFound(suggestion(2.0)))
     (end,) = SearchProgressFormatter.of(told, Finished("r", "1 suggestion", Usage()))
     assert isinstance(end, SearchEnd)
-    assert end.message.startswith(
-        "silu: 1 suggestion; 0 candidates tried; the best is 2.00x est. (1.80-2.20)."
-    )
+    assert end.message.startswith("silu: 1 suggestion; 0 candidates tried; the best is 2.0x est. (1.8-2.2).")

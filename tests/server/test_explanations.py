@@ -37,7 +37,7 @@ async def test_a_client_with_pages_sees_it_grow(editor: Editor, tmp_path: Path) 
     assert editor.shown == [page]  # shown once: the second text does not bring it to the front again
     assert editor.newer == [page]
     text = await editor.text_document_content(page)
-    assert text.startswith("# silu: 2.00x est. (1.80-2.20) faster on trn1")
+    assert text.startswith("# silu: 2.0x est. (1.8-2.2) faster on trn1")
     assert "| time | 810-990 us | 405-495 us | -50 % | estimated |" in text
     assert "+    COST = 450" in text
     with pytest.raises(JsonRpcException, match="not kept any more"):

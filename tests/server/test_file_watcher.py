@@ -24,7 +24,7 @@ async def test_told_by_the_client(editor: Editor, tmp_path: Path, reloads: str) 
     await editor.begin("vscode", tmp_path)
     path = tmp_path / "k.py"
     uri = editor.open(path, KERNELS)
-    await editor.title(uri, "est. 810-990 us")
+    await editor.title(uri, "est. 900 us")
 
     async def watched() -> bool:
         return any(r.method == t.WORKSPACE_DID_CHANGE_WATCHED_FILES for r in editor.registrations)
@@ -37,7 +37,7 @@ async def test_told_by_the_client(editor: Editor, tmp_path: Path, reloads: str) 
     else:
         tell(editor, path)
         editor.set_text(uri, CHANGED)
-    await editor.title(uri, "est. 540-660 us")
+    await editor.title(uri, "est. 600 us")
 
 
 @pytest.mark.parametrize("client", ["none", "neovim"])
@@ -45,10 +45,10 @@ async def test_seen_by_watchdog(editor: Editor, tmp_path: Path, client: str) -> 
     await editor.begin(client, tmp_path)
     path = tmp_path / "k.py"
     uri = editor.open(path, KERNELS)
-    await editor.title(uri, "est. 810-990 us")
+    await editor.title(uri, "est. 900 us")
     editor.set_text(uri, CHANGED)
     path.write_text(CHANGED)
-    await editor.title(uri, "est. 540-660 us")
+    await editor.title(uri, "est. 600 us")
 
 
 async def test_text_that_only_the_disk_has_is_not_profiled(editor: Editor, tmp_path: Path) -> None:
@@ -56,12 +56,12 @@ async def test_text_that_only_the_disk_has_is_not_profiled(editor: Editor, tmp_p
     await editor.begin("vscode", tmp_path)
     path = tmp_path / "k.py"
     uri = editor.open(path, KERNELS)
-    await editor.title(uri, "est. 810-990 us")
+    await editor.title(uri, "est. 900 us")
     editor.replace(uri, "COST = 300", "COST = 310")
     path.write_text(CHANGED)
     tell(editor, path)
     editor.save(uri)
-    await editor.title(uri, "est. 279-341 us")
+    await editor.title(uri, "est. 310 us")
     assert all("540-660" not in title for title in await editor.titles(uri))
 
 

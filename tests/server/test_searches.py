@@ -17,7 +17,7 @@ async def searching(editor: Editor, client: str, path: Path, **options: Any) -> 
     """Open a file with one search that does not end by itself."""
     await editor.begin(client, path.parent, **options)
     uri = editor.open(path, SLOW)
-    await editor.title(uri, "est. 270-330 us")
+    await editor.title(uri, "est. 300 us")
     editor.replace(uri, "HOLD = 0", "HOLD = 1")
     await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
     await editor.title(uri, "optimizing... (cancel)")

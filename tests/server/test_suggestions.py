@@ -18,7 +18,7 @@ async def test_accept_by_code_action(editor: Editor, tmp_path: Path, decisions: 
     """As the editor does it: choose the action, resolve it where it can, apply its edit, run its command."""
     uri = await optimized(editor, client, tmp_path / "k.py")
     action = await editor.action(uri, 13, "Halve the cost")
-    assert action.title == "2.00x est. (1.80-2.20) · Halve the cost · rule halve"
+    assert action.title == "2.0x est. (1.8-2.2) · Halve the cost · rule halve"
     command: t.Command | None
     if isinstance(action, t.Command):  # a client that knows no code actions gets commands
         assert client == "none"

@@ -1,8 +1,8 @@
 """A preloaded parent for tests: a program that imports torch and triton once and forks a child for every profile.
 
 Requests and answers are lines of JSON. A request is ``{"files": {path: text}, "kernel": path, "problem": ProblemRef,
-"target": name, "import_paths": [...], "detail": bool}``; the answer has ``partial`` (what was emitted, each with its
-``seconds`` since the fork), ``result`` or ``error``, and ``status`` of the child.
+"target": name, "import_paths": [...], "detail": bool, "extent": name}``; the answer has ``partial`` (what was emitted,
+each with its ``seconds`` since the fork), ``result`` or ``error``, and ``status`` of the child.
 """
 
 from __future__ import annotations
@@ -114,9 +114,8 @@ def _child(request: dict[str, Any], folder: Path, out: Any, started: float) -> N
     enter_sources(context)
     kernels = [k for k in find_kernels(request["files"][request["kernel"]]).kernels if not k.device_function]
     problem = from_plain(ProblemRef, request["problem"]) if request["problem"] else None
-    params = ProfileParams(
-        kernels, problem, request.get("target", "h100"), detail=request.get("detail", True)
-    )
+    options = {name: request[name] for name in ("detail", "extent") if name in request}
+    params = ProfileParams(kernels, problem, request.get("target", "h100"), **options)
     try:
         send("result", profile(context, params))
     except StepFailedError as failed:

@@ -37,10 +37,10 @@ async def optimized(editor: Editor, client: str, path: Path, text: str = KERNELS
     """Open a file and search for a faster ``silu``."""
     await editor.begin(client, path.parent, **options)
     uri = editor.open(path, text)
-    await editor.title(uri, "est. 270-330 us")
+    await editor.title(uri, "est. 300 us")
     answer = await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
     assert answer["job"]
-    await editor.title(uri, "1 proved faster version: 2.00x est. (1.80-2.20)")
+    await editor.title(uri, "1 proved faster version: 2.0x est. (1.8-2.2)")
     return uri
 
 

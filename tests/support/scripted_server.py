@@ -85,6 +85,11 @@ class Scripted:
                 Finding("no-problem", k.line, "information", message, "createProblem")
                 for k in file.found.kernels
             ]
+        if _says(file.text, "TIMEOUT"):
+            message = "The run took longer than 60 s and was ended."
+            findings.append(
+                Finding("timeout", file.found.kernels[0].line, "information", message, "raiseLimit")
+            )
         self._kept[file.text] = FileMeasurement(file.path, kernels, findings, complete=True)
         yield self._kept[file.text]
 

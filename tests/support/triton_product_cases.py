@@ -57,7 +57,118 @@ _LAMBDA = PRODUCT.replace("tl.program_id(0) * BM", "tl.program_id(0) // tl.cdiv(
     "tl.program_id(1) * BN", "tl.program_id(0) % tl.cdiv(N, BN) * BN"
 )
 
+ATTENTION = """
+
+@triton.jit
+def kernel(q_ptr, k_ptr, v_ptr, out_ptr, n, scale, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, D: tl.constexpr):
+    start = tl.program_id(0)
+    rows = start * BLOCK_M + tl.arange(0, BLOCK_M)
+    head = tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + head[None, :], mask=rows[:, None] < n, other=0.0)
+    largest = tl.full((BLOCK_M,), -float("inf"), dtype=tl.float32)
+    total = tl.zeros((BLOCK_M,), dtype=tl.float32)
+    acc = tl.zeros((BLOCK_M, D), dtype=tl.float32)
+    for first in range(0, n, BLOCK_N):
+        columns = first + tl.arange(0, BLOCK_N)
+        k = tl.load(k_ptr + columns[None, :] * D + head[:, None], mask=columns[None, :] < n, other=0.0)
+        scores = tl.dot(q, k) * scale
+        scores = tl.where(rows[:, None] >= columns[None, :], scores, -float("inf"))
+        new = tl.maximum(largest, tl.max(scores, 1))
+        p = tl.exp(scores - new[:, None])
+        shrink = tl.exp(largest - new)
+        total = total * shrink + tl.sum(p, 1)
+        v = tl.load(v_ptr + columns[:, None] * D + head[None, :], mask=columns[:, None] < n, other=0.0)
+        acc = acc * shrink[:, None] + tl.dot(p, v)
+        largest = new
+    tl.store(out_ptr + rows[:, None] * D + head[None, :], acc / total[:, None], mask=rows[:, None] < n)
+
+
+def run(x):
+    q = x[:, :16].contiguous()
+    out = torch.empty_like(q)
+    n = q.shape[0]
+    BLOCK = 16
+    kernel[(triton.cdiv(n, BLOCK),)](q, q, q, out, n, 0.25, BLOCK_M=BLOCK, BLOCK_N=BLOCK, D=16, num_stages=1)
+    return out
+"""
+
+_CAST = PRODUCT.replace("other=0.0)", "other=0.0).to(tl.float32)")
+
+_TUNED = PRODUCT.replace(
+    "\n\n@triton.jit",
+    """
+
+def configs():
+    return [triton.Config({"BM": m, "BN": n, "BK": 32}, num_warps=4) for m in (32, 64) for n in [32, 64]]
+
+
+@triton.autotune(configs=configs(), key=["M", "N", "K"])
+@triton.jit""",
+).replace(", BM=32, BN=32, BK=32", "")
+
 PRODUCT_CASES = [
+    Case(
+        "triton-dot-operands",
+        "takes the casts of both operands away",
+        _CAST,
+        {
+            "(inner[None, :] < K), other=0.0).to(tl.float32)": "(inner[None, :] < K), other=0.0)",
+            "(columns[None, :] < N), other=0.0).to(tl.float32)": "(columns[None, :] < N), other=0.0)",
+        },
+    ),
+    Case(
+        "triton-dot-operands",
+        "leaves an operand that is used otherwise too",
+        _CAST.replace("acc = tl.dot(a, b, acc)", "acc = tl.dot(a, b, acc) + tl.sum(a, 1)[:, None]"),
+        None,
+    ),
+    Case(
+        "triton-dot-operands",
+        "leaves a product whose other operand is computed",
+        _CAST.replace("tl.dot(a, b, acc)", "tl.dot(a, b * 2, acc)"),
+        None,
+    ),
+    Case(
+        "triton-more-configs",
+        "adds tiles beside a comprehension in a function",
+        _TUNED,
+        {
+            "configs=configs()": 'configs=configs() + [triton.Config({"BM": 128, "BN": 256, "BK": 64}, num_warps=8, num_stages=4), triton.Config({"BM": 256, "BN": 128, "BK": 64}, num_warps=8, num_stages=4)]'
+        },
+        runs=False,
+    ),
+    Case(
+        "triton-more-configs",
+        "leaves a list that it cannot read",
+        _TUNED.replace("configs=configs()", "configs=other.configs()"),
+        None,
+    ),
+    Case(
+        "triton-more-configs",
+        "stays within the sizes that are tried where nothing is masked",
+        _TUNED.replace(
+            "mask=(rows[:, None] < M) & (inner[None, :] < K), ", "mask=inner[None, :] < K, "
+        ).replace("mask=(inner[:, None] < K) & (columns[None, :] < N), ", "mask=inner[:, None] < K, "),
+        {
+            "configs=configs()": 'configs=configs() + [triton.Config({"BM": 64, "BN": 64, "BK": 64}, num_warps=4, num_stages=4)]'
+        },
+        runs=False,
+    ),
+    Case(
+        "triton-attention-tiles",
+        "changes what stands for both sizes",
+        ATTENTION,
+        {
+            "BLOCK = 16": "BLOCK = 128",
+            "BLOCK_N=BLOCK, D=16, num_stages=1": "BLOCK_N=64, D=16, num_stages=3",
+        },
+    ),
+    Case(
+        "triton-attention-tiles",
+        "leaves a single product",
+        PRODUCT,
+        None,
+    ),
     Case(
         "triton-matmul-tiles",
         "follows each number of the grid by its axis",

@@ -40,12 +40,13 @@ CASES = [
     ),
     Case(
         "triton-num-warps",
-        "leaves configs that a comprehension makes",
+        "adds a config beside those that a comprehension makes",
         ADD.replace(
             "@triton.jit",
             '@triton.autotune(configs=[triton.Config({"BLOCK": b}) for b in (256, 512)], key=["n"])\n@triton.jit',
         ).replace(", BLOCK=256, num_warps=4", ""),
-        None,
+        {"for b in (256, 512)]": 'for b in (256, 512)] + [triton.Config({"BLOCK": 512}, num_warps=8)]'},
+        runs=False,
     ),
     Case("triton-num-stages", "adds a stage", MATMUL, {"BLOCK=32)": "BLOCK=32, num_stages=4)"}),
     Case("triton-num-stages", "needs a loop that loads", ADD, None),

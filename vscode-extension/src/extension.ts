@@ -21,6 +21,7 @@ export function activate(context: vscode.ExtensionContext): void {
 
   context.subscriptions.push(output, status, running);
   command('accelopt.profile', () => onKernelAtCursor(running, 'profile'));
+  command('accelopt.record', () => onKernelAtCursor(running, 'record'));
   command('accelopt.optimize', () => onKernelAtCursor(running, 'optimize'));
   command('accelopt.optimizeWithInstructions', () => optimizeWithInstructions(running));
   command('accelopt.cancel', () => running.execute('cancel', {}));

@@ -31,6 +31,7 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
       run(`$(comment) ${vscode.l10n.t('Optimize with instructions...')}`, 'accelopt.optimizeWithInstructions'),
       run(`$(list-ordered) ${vscode.l10n.t('Show the faster versions')}`, 'accelopt.showVersions'),
       run(`$(dashboard) ${vscode.l10n.t('Profile this file')}`, 'accelopt.profile'),
+      run(`$(record) ${vscode.l10n.t('Record from a test...')}`, 'accelopt.record'),
       run(`$(history) ${vscode.l10n.t('Show the searches in this file')}`, 'accelopt.showRuns'),
     );
   }

@@ -45,7 +45,7 @@ class SearchProgressFormatter:
             from accelopt_agent.model.ledger import ledger_line
 
             spent = event.usage.candidates >= self._budget  # then the reason says how many
-            ended = "" if spent else f"; {self._tried} candidates tried"
+            ended = "" if spent or not self._tried else f"; {self._tried} candidates tried"
             best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
             said = [f"{self._kernel}: {event.reason}{ended}{best}."]
             said += [part for part in (ledger_line(event.calls), self._remark) if part]

@@ -24,6 +24,7 @@ OWN = {
     "foreign": "foreign",
     "gate": "gate",
     "hosts": "hosts",
+    "rewrite": "rewrite",
     "search": "search",
     "self": "self_",
 }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement, Latency
+    from accelopt_profiling.recording.command import RecordOutcome
 
 
 def file_object(measurement: FileMeasurement) -> dict[str, Any]:
@@ -106,3 +107,20 @@ def search_object(
         "tried": tried,
         "usage": {**to_plain(usage), "ledger": to_plain(accounts(calls))},
     }
+
+
+def record_object(command: Sequence[str], outcome: RecordOutcome) -> dict[str, Any]:
+    """The object of `accelopt record`."""
+    return {
+        "command": list(command), "exit": outcome.exit_code, "ended": outcome.ended, "device": outcome.device,
+        "files": [
+            {
+                "file": str(f.file), "recording": str(f.recording), "kernels": f.kernels, "calls": f.calls,
+                "further_shapes": f.further,
+            }
+            for f in outcome.files
+        ],
+        "launches": outcome.launches, "interpreted": outcome.executed, "not_interpreted": outcome.skipped,
+        "passed_over": outcome.passed_over, "elsewhere": outcome.elsewhere, "refused": outcome.refused,
+        "problems": outcome.problems,
+    }  # fmt: skip

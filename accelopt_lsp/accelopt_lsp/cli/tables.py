@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.features.wording import duration, origin, percent, speedup
+from accelopt_lsp.features.stop_reason import stop_reason
+from accelopt_lsp.features.wording import duration_interval, origin, percent, speedup
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ def print_measurement(console: Console, measurement: FileMeasurement) -> None:
         console.print(measurement_table([measurement]))
     for kernel in measurement.kernels:
         _print_lines(console, measurement.file, kernel)
+    for kernel in measurement.kernels:
+        if kernel.waiting:
+            console.print(printable(f"  {kernel.name} is latency bound: {kernel.waiting}"))
     for finding in measurement.findings:
         console.print(finding_line(measurement.file, finding))
     for kernel in measurement.kernels:
@@ -42,21 +46,21 @@ def measurement_table(measurements: Sequence[FileMeasurement], with_file: bool =
     table = Table(*(["file", *columns] if with_file else columns), box=None, pad_edge=False)
     for measurement in measurements:
         for kernel in measurement.kernels:
-            row = _row(kernel)
+            row = _row(kernel, measurement)
             table.add_row(*([printable(measurement.file), *row] if with_file else row))
     return table
 
 
-def _row(kernel: KernelMeasurement) -> list[str]:
+def _row(kernel: KernelMeasurement, file: FileMeasurement) -> list[str]:
+    stopped = stop_reason(kernel, file.findings)
     peak = "" if kernel.percent_of_peak is None else f"{percent(kernel.percent_of_peak)} %"
-    detail = f": {kernel.correctness.detail}" if kernel.correctness.status == "failed" else ""
     cells = [
         f"{kernel.name}:{kernel.line}",
         kernel.target if kernel.host == "local" else f"{kernel.target} ({kernel.host})",
-        duration(kernel.latency),
+        duration_interval(kernel.latency),
         peak,
         kernel.bound or "",
-        kernel.correctness.status + detail,
+        stopped or kernel.correctness.status,
     ]
     return [printable(cell) for cell in cells]
 
@@ -78,7 +82,9 @@ def print_suggestion(console: Console, suggestion: Suggestion) -> None:
     by = origin(suggestion)
     console.print(printable(f"{suggestion.id}  {suggestion.kernel}  {speedup(suggestion.speedup)}  by {by}"))
     console.print(printable(f"  {suggestion.summary}"))
-    console.print(printable(f"  {duration(suggestion.slow)} -> {duration(suggestion.fast)}"))
+    console.print(
+        printable(f"  {duration_interval(suggestion.slow)} -> {duration_interval(suggestion.fast)}")
+    )
     console.print(printable(suggestion.diff), style="dim")
 
 

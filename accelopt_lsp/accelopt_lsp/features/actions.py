@@ -10,6 +10,7 @@ from accelopt_lsp.features.wording import origin, speedup, version_name
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Finding
+from accelopt_profiling.measurement_builder import LIMITS
 
 REWRITE = "refactor.rewrite.accelopt"
 SUGGESTION = f"{REWRITE}.suggestion"
@@ -19,6 +20,7 @@ REJECT = f"{REWRITE}.reject"
 PAUSE = f"{REWRITE}.pause"
 CANCEL = f"{REWRITE}.cancel"
 RUNS = f"{REWRITE}.runs"
+RECORD = f"{REWRITE}.record"
 EXPLAIN = f"{REWRITE}.explain"
 QUICKFIX = "quickfix.accelopt"
 
@@ -50,7 +52,7 @@ def actions(
     return sorted(found, key=lambda a: _ORDER.index(a.kind))
 
 
-_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, PAUSE, CANCEL, PROFILE, EXPLAIN, REJECT, RUNS]
+_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, PAUSE, CANCEL, PROFILE, RECORD, EXPLAIN, REJECT, RUNS]
 
 
 def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> Iterator[Action]:
@@ -59,18 +61,32 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
         yield from _of_kernel(state, kernel, jobs)
     if state.trusted and (inside or state.kernels):
         yield Action("Profile this file now", PROFILE, "profile", {"uri": state.uri})
+        if any(k.kernel.dialect == "triton" for k in state.kernels):
+            where = {"uri": state.uri}
+            yield Action("Record from a test...", RECORD, "record", where, fixes=("no-problem",))
         yield Action("Show the searches in this file", RUNS, "showRuns", {"uri": state.uri})
     for job in jobs:
         if job.kind == "optimize":
             verb = "resume" if job.paused else "pause"
             yield Action(f"{verb.capitalize()}: {job.title}", PAUSE, verb, {"job": job.id, "uri": state.uri})
         yield Action(f"Cancel: {job.title}", CANCEL, "cancel", {"job": job.id, "uri": state.uri})
+    if state.trusted:
+        yield from _raised_limits(state)
     if any(f.code == "no-problem" for f in _findings(state)):
         name = inside[0].kernel.name if inside else state.kernels[0].kernel.name if state.kernels else ""
         where = {"uri": state.uri, "kernel": name}
         yield Action(
             "Create a problem file for this kernel", QUICKFIX, "createProblem", where, fixes=("no-problem",)
         )
+
+
+def _raised_limits(state: FileState) -> Iterator[Action]:
+    """One action for each limit that ended the last run."""
+    codes = dict.fromkeys(f.code for f in _findings(state) if f.quickfix == "raiseLimit")
+    for code in codes:
+        setting = LIMITS[code]
+        where = {"uri": state.uri, "id": setting}
+        yield Action(f"Raise the limit {setting}", QUICKFIX, "raiseLimit", where, fixes=(code,))
 
 
 def _of_kernel(state: FileState, kernel: KernelState, jobs: list[BackgroundJob]) -> Iterator[Action]:

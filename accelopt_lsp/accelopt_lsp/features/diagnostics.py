@@ -10,9 +10,6 @@ from accelopt_lsp.features.wording import duration, speedup
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Finding
 
-#: A kernel that got slower by at least this share (0..1) since the last save is worth a warning.
-REGRESSION = 0.05
-
 #: Findings about the problem and the packages a run needs: editing the kernel does not change them.
 LASTING = frozenset(
     {"no-problem", "problem-missing", "problem-invalid", "missing-package", "host-unreachable"}
@@ -42,7 +39,7 @@ def _from_history(kernel: KernelState) -> Iterator[Finding]:
     line = kernel.kernel.line
     if kernel.shown is not None and kernel.before is not None and not kernel.old:
         changed = change(kernel.before, kernel.shown)
-        if changed and changed.direction == "slower" and changed.share >= REGRESSION:
+        if changed and changed.direction == "slower":
             now, then = duration(kernel.shown.latency), duration(kernel.before.latency)
             message = f"{kernel.kernel.name} is {changed}: {now}, before {then}."
             yield Finding("regression", line, "warning", message)

@@ -10,7 +10,14 @@ from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.rules.catalogue import Rule, rules
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.versions import MeasuredVersions
-from accelopt_lsp.features.wording import CHANGE_HEADING, duration, origin, percent, quantity, speedup
+from accelopt_lsp.features.wording import (
+    CHANGE_HEADING,
+    duration_interval,
+    origin,
+    percent,
+    quantity,
+    speedup,
+)
 from accelopt_profiling.quantity import Known, Quantity
 
 #: So many counters that moved are listed, so many lines of one remark, and so much of a model's answer is shown.
@@ -37,7 +44,9 @@ def _parts(
 ) -> Iterator[str]:
     faster = speedup(suggestion.speedup)
     yield f"# {plain(suggestion.kernel)}: {faster} faster on {plain(suggestion.target)}"
-    times = f"{duration(suggestion.slow)} before, {duration(suggestion.fast)} with this version"
+    times = (
+        f"{duration_interval(suggestion.slow)} before, {duration_interval(suggestion.fast)} with this version"
+    )
     yield f"{times} ({plain(origin(suggestion))})."
     if said is not None:
         yield f"**Written by the model {plain(said.model)}**, which may be wrong; every number below is ours:"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from accelopt_lsp.features.wording import percent, quantity
 from accelopt_lsp.state.state_store import FileState
+from accelopt_profiling.line_hint import WIDTH
 from accelopt_profiling.measurement import LineCost
 
 #: A line matters when it takes at least this share (0..1) of the kernel's critical resource.
@@ -29,11 +30,20 @@ def hints(state: FileState, first: int, last: int) -> Iterator[Hint]:
             continue
         for cost in kernel.shown.lines:
             if first <= cost.line <= last and (cost.share is None or cost.share >= MATTERS) and cost.text:
-                yield Hint(cost.line, cost.text, _tooltip(cost))
+                yield Hint(cost.line, cost.hint or _shortened(cost.text), _tooltip(cost))
 
 
 def _tooltip(cost: LineCost) -> str:
-    rows = [f"{name}: {quantity(q)} ({q.known})" for name, q in cost.quantities.items()]
+    rows = [cost.text]
     if cost.share is not None:
-        rows.insert(0, f"{percent(cost.share * 100)} % of what limits this kernel")
+        rows.append(f"{percent(cost.share * 100)} % of what limits this kernel")
+    rows += [f"{name.replace('_', ' ')}: {quantity(q)} ({q.known})" for name, q in cost.quantities.items()]
     return "\n".join(rows)
+
+
+def _shortened(text: str) -> str:
+    """The first parts of a text that an editor has room for."""
+    if len(text) <= WIDTH:
+        return text
+    whole = [text[:at] for at, character in enumerate(text) if character in ",;" and at <= WIDTH]
+    return whole[-1] if whole else f"{text[: WIDTH - 3].rstrip()}..."

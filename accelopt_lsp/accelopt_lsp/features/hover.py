@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from accelopt_lsp.features.change import change
-from accelopt_lsp.features.wording import bare_duration, headline, origin, percent, quantity, speedup
+from accelopt_lsp.features.stop_reason import WRONG, stop_reason
+from accelopt_lsp.features.wording import headline, origin, percent, quantity, speedup
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.quantity import Quantity
 
 
 def hover(state: FileState, line: int, markdown: bool) -> str | None:
@@ -27,7 +29,10 @@ def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> s
     elif changed := change(kernel.before, result):
         parts.append(f"{str(changed).capitalize()}.")
     parts.append(_correctness(result))
-    rows = [("time", bare_duration(result.latency), str(result.latency.known))]
+    time = result.latency
+    rows = [
+        ("time", quantity(Quantity(time.us, time.known, "us", time.low_us, time.high_us)), str(time.known))
+    ]
     if result.percent_of_peak is not None:
         rows.append(("of peak", f"{percent(result.percent_of_peak)} %", str(result.latency.known)))
     rows += [(name.replace("_", " "), quantity(q), str(q.known)) for name, q in result.quantities.items()]
@@ -59,6 +64,8 @@ def _line(result: KernelMeasurement, line: int, markdown: bool) -> str | None:
 
 def _correctness(result: KernelMeasurement) -> str:
     checked = result.correctness
+    if (stopped := stop_reason(result)) and stopped != WRONG:
+        return f"The result could not be checked: {stopped}."
     detail = f"{checked.detail[:1].upper()}{checked.detail[1:].removesuffix('.')}." if checked.detail else ""
     if checked.status == "not checked":
         return f"Result not checked. {detail}".strip()

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from accelopt_lsp.features.change import change
+from accelopt_lsp.features.stop_reason import stop_reason, syntax_fault
 from accelopt_lsp.features.wording import headline, speedup, version_name
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import FileState, KernelState
-from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.measurement import Dialect, KernelMeasurement
 from accelopt_profiling.quantity import Known
 
 
@@ -73,8 +74,10 @@ def _of_search(
 
 
 def result_title(state: FileState, kernel: KernelState, target: str, profiling: bool) -> str:
-    """``est. 812-1,010 us on trn1 · 41 % of peak · VectorE bound · 18 % faster than last save``."""
-    result = kernel.shown
+    """``est. 911 us on trn1 · 41 % of peak · VectorE bound · 1.22x faster than last save``."""
+    result, fault = kernel.shown, syntax_fault(state)
+    if fault:
+        return fault if result is None else f"{fault} · before this edit: {headline(result)}"
     if result is None:
         if profiling:
             return f"profiling for {target}..." if target else "profiling..."
@@ -85,15 +88,17 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
         doing = "profiling..." if profiling else "save to profile again"
         return f"before this edit: {headline(result)} · {doing}"
     parts = [headline(result)]
-    if result.correctness.status == "failed":
-        parts.insert(0, "wrong result")
+    if stopped := stop_reason(result, (*state.run_findings, *state.findings)):
+        parts.insert(0, stopped)
     if result.latency.known is not Known.NOT_MEASURED and (changed := change(kernel.before, result)):
         parts.append(str(changed))
     if profiling:
-        parts.append("profiling...")
-    elif result.latency.known is Known.NOT_MEASURED:
-        if any(f.code == "no-problem" for f in (*state.findings, *state.run_findings)):
-            parts.append("no problem file")
-    elif result.correctness.status == "not checked":
+        parts.append("checking the result..." if _awaits_check(result) else "profiling...")
+    elif result.latency.us is not None and result.correctness.status == "not checked" and not stopped:
         parts.append("result not checked")
     return " · ".join(parts)
+
+
+def _awaits_check(result: KernelMeasurement) -> bool:
+    """Return whether the time is known and the run that compares the result has not ended."""
+    return result.latency.us is not None and result.stage in ("executed", "compiled")

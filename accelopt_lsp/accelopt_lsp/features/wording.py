@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from accelopt_agent.speedup import resolution
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_profiling.duration import duration_text, interval, rounded, span_text, unit_of
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, Quantity
 
@@ -23,46 +25,42 @@ def number(value: float) -> str:
     return f"{int(value):,}" if value == int(value) else rounded(value)
 
 
-def rounded(value: float) -> str:
-    """Three significant digits, thousands grouped: ``0.0123``, ``4.5``, ``812``, ``1,010``."""
-    near = float(f"{value:.3g}")
-    return f"{near:,.0f}" if abs(near) >= 100 else f"{near:g}"
-
-
-def interval(low: float, high: float) -> str:
-    """``812-1,010``, or one number where both ends read the same."""
-    first, last = rounded(low), rounded(high)
-    return first if first == last else f"{first}-{last}"
-
-
 def duration(latency: Latency) -> str:
-    """``est. 812-1,010 us``, ``measured 3.2 us``, ``est. 12.4-13 ms``, ``not measured``."""
-    if latency.us is None:
-        return "not measured"
-    return f"{_PREFIX[latency.known]} {bare_duration(latency)}"
+    """``est. 890 us``, ``measured 3.2 us``, ``est. 2.47 ms``, ``not measured``."""
+    return "not measured" if latency.us is None else f"{_PREFIX[latency.known]} {bare_duration(latency)}"
 
 
 def bare_duration(latency: Latency) -> str:
     """The time without how it is known: only for places that say that beside it."""
-    if latency.us is None:
-        return "not measured"
+    return "not measured" if latency.us is None else duration_text(latency.us)
+
+
+def duration_interval(latency: Latency) -> str:
+    """An estimate with its interval, ``est. 890 us (812-1,010)`` or ``est. 2.47 ms (1.65-3.08)``; anything else as
+    ``duration``."""
     low, high = latency.low_us, latency.high_us
-    if latency.known is not Known.ESTIMATED or low is None or high is None:
-        low = high = latency.us
-    scale, unit = (1e-3, "ms") if high >= 1e4 else (1.0, "us")
-    return f"{interval(low * scale, high * scale)} {unit}"
+    if latency.known is not Known.ESTIMATED or latency.us is None or low is None or high is None:
+        return duration(latency)
+    size, unit = unit_of(latency.us)
+    return (
+        f"{_PREFIX[latency.known]} {rounded(latency.us / size)} {unit} ({interval(low / size, high / size)})"
+    )
 
 
 def quantity(value: Quantity) -> str:
     """A quantity in a table cell, without how it is known: that has a column of its own."""
     if value.value is None:
         return "-"
-    if value.unit == "B":
-        return _bytes(value.value)
-    unit = f" {value.unit}" if value.unit else ""
+    low = high = value.value
     if value.known is Known.ESTIMATED and value.low is not None and value.high is not None:
-        return f"{interval(value.low, value.high)}{unit}"
-    return f"{number(value.value)}{unit}"
+        low, high = value.low, value.high
+    if value.unit == "us":
+        return span_text(low, high)
+    if value.unit in ("B", "bytes"):
+        first, last = _bytes(low), _bytes(high)
+        return last if first == last else f"{first} to {last}"
+    unit = f" {value.unit}" if value.unit else ""
+    return f"{number(low) if low == high else interval(low, high)}{unit}"
 
 
 def _bytes(value: float) -> str:
@@ -76,10 +74,27 @@ def percent(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
+def times(ratio: float) -> str:
+    """A ratio of two times: ``1.33x``, ``2.6x``, ``24x``."""
+    return f"{ratio:.{_decimals(ratio)}f}x"
+
+
+def _decimals(ratio: float) -> int:
+    return 2 if ratio < 1.995 else 1 if ratio < 9.95 else 0
+
+
 def speedup(value: Speedup) -> str:
-    """``1.8x est. (1.6-2.1)`` or ``1.8x measured (1.79-1.82)``."""
+    """``2.8x est. (2.2-4.6)``, ``1.33x est. (1.00-1.33), no modelled cost rises`` or ``1.80x measured (1.79-1.82)``.
+
+    What an estimate gains may be next to nothing in one scenario of its model; then it says that none is slower.
+    """
+    decimals = 2 if value.known is Known.MEASURED else _decimals(value.value)
     how = _PREFIX.get(value.known, str(value.known))
-    return f"{value.value:.2f}x {how} ({value.low:.2f}-{value.high:.2f})"
+    text = f"{value.value:.{decimals}f}x {how} ({value.low:.{decimals}f}-{value.high:.{decimals}f})"
+    facts = resolution()
+    if value.known is not Known.ESTIMATED or value.low >= 1 + facts["estimated_relative"]:
+        return text
+    return f"{text}, no modelled cost rises{'' if value.low > 0.995 else ' by more than 1 %'}"
 
 
 def origin(suggestion: Suggestion) -> str:
@@ -94,12 +109,12 @@ def version_name(suggestion: Suggestion) -> str:
 
 
 def headline(result: KernelMeasurement) -> str:
-    """``est. 812-1,010 us on trn1 · 41 % of peak · VectorE bound``."""
+    """``est. 911 us on trn1 · 41 % of peak · VectorE bound``."""
     if result.latency.us is None:
         return f"not measured on {result.target}"
     parts = [f"{duration(result.latency)} on {result.target}"]
     if result.percent_of_peak is not None:
         parts.append(f"{percent(result.percent_of_peak)} % of peak")
     if result.bound:
-        parts.append(f"{result.bound} bound")
+        parts.append(f"{result.bound} bound{f' ({result.waiting})' if result.waiting else ''}")
     return " · ".join(parts)

@@ -18,6 +18,7 @@ CODE_ACTION_KINDS = (
     "refactor.rewrite.accelopt.pause",
     "refactor.rewrite.accelopt.cancel",
     "refactor.rewrite.accelopt.runs",
+    "refactor.rewrite.accelopt.record",
     "refactor.rewrite.accelopt.explain",
     "refactor.rewrite.accelopt.reject",
     "quickfix.accelopt",
@@ -26,7 +27,7 @@ CODE_ACTION_KINDS = (
 #: The names of the server commands, after ``accelopt.server.``.
 COMMANDS = (
     "profile", "optimize", "pause", "resume", "showRuns", "cancel", "accept", "reject", "versions", "choose",
-    "explain", "createProblem",
+    "explain", "createProblem", "record", "raiseLimit",
 )  # fmt: skip
 
 _ENCODINGS = ("utf-8", "utf-16", "utf-32")

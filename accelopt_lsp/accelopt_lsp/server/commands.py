@@ -14,7 +14,7 @@ class Arguments:
     """What a command was called with. ``apply`` asks the server to make the edit itself; ``ask`` to ask first.
 
     ``line`` is 1-based; it chooses a kernel where no name is given. ``instructions`` are a sentence from the person
-    to the model that proposes rewrites.
+    to the model that proposes rewrites, ``test`` is a test's path in the project.
     """
 
     uri: str | None = None
@@ -25,6 +25,7 @@ class Arguments:
     apply: bool = False
     ask: bool = False
     instructions: str = ""
+    test: str | None = None
 
     @classmethod
     def of(cls, command: str, given: Sequence[Any]) -> Arguments:
@@ -63,5 +64,5 @@ def _is(value: Any, kind: type) -> bool:
 
 _FIELDS: dict[str, type] = {
     "uri": str, "kernel": str, "line": int, "id": str, "job": str, "apply": bool, "ask": bool,
-    "instructions": str,
+    "instructions": str, "test": str,
 }  # fmt: skip

@@ -30,12 +30,14 @@ from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.explanations import Explanations
 from accelopt_lsp.server.file_watcher import FileWatcher
 from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.server.limit_fix import LimitFix
 from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
 from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.problem_files import ProblemFiles
 from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.server.publisher import Publisher
+from accelopt_lsp.server.recordings import Recordings
 from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.suggestions import SuggestionActions
@@ -76,6 +78,8 @@ class Parts:
     suggestions: SuggestionActions
     explanations: Explanations
     problem_files: ProblemFiles
+    limit_fix: LimitFix
+    recordings: Recordings
     pages: Pages
     candidates: CandidateTexts
 
@@ -134,6 +138,8 @@ def build_parts(server: AccelOptServer) -> Parts:
         suggestions=suggestions,
         explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
         problem_files=ProblemFiles(editor, jobs, files),
+        limit_fix=LimitFix(editor, jobs, files),
+        recordings=Recordings(editor, jobs, files, configuration, profiles),
         pages=pages,
         candidates=candidates,
     )
@@ -357,6 +363,12 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     async def create_problem(args: Arguments) -> dict[str, Any]:
         return started(parts.problem_files.create(args))
 
+    async def raise_limit(args: Arguments) -> dict[str, Any]:
+        return started(parts.limit_fix.raise_limit(args))
+
+    async def record(args: Arguments) -> dict[str, Any]:
+        return started(parts.recordings.record(args))
+
     on("profile", profile)
     on("optimize", optimize)
     on("pause", pause)
@@ -369,6 +381,8 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     on("choose", choose)
     on("explain", explain)
     on("createProblem", create_problem)
+    on("raiseLimit", raise_limit)
+    on("record", record)
 
 
 def started(job: BackgroundJob) -> dict[str, Any]:

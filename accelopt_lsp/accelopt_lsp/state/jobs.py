@@ -11,7 +11,17 @@ from uuid import uuid4
 
 log = logging.getLogger(__name__)
 
-JobKind = Literal["profile", "optimize", "accept", "reject", "create-problem", "explain", "show-runs"]
+JobKind = Literal[
+    "profile",
+    "optimize",
+    "accept",
+    "reject",
+    "create-problem",
+    "explain",
+    "show-runs",
+    "record",
+    "raise-limit",
+]
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,15 @@ from typing import Any
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
 from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.speedup import direction
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
+from accelopt_profiling.jobs import Extent
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement, Latency
+from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.timing.statistics import TimeComparison
@@ -29,58 +31,51 @@ _LASTING = frozenset(
 
 
 class HostCost:
-    """Profiles the original completely, and candidates only until their latency can be compared.
+    """Profiles the original completely, and candidates only as far as their time needs.
 
-    That is the first stage at which the original's latency had its final value: later stages check and explain, they do
-    not change the number. An original that is ``proved`` is profiled to its first latency, and so are its candidates.
+    The time of a candidate is found on stand-ins for the inputs where the original's does not depend on their values,
+    and on the problem's inputs elsewhere. An original that is ``proved`` is profiled as its candidates are.
     """
 
     def __init__(self, host: Host, request: OptimizeRequest) -> None:
         self._host, self._request = host, request
         self._specs: dict[str, list[dict[str, Any]]] = {}
-        self._stages: dict[str, list[tuple[str, Latency]]] = {}
+        self._extents: dict[str, Extent] = {}
 
     async def baseline(self) -> FileMeasurement:
-        names = None if self._request.kernel is None else [self._request.kernel]
-        last: FileMeasurement | None = None
-        try:
-            async with aclosing(
-                profile(self._host, await self._profile_request(self._request.text, names))
-            ) as found:
-                async for last in found:
-                    for kernel in last.kernels:
-                        self._stages.setdefault(kernel.name, []).append((kernel.stage, kernel.latency))
-                    if self._request.proved and all(k.latency.us is not None for k in last.kernels):
-                        return last
-        except HostUnreachableError as error:
-            raise EvaluatorLostError(str(error)) from error
+        request = self._request
+        names = None if request.kernel is None else [request.kernel]
+        last = await self._profiled(request.text, names, "cost" if request.proved else "all")
         if last is None:
-            name = self._request.path.name
-            raise EvaluatorLostError(f"{self._host.name} gave no measurement of {name}; look at its log.")
+            raise EvaluatorLostError(
+                f"{self._host.name} gave no measurement of {request.path.name}; look at its log."
+            )
+        if request.proved:
+            return last
         return replace(last, kernels=[await self._comparable(kernel) for kernel in last.kernels])
 
     async def _comparable(self, measured: KernelMeasurement) -> KernelMeasurement:
         """Measure the original again in the way of a candidate: with known shapes and fewer samples its latency and
-        counters may move a little, and a candidate must not gain or lose by that."""
+        counters may move a little, and a candidate must not gain or lose by that. Where they move more than noise
+        does, candidates are measured on the problem's inputs."""
         if measured.latency.us is None:
             return measured
-        try:
-            again = await self.cost(self._request.text, measured.name)
-        except CostUnavailableError:
+        again = await self._cost_or_none(measured.name)
+        if again is None or direction(measured.latency, again.latency, measured.target) != "same":
+            self._extents[measured.name] = "cost on inputs"
+            again = await self._cost_or_none(measured.name)
+        if again is None:
             return measured
         return replace(measured, latency=again.latency, quantities=again.quantities)
 
-    async def cost(self, text: str, kernel: str) -> KernelMeasurement:
-        stages = self._final_stages(kernel)
-        last: FileMeasurement | None = None
+    async def _cost_or_none(self, kernel: str) -> KernelMeasurement | None:
         try:
-            async with aclosing(profile(self._host, await self._profile_request(text, [kernel]))) as found:
-                async for last in found:
-                    measured = _named(last, kernel)
-                    if measured and measured.latency.us is not None and measured.stage in stages:
-                        return measured
-        except HostUnreachableError as error:
-            raise EvaluatorLostError(str(error)) from error
+            return await self.cost(self._request.text, kernel)
+        except CostUnavailableError:
+            return None
+
+    async def cost(self, text: str, kernel: str) -> KernelMeasurement:
+        last = await self._profiled(text, [kernel], self._extents.get(kernel, "cost"))
         measured = _named(last, kernel) if last else None
         if last is not None and measured is not None and measured.latency.us is not None:
             return measured
@@ -89,13 +84,16 @@ class HostCost:
             raise CostUnavailableError("not-measured", "Its time could not be found out.", lasting=False)
         raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
 
-    def _final_stages(self, kernel: str) -> set[str]:
-        """The stages at which the original's latency already had its final value."""
-        seen = self._stages.get(kernel, [])
-        return {stage for stage, latency in seen if latency == seen[-1][1]} if seen else set()
-
-    async def _profile_request(self, text: str, kernels: list[str] | None) -> ProfileRequest:
-        return await asyncio.to_thread(profile_request, self._request, text, kernels, self._specs)
+    async def _profiled(self, text: str, kernels: list[str] | None, extent: Extent) -> FileMeasurement | None:
+        wanted = await asyncio.to_thread(profile_request, self._request, text, kernels, self._specs, extent)
+        last: FileMeasurement | None = None
+        try:
+            async with aclosing(profile(self._host, wanted)) as growing:
+                async for measurement in growing:
+                    last = measurement
+        except HostUnreachableError as error:
+            raise EvaluatorLostError(str(error)) from error
+        return last
 
 
 class HostGate:
@@ -164,7 +162,11 @@ class HostGate:
 
 
 def profile_request(
-    request: OptimizeRequest, text: str, kernels: list[str] | None, specs: dict[str, list[dict[str, Any]]]
+    request: OptimizeRequest,
+    text: str,
+    kernels: list[str] | None,
+    specs: dict[str, list[dict[str, Any]]],
+    extent: Extent = "all",
 ) -> ProfileRequest:
     """Build the request that profiles ``text`` in the place of the request's file; ``specs`` caches input shapes."""
     targets: dict[Dialect, str] = {"triton": request.target, "nki": request.target}
@@ -175,6 +177,7 @@ def profile_request(
         request.limits,
         detail=False,
         background=True,
+        extent=extent,
         input_specs=specs,
     )
 

@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from accelopt_agent.events import ModelCall, Usage
 from accelopt_agent.request import Budget
 
+#: The share of a run's time that is kept for a proof before one has shown how long it takes, and the most that is kept.
+PROOF_SHARE, MOST_FOR_PROOF = 0.25, 0.5
+
 
 class BudgetExhaustedError(Exception):
     """The run has to end; the message names the limit that is reached."""
@@ -22,6 +25,7 @@ class Meter:
         self._clock, self._started = clock, clock()
         self.candidates = self.judged = self.skipped = self.remembered = 0
         self.calls: list[ModelCall] = []
+        self._longest_proof, self._proved_late = 0.0, False
 
     @property
     def tokens_in(self) -> int:
@@ -52,6 +56,24 @@ class Meter:
             return None
         return max(0.0, self.budget.seconds - (self._clock() - self._started))
 
+    @property
+    def keeps_rest_for_proof(self) -> bool:
+        """Whether no more time is left than a proof may need: as much as the longest so far took."""
+        seconds, left = self.budget.seconds, self.seconds_left
+        if seconds is None or left is None:
+            return False
+        return left <= min(self._longest_proof or PROOF_SHARE * seconds, MOST_FOR_PROOF * seconds)
+
+    @contextmanager
+    def proving(self) -> Iterator[None]:
+        """Note how long the block, a proof, takes."""
+        began = self._clock()
+        try:
+            yield
+        finally:
+            self._longest_proof = max(self._longest_proof, self._clock() - began)
+            self._proved_late = self.seconds_left == 0.0
+
     @contextmanager
     def resting(self) -> Iterator[None]:
         """Leave the time inside the block out of the count."""
@@ -67,8 +89,10 @@ class Meter:
 
     def spent(self) -> str | None:
         """Name the reached limit without which no work can go on, as one line; None if none is reached."""
-        if self.seconds_left == 0.0:
-            return f"the time of {self.budget.seconds:g} s is used up"
+        if self.budget.seconds is not None and self.seconds_left == 0.0:
+            over = self._clock() - self._started - self.budget.seconds
+            more = f", and {over:.0f} s more for the last proof" if self._proved_late else ""
+            return f"the time of {self.budget.seconds:g} s is used up{more}"
         if not self.candidates_left:
             return f"all {self.budget.candidates} candidates are tried"
         return None

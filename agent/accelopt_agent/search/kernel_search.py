@@ -98,6 +98,10 @@ class KernelSearch:
         await self._load_refusals()
         try:
             while True:
+                if self._meter.seconds_left == 0.0:
+                    async for event in self._prove_best():
+                        yield event
+                    raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
                 if not self._pause.on:
                     for event in self._begin():
                         yield event
@@ -109,8 +113,6 @@ class KernelSearch:
                     continue
                 resumed = self._pause.over() if self._pause.on else None
                 ended = await self._scheduler.finished(self._meter.seconds_left, resumed)
-                if not ended and self._meter.seconds_left == 0.0:
-                    raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
                 for step, task in ended:
                     for event in await self._take(step, task):
                         yield event
@@ -123,6 +125,20 @@ class KernelSearch:
         finally:
             await self._scheduler.cancel_all()
 
+    async def _prove_best(self) -> AsyncGenerator[Event, None]:
+        """When the time is up: let the proof that runs end, or prove the best version without one. That is the only
+        work past the limit."""
+        await self._scheduler.cancel_all(but=ValidateNode)
+        if not len(self._scheduler) and (node := self.strategy.unproved()) is not None:
+            for event in self._start(ValidateNode(node)):
+                yield event
+        if len(self._scheduler):
+            yield ProgressText(f"{self.root.kernel.name}: the time is up; the last proof goes on")
+        while len(self._scheduler):
+            for step, task in await self._scheduler.finished(None):
+                for event in await self._take(step, task):
+                    yield event
+
     async def _rest(self) -> AsyncGenerator[Event, None]:
         await self._recorder.event(PAUSED, {})
         yield ProgressText(f"{self.root.kernel.name}: paused")
@@ -132,14 +148,13 @@ class KernelSearch:
         yield ProgressText(f"{self.root.kernel.name}: going on")
 
     def _begin(self) -> Iterator[Event]:
-        """Start all steps that there is capacity for. When only the budget of candidates is spent, measured ones are
-        still validated."""
-        if self._meter.seconds_left == 0.0:
-            raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
+        """Start all steps that there is capacity for. When only the budget of candidates is spent, or no more time is
+        left than the proof of the best version may need, measured ones are still validated."""
         while True:
             free = self._scheduler.free
             left = self._meter.candidates_left - self._scheduler.count(TryCandidate)
-            if left <= 0 or self._goal_reached():
+            proof_only = self._meter.keeps_rest_for_proof and self.strategy.unproved() is not None
+            if left <= 0 or proof_only or self._goal_reached():
                 free = Capacity(False, False, free.validations)
             step = self.strategy.choose(free)
             if step is None:
@@ -156,7 +171,7 @@ class KernelSearch:
             candidate = step.node.candidate
             if candidate is not None and not self._validator.knows(step.node):
                 yield ProgressText(f"{step.node.kernel.name}: proving that it is right: {candidate.summary}")
-            self._scheduler.start(step, lambda: self._validator.validate(step.node))
+            self._scheduler.start(step, lambda: self._proof_of(step.node))
 
     async def _take(self, step: SearchStep, task: asyncio.Task[Any]) -> list[Event]:
         """Process the result of a step: first into the memory and the strategy, then as events."""
@@ -295,6 +310,10 @@ class KernelSearch:
         )
 
     # Proofs
+
+    async def _proof_of(self, node: Node) -> ValidationResult:
+        with self._meter.proving():
+            return await self._validator.validate(node)
 
     async def _take_validation(self, step: ValidateNode, task: asyncio.Task[ValidationResult]) -> list[Event]:
         node = step.node

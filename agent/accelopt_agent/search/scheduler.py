@@ -68,9 +68,11 @@ class StepScheduler:
                 interrupted.cancel()
         return [(self._running.pop(task), task) for task in list(self._running) if task.done()]
 
-    async def cancel_all(self) -> None:
-        """Cancel everything that still runs, and wait until it has ended."""
-        for task in self._running:
+    async def cancel_all(self, but: type[SearchStep] | None = None) -> None:
+        """Cancel everything that still runs, apart from steps of the kind ``but``, and wait until it has ended."""
+        ending = [t for t, step in self._running.items() if but is None or not isinstance(step, but)]
+        for task in ending:
             task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
-        self._running.clear()
+        await asyncio.gather(*ending, return_exceptions=True)
+        for task in ending:
+            del self._running[task]

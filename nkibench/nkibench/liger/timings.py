@@ -120,7 +120,7 @@ def _row(entry: dict[str, str], liger_path: Path) -> PublishedTiming:
     )
 
 
-def _zeros(*shape: int, dtype: str = "float32", integer: bool = False) -> Any:
+def zeros(*shape: int, dtype: str = "float32", integer: bool = False) -> Any:
     """Storage that the system hands out on first touch: full-size shapes cost the sampled programs' pages only."""
     import numpy as np
     import torch
@@ -133,63 +133,63 @@ def _zeros(*shape: int, dtype: str = "float32", integer: bool = False) -> Any:
 def _layer_norm(c: dict[str, Any]) -> None:
     from liger_kernel.ops.layer_norm import LigerLayerNormFunction
 
-    x, w = _zeros(c["M"], c["N"], dtype=c["dtype"]), _zeros(c["N"], dtype=c["dtype"])
+    x, w = zeros(c["M"], c["N"], dtype=c["dtype"]), zeros(c["N"], dtype=c["dtype"])
     LigerLayerNormFunction.apply(x, w, w.clone(), c["eps"])
 
 
 def _rms_norm(c: dict[str, Any]) -> None:
     from liger_kernel.ops.rms_norm import LigerRMSNormFunction
 
-    LigerRMSNormFunction.apply(_zeros(c["M"], c["H"], dtype=c["dtype"]), _zeros(c["H"]), c["eps"])
+    LigerRMSNormFunction.apply(zeros(c["M"], c["H"], dtype=c["dtype"]), zeros(c["H"]), c["eps"])
 
 
 def _megatron_rms_norm(c: dict[str, Any]) -> None:
     from liger_kernel.ops.rms_norm import LigerRMSNormFunction
 
-    x = _zeros(c["S"], c["B"], c["H"], dtype="bfloat16")
-    LigerRMSNormFunction.apply(x, _zeros(c["H"], dtype="bfloat16"), 1e-6)
+    x = zeros(c["S"], c["B"], c["H"], dtype="bfloat16")
+    LigerRMSNormFunction.apply(x, zeros(c["H"], dtype="bfloat16"), 1e-6)
 
 
 def _relu_squared(c: dict[str, Any]) -> None:
     from liger_kernel.ops.relu_squared import LigerReLUSquaredFunction
 
-    LigerReLUSquaredFunction.apply(_zeros(c["M"], c["N"], dtype=c["dtype"]))
+    LigerReLUSquaredFunction.apply(zeros(c["M"], c["N"], dtype=c["dtype"]))
 
 
 def _softmax(c: dict[str, Any]) -> None:
     from liger_kernel.ops.softmax import LigerSoftmaxFunction
 
-    LigerSoftmaxFunction.apply(_zeros(c["M"], c["N"], dtype=c["dtype"]))
+    LigerSoftmaxFunction.apply(zeros(c["M"], c["N"], dtype=c["dtype"]))
 
 
 def _tvd(c: dict[str, Any]) -> None:
     from liger_kernel.ops.tvd import LigerTVDLossFunction
 
     rows = c["B"] * c["T"]
-    LigerTVDLossFunction.apply(_zeros(rows, c["V"]), _zeros(rows, c["V"]), None, "batchmean", -100)
+    LigerTVDLossFunction.apply(zeros(rows, c["V"]), zeros(rows, c["V"]), None, "batchmean", -100)
 
 
 def _kl_div(c: dict[str, Any]) -> None:
     from liger_kernel.ops.kl_div import LigerKLDivLossFunction
 
     rows = c["B"] * c["T"]
-    LigerKLDivLossFunction.apply(_zeros(rows, c["V"]), _zeros(rows, c["V"]), "batchmean", False, 1e-10)
+    LigerKLDivLossFunction.apply(zeros(rows, c["V"]), zeros(rows, c["V"]), "batchmean", False, 1e-10)
 
 
 def _cross_entropy(c: dict[str, Any]) -> None:
     from liger_kernel.ops.cross_entropy import LigerCrossEntropyFunction
 
     rows = c["B"] * c["T"]
-    x = _zeros(rows, c["V"]).requires_grad_()
+    x = zeros(rows, c["V"]).requires_grad_()
     LigerCrossEntropyFunction.apply(
-        x, _zeros(rows, integer=True), None, -100, 0.0, 0.0, "mean", None, False, False, False
+        x, zeros(rows, integer=True), None, -100, 0.0, 0.0, "mean", None, False, False, False
     )
 
 
 def _swiglu(c: dict[str, Any]) -> None:
     from liger_kernel.ops.swiglu import LigerFusedGateUpSiLUMulFunction
 
-    y = _zeros(c["S"] * c["B"], 2 * c["ffn_local"], dtype="bfloat16")
+    y = zeros(c["S"] * c["B"], 2 * c["ffn_local"], dtype="bfloat16")
     LigerFusedGateUpSiLUMulFunction.apply(y, False)
 
 
@@ -199,14 +199,14 @@ def _embedding(c: dict[str, Any]) -> None:
 
     count = c["B"] * c["T"]
     indices = (torch.arange(count, device="cuda") * 7919) % c["V"]
-    LigerEmbeddingFunction.apply(_zeros(c["V"], c["D"], dtype=c["dtype"]), indices.view(c["B"], c["T"]))
+    LigerEmbeddingFunction.apply(zeros(c["V"], c["D"], dtype=c["dtype"]), indices.view(c["B"], c["T"]))
 
 
 def _group_norm(c: dict[str, Any]) -> None:
     from liger_kernel.ops.group_norm import LigerGroupNormFunction
 
     channels = c["C"]
-    x, w = _zeros(c["M"], channels, c["H"], dtype=c["dtype"]), _zeros(channels, dtype=c["dtype"])
+    x, w = zeros(c["M"], channels, c["H"], dtype=c["dtype"]), zeros(channels, dtype=c["dtype"])
     LigerGroupNormFunction.apply(x, w, w.clone(), channels, channels // c["channels_per_group"], c["eps"])
 
 
@@ -215,9 +215,9 @@ def _rope(c: dict[str, Any]) -> None:
 
     tokens, hidden = c["T" if "T" in c else "seq_len"], c["H" if "H" in c else "hidden_size"]
     head = hidden // c["num_q_heads"]
-    q = _zeros(1, tokens, c["num_q_heads"], head, dtype=c["dtype"]).transpose(1, 2)
-    k = _zeros(1, tokens, c["num_kv_heads"], head, dtype=c["dtype"]).transpose(1, 2)
-    cos = _zeros(1, tokens, head, dtype=c["dtype"])
+    q = zeros(1, tokens, c["num_q_heads"], head, dtype=c["dtype"]).transpose(1, 2)
+    k = zeros(1, tokens, c["num_kv_heads"], head, dtype=c["dtype"]).transpose(1, 2)
+    cos = zeros(1, tokens, head, dtype=c["dtype"])
     LigerRopeFunction.apply(q, k, cos, cos.clone())
 
 

@@ -117,7 +117,7 @@ class ReferenceRuns:
         if not found:
             return []
         call, arguments = self.problem.call(before)
-        if call.style not in ("returns", "launch") or not passed_through(before, arguments):
+        if not call.writes or not passed_through(before, arguments):
             return []
         return [n for n in found if n >= -len(arguments)]
 

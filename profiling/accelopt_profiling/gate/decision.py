@@ -64,6 +64,7 @@ class _Decision:
             {case.index: case for case in evidence.reference.cases} if evidence.reference else {}
         )
         self.compared = 0
+        self.partly: list[float] = []  # shares of the output (0..1) that were checked, where not all was
 
     def case(self, drawn: DrawnCase) -> None:
         check: dict[str, Any] = {
@@ -113,8 +114,7 @@ class _Decision:
             self.notes.append(Reason("not-float64", reference_case.note))
         self.compared += not verdict.skipped and verdict.checked > 0
         if verdict.checked < 1 and not verdict.skipped:
-            message = f"In the case {drawn.name!r} {100 * verdict.checked:.3g} % of the output was checked."
-            self.notes.append(Reason("partly-checked", message))
+            self.partly.append(verdict.checked)
         check.update(_described(run_case, reference_case.precision, verdict, faults))
 
     def _did_not_take(self, drawn: DrawnCase, check: dict[str, Any]) -> bool:
@@ -203,6 +203,14 @@ class _Decision:
             self.notes += noted
         elif not self.refusals:
             self.refusals.append(Reason("incomplete", "The host ended the check without an answer."))
+        if self.partly:
+            least, most = (f"{100 * share:.3g} %" for share in (min(self.partly), max(self.partly)))
+            share = least if least == most else f"{least} to {most}"
+            cases = "1 case" if len(self.partly) == 1 else f"{len(self.partly)} cases"
+            message = (
+                f"In {cases} of {len(self.checks)}, {share} of the output was checked: the launch is large."
+            )
+            self.notes.append(Reason("partly-checked", message))
         accepted = evidence.complete and not self.refusals
         noted = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
         full = full_precision(evidence.drawn)

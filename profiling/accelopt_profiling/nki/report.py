@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from accelopt_profiling.duration import duration_text
 from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.line_hint import line_hint
 from accelopt_profiling.measurement import (
     Correctness,
     Finding,
@@ -35,7 +37,7 @@ def measurement(
         name=kernel.name, line=kernel.line, dialect="nki", target=target, host=host, correctness=correctness,
         latency=latency, percent_of_peak=answer.percent_of_peak, bound=answer.bound, quantities=quantities(answer),
         lines=lines(answer), findings=[*findings, *cost_findings(answer)], content_hash=kernel.content_hash,
-        stage=stage, toolchain=toolchain,
+        stage=stage, toolchain=toolchain, waiting=latency_cause(answer),
     )  # fmt: skip
 
 
@@ -82,17 +84,22 @@ def lines(answer: TimeEstimate) -> list[LineCost]:
             size, pieces = plan.line_bytes.get(line, 0), max(1, plan.line_descriptors.get(line, 1))
             moved = f"{_bytes(size)}, {_bytes(size / pieces)} pieces"
             text = f"DMA est. {_time(ns)}, {share:.0%}: {moved}"
+            cause = f"{_bytes(size / pieces)} DMA" if size / pieces < _GOOD_PIECE else "DMA"
         else:
             text = f"{engine} est. {_time(ns)}, {share:.0%}"
+            cause = engine
+        hint = line_hint(cause, ns / 1000, share)
         wait = waiting.get(line)
         if wait is not None:
             text += f"; {_wait_text(wait)}"
+            if wait.ns > ns:
+                hint = line_hint(f"waits on {wait.cause_line}", wait.ns / 1000, wait.ns / plan.total)
         details = {f"{e} busy": _interval(answer, t * scale) for e, t in engines.items()}
         if wait is not None:
             details[f"{wait.engine} waits"] = _interval(answer, wait.ns / 1000)
         if line in plan.line_bytes:
             details["dma_bytes"] = executed(plan.line_bytes[line], "B")
-        costs.append(LineCost(line, text, share, details))
+        costs.append(LineCost(line, text, share, details, hint))
     return [cost for cost in costs if cost.share is None or cost.share >= _WORTH / 10]
 
 
@@ -150,4 +157,13 @@ def _bytes(size: float) -> str:
 
 
 def _time(ns: float) -> str:
-    return f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} us"
+    return duration_text(ns / 1000)
+
+
+def latency_cause(answer: TimeEstimate) -> str:
+    """Return what the critical engine of a kernel bound by latency waits for longest: ``VectorE waits for line 16
+    (ScalarE)``; empty for other kernels."""
+    if answer.bound != "latency" or not answer.waits:
+        return ""
+    longest = answer.waits[0]
+    return f"{longest.engine} waits for line {longest.cause_line} ({longest.cause_engine})"

@@ -33,8 +33,9 @@ class ProblemError(Exception):
 #: "returns": the function returns its outputs; "destination": outputs are passed after the inputs, filled
 #: with NaN;
 #: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself;
-#: "launch": a kernel that is launched on a grid, and leaves its outputs in its arguments.
-CallStyle = Literal["returns", "destination", "model", "script", "launch"]
+#: "launch": a kernel that is launched on a grid, and leaves its outputs in its arguments;
+#: "recorded": calls that were recorded, one after another.
+CallStyle = Literal["returns", "destination", "model", "script", "launch", "recorded"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Call:
     ``seed`` seeds the generators before the constructor runs, as it does for the reference model. The last
     arguments are passed by the names in ``keywords``. ``grid`` holds Python expressions of a launch's arguments,
     one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known.
+    With the style "recorded" the arguments are the storages of the calls ``recorded``, each with its ``entry``, encoded
+    ``arguments``, ``keywords`` and ``grid`` (see ``recording.recorded_call``).
     """
 
     function: str
@@ -61,6 +64,12 @@ class Call:
     seed: int = 0
     keywords: list[str] = field(default_factory=list)
     grid: list[str] = field(default_factory=list)
+    recorded: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def writes(self) -> bool:
+        """True where the function may leave outputs in its arguments."""
+        return self.style in ("returns", "launch", "recorded")
 
 
 class Problem(Protocol):

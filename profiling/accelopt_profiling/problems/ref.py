@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from accelopt_profiling.measurement import Finding
 
-ProblemKind = Literal["module", "nkibench", "kernelbench", "flashinfer", "selfrun"]
+ProblemKind = Literal["module", "nkibench", "kernelbench", "flashinfer", "recording", "selfrun"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ProblemRef:
     @property
     def unreferenced(self) -> bool:
         """It has no reference: only the original kernel's own results can be compared with."""
-        return self.kind == "selfrun" or bool(self.options.get("unreferenced"))
+        return self.kind in ("selfrun", "recording") or bool(self.options.get("unreferenced"))
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
+from accelopt_profiling.line_hint import line_hint
 from accelopt_profiling.measurement import Finding, LineCost
 from accelopt_profiling.quantity import Quantity, compiled, estimated, executed
 from accelopt_profiling.triton.capture.session import LaunchExecution
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.compilation.instructions import AssemblyLoop
+from accelopt_profiling.triton.estimation.estimate import LaunchEstimate
 from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES, LaunchCounts, LineCounts
 
 #: Below this share of used bytes per sector a line is worth a finding, above this masked share too. Our choice.
@@ -226,6 +229,59 @@ def with_code(lines: list[LineCost], facts: CompiledFacts) -> list[LineCost]:
         if loop.line:
             _add(merged, loop.line, *_loop(loop, facts))
     return [merged[number] for number in sorted(merged)]
+
+
+def with_hints(
+    lines: list[LineCost], counts: LaunchCounts, facts: CompiledFacts | None, made: LaunchEstimate
+) -> list[LineCost]:
+    """Give each counted line its share of what limits the kernel and, in a hint, its part of the estimated time. A
+    launch that is limited by its own overhead has no such parts."""
+    if made.bound == "launch" or made.latency.us is None:
+        return lines
+    amount = _AMOUNTS.get(made.bound, _sectors)
+    if not any(amount(line) for line in counts.lines.values()):
+        amount = _sectors
+    total = sum(amount(line) for line in counts.lines.values())
+    hinted = []
+    for cost in lines:
+        line = counts.lines.get(cost.line)
+        if line is not None and total:
+            share = amount(line) / total
+            hint = line_hint(_cause(cost, line, facts), share * made.latency.us, share)
+            cost = dataclasses.replace(cost, share=share, hint=hint)
+        hinted.append(cost)
+    return hinted
+
+
+def _sectors(line: LineCounts) -> float:
+    return line.load_sectors + line.store_sectors
+
+
+#: What a line has a share of, by what limits the kernel; memory where nothing else is said.
+_AMOUNTS: dict[str, Callable[[LineCounts], float]] = {
+    "tensor core": lambda line: sum(line.mma_flops.values()),
+    "fp32": lambda line: line.float_ops,
+    "special functions": lambda line: line.special,
+}
+
+
+def _cause(cost: LineCost, line: LineCounts, facts: CompiledFacts | None) -> str:
+    """Return in a word or two why a line costs what it costs: the worst thing about it, else what it does."""
+    compiled_line = facts.lines.get(cost.line, {}) if facts is not None else {}
+    if compiled_line.get("spill_load", 0) + compiled_line.get("spill_store", 0):
+        return "spills"
+    if line.atomics:
+        return "atomics"
+    use = sector_use(line)
+    if use is not None and use < POOR_SECTOR_USE:
+        return "strided"
+    if line.lanes and line.masked / line.lanes >= MANY_MASKED:
+        return f"masked {100 * line.masked / line.lanes:.0f} %"
+    if line.mma_flops:
+        return f"dot {next(iter(line.mma_flops))}"
+    if line.load_bytes or line.store_bytes:
+        return "read" if not line.store_bytes else "write" if not line.load_bytes else "read, write"
+    return "special functions" if line.special else "arithmetic"
 
 
 def _add(merged: dict[int, LineCost], number: int, text: str, quantities: dict[str, Quantity]) -> None:

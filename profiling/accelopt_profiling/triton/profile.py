@@ -30,6 +30,7 @@ from accelopt_profiling.triton.compilation.compile import compile_launch, compil
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
 from accelopt_profiling.triton.estimation import autotune
+from accelopt_profiling.triton.estimation.causes import cost_findings
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
 from accelopt_profiling.triton.findings import compile_findings, execution_findings, own_run_finding
 from accelopt_profiling.triton.interpreter import coverage
@@ -86,6 +87,8 @@ class _Profile:
             self._self_run()
             self._compile(compile_launch)
             self._tune()
+        elif self.params.extent != "all":
+            self._cost_run()
         else:
             self._hollow_run()
             self._compile(compile_launch)
@@ -101,6 +104,27 @@ class _Profile:
         return KernelMeasurement(kernel.name, kernel.line, "triton", self.target.name, findings=[finding])
 
     # the runs
+
+    def _cost_run(self) -> None:
+        """Count and compile, on zeros for inputs where each kernel runs with them; compare nothing."""
+        if self.params.extent == "cost":
+            self._hollow_run()
+        if not all(_counted(known) for known in self.known.values()):
+            self._sampled_run()
+        self._compile(compile_launch)
+        self._tune()
+
+    def _sampled_run(self) -> None:
+        """Count with the problem's inputs, four programs of each launch."""
+        with emulated(self.target.name, sample=SAMPLE) as session:
+            with user_errors(self.context):
+                module, problem = self._loaded()
+            with problem_errors(self.context, "get_inputs"):
+                inputs = problem.inputs(self.params.seed)
+            with user_errors(self.context):
+                problem.run(module, inputs)
+        self._take(session)
+        self._emit("executed")
 
     def _hollow_run(self) -> None:
         """Count with zeros for inputs; an error here is ignored, as the real inputs follow."""
@@ -146,8 +170,9 @@ class _Profile:
                 self._take(session)
                 self._emit("executed")
 
+        seconds = CHECK_SECONDS if self.params.extent == "all" else 0.0
         with emulated(
-            self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS, lenient=True, observe=first_of_a_kernel
+            self.target.name, sample=SAMPLE, seconds=seconds, lenient=True, observe=first_of_a_kernel
         ) as session:
             try:
                 module, problem = self._loaded()
@@ -264,17 +289,22 @@ class _Profile:
         if execution.counts is not None:
             quantities |= hints.launch_quantities(execution, execution.counts)
             lines = hints.line_costs(execution, execution.counts)
-            findings += hints.line_findings(execution.counts)
+            outside = {fault.line for fault in execution.faults}
+            findings += [f for f in hints.line_findings(execution.counts) if f.line not in outside]
         if known.compiled is not None:
             lines = hints.with_code(lines, known.compiled)
+        if made is not None and execution.counts is not None:
+            lines = hints.with_hints(lines, execution.counts, known.compiled, made)
         if known.chosen is not None:
             lines.insert(0, known.chosen.line(known.configurations, len(known.tried), kernel.line))
         if known.compiled is not None:
-            findings += compile_findings(known.compiled, kernel.line)
+            if execution.error is None:  # the compiler would say the same again
+                findings += compile_findings(known.compiled, kernel.line)
             quantities |= known.compiled.quantities()
         if known.correctness.status == "failed":
             findings.append(Finding("wrong-result", kernel.line, "error", known.correctness.detail))
-        if made is not None:
+        if made is not None and execution.counts is not None:
+            findings += cost_findings(execution.counts, made, self.target, kernel.line)
             quantities |= made.quantities
             quantities["percent_of_peak"] = made.percent_of_peak
             measurement = dataclasses.replace(
@@ -290,6 +320,12 @@ class _Profile:
             findings=list(dict.fromkeys(findings)),
             toolchain=known.compiled.toolchain if known.compiled else {},
         )
+
+
+def _counted(known: _KernelResults) -> bool:
+    """Return whether every launch of a kernel ran to its end inside its tensors and was counted."""
+    ran = [e for e in known.executions if e.counts is not None and e.error is None and not e.faults]
+    return bool(ran) and len(ran) == len(known.executions)
 
 
 def _us(made: LaunchEstimate) -> float:

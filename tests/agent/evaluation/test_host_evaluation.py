@@ -93,28 +93,44 @@ async def test_a_kernel_that_cannot_be_run_is_told_and_not_searched(tmp_path: Pa
     assert isinstance(events[-1], Finished)
 
 
+def extents(host: PlayedHost) -> list[str]:
+    return [job.steps[0].params["extent"] for job in host.jobs]
+
+
 async def test_the_original_is_compared_as_a_candidate_would_be(tmp_path: Path) -> None:
     host = PlayedHost(
-        [measured(None, "traced"), measured(100.0, "executed"), measured(100.0, "checked")],
-        [measured(None, "traced"), measured(101.0, "executed"), measured(999.0, "checked")],
+        [measured(None, "traced"), measured(99.0, "executed"), measured(100.0, "checked")],
+        [measured(101.0, "compiled")],
     )
     events = await run(host, tmp_path)
     base = next(e for e in events if isinstance(e, BaselineMeasured))
     assert base.measurement.latency.us == 101.0
     assert base.measurement.stage == "checked"
+    assert extents(host)[:2] == ["all", "cost"]
 
 
-async def test_an_original_that_is_proved_is_not_run_once_more(tmp_path: Path) -> None:
-    host = PlayedHost([measured(None, "traced"), measured(100.0, "executed"), measured(99.0, "checked")])
+async def test_a_time_that_depends_on_the_inputs_is_compared_on_the_inputs(tmp_path: Path) -> None:
+    host = PlayedHost(
+        [measured(100.0, "checked")], [measured(60.0, "compiled")], [measured(98.0, "executed")]
+    )
+    events = await run(host, tmp_path)
+    base = next(e for e in events if isinstance(e, BaselineMeasured))
+    assert base.measurement.latency.us == 98.0
+    assert extents(host)[:3] == ["all", "cost", "cost on inputs"]
+
+
+async def test_an_original_that_is_proved_is_not_checked_again(tmp_path: Path) -> None:
+    host = PlayedHost([measured(None, "traced"), measured(100.0, "executed")])
     events = await run(host, tmp_path, proved=True)
     base = next(e for e in events if isinstance(e, BaselineMeasured))
     assert (base.measurement.latency.us, base.measurement.stage) == (100.0, "executed")
+    assert extents(host)[0] == "cost"
 
 
 @pytest.mark.parametrize("code", ["timeout", "crashed"])
 async def test_a_kernel_that_is_known_only_in_part_is_told(tmp_path: Path, code: str) -> None:
     events = await run(PlayedHost(JobFailedError("profile", StepError(code, "It took too long."))), tmp_path)
-    assert any("It took too long." in e.text for e in events if isinstance(e, ProgressText))
+    assert any("It took too long" in e.text for e in events if isinstance(e, ProgressText))
 
 
 @pytest.mark.parametrize("step", ["gate.draw", "gate.original", "gate.reference"])

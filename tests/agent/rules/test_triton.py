@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.commented_source import commented, lost
+from support.triton_memory_cases import MEMORY_CASES
 from support.triton_product_cases import PRODUCT_CASES
 from support.triton_rule_cases import CASES as OTHER_CASES
 from support.triton_rule_cases import Case
@@ -18,7 +19,7 @@ from support.triton_rule_kernels import IMPORTS
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
 
-CASES = [*OTHER_CASES, *PRODUCT_CASES]
+CASES = [*OTHER_CASES, *PRODUCT_CASES, *MEMORY_CASES]
 
 
 def rewritten(text: str, changes: dict[str, str]) -> str:

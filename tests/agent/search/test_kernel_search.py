@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,12 +37,16 @@ from accelopt_agent.events import (
     SuggestionFound,
 )
 from accelopt_agent.request import Budget
+from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.quantity import Known
+from accelopt_profiling.receipt import Receipt
 
 E = TypeVar("E", bound=Event)
 
@@ -63,7 +68,7 @@ async def test_rules_are_composed_and_the_best_is_offered_with_its_evidence() ->
     assert best.steps in {("rule:wide", "rule:fused"), ("rule:fused", "rule:wide")}
     assert best.fast.us == 56
     assert best.speedup.value == pytest.approx(100 / 56)
-    assert best.speedup.low < best.speedup.value < best.speedup.high
+    assert best.speedup.low <= best.speedup.value <= best.speedup.high
     assert best.speedup.known is Known.ESTIMATED
     assert best.gate.accepted
     assert best.gate.receipt
@@ -105,7 +110,7 @@ async def test_small_gains_add_up_to_a_clear_one() -> None:
     text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(4)))
     events = await play([ToyProposer(steps)], asked=request(text))
     assert max(len(e.suggestion.steps) for e in of(SuggestionFound, events)) == 4
-    assert all(len(e.suggestion.steps) >= 3 for e in of(SuggestionFound, events))
+    assert all(len(e.suggestion.steps) >= 2 for e in of(SuggestionFound, events))
 
 
 async def test_a_suggestion_is_told_as_soon_as_it_is_proved() -> None:
@@ -153,6 +158,50 @@ async def test_the_time_budget_ends_a_cost_that_does_not_come() -> None:
     events = await play([ToyProposer(WIDE)], asked=request(budget=Budget(seconds=1.0)), cost=cost)
     assert cost.cancelled == 1
     assert "time" in events[-1].reason  # type: ignore[union-attr]
+
+
+class SlowGate(ToyGate):
+    """Every proof takes ``seconds`` of ``clock``."""
+
+    def __init__(self, clock: list[float], seconds: float) -> None:
+        super().__init__()
+        self._clock, self._seconds = clock, seconds
+
+    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+        self._clock[0] += self._seconds
+        return await super().check(text, kernel)
+
+
+class SlowCost(ToyCost):
+    """Every measurement takes ``seconds`` of ``clock``."""
+
+    def __init__(self, clock: list[float], seconds: float) -> None:
+        super().__init__()
+        self._clock, self._seconds = clock, seconds
+
+    async def cost(self, text: str, kernel: str) -> KernelMeasurement:
+        self._clock[0] += self._seconds
+        return await super().cost(text, kernel)
+
+
+LATE = "the time of 300 s is used up, and 50 s more for the last proof"
+
+
+@pytest.mark.parametrize(
+    ("cost", "proof", "reason"),
+    [(310.0, 40.0, LATE), (10.0, 340.0, LATE), (230.0, 40.0, "1 suggestion")],
+    ids=["a proof after the end", "a proof over the end", "a proof in the time kept for it"],
+)
+async def test_the_best_version_is_proved_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, cost: float, proof: float, reason: str
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("accelopt_agent.optimize.Meter", partial(Meter, clock=lambda: clock[0]))
+    gate, slow = SlowGate(clock, proof), SlowCost(clock, cost)
+    asked = request(budget=Budget(seconds=300.0))
+    events = await play([ToyProposer(WIDE)], asked=asked, cost=slow, gate=gate)
+    assert len(of(SuggestionFound, events)) == len(gate.seen) == 1
+    assert events[-1].reason.endswith(reason)  # type: ignore[union-attr]
 
 
 async def test_closing_the_iterator_ends_everything_at_once(memory: Memory) -> None:

@@ -290,3 +290,48 @@ def test_a_file_that_runs_itself_and_fails_says_so(warm, ending, said):
     else:
         assert [(f["code"], f["line"]) for f in errors] == [("kernel-raised", 13)]
         assert errors[0]["message"].startswith(said)
+
+
+COST_ONLY = """
+@triton.jit
+def double(x, out, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
+
+def run(x):
+    {after}
+    out = torch.empty_like(x)
+    double[(4,)](x, out, x.numel(), B=256)
+    return out
+
+entry = "run"
+
+def reference(x):
+    raise ValueError("nobody asks for the reference")
+"""
+
+
+@pytest.mark.parametrize("extent", ["cost", "cost on inputs"])
+def test_the_cost_alone_needs_no_reference(warm, extent):
+    text = HEAD + COST_ONLY.replace("{after}", "pass")
+    answer = warm.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False, extent=extent)
+    kernel = only(answer)
+    assert kernel["latency"]["us"] > 0
+    assert (kernel["stage"], kernel["correctness"]["status"]) == ("compiled", "not checked")
+
+
+def test_the_cost_is_counted_on_the_inputs_where_zeros_do_not_do(warm):
+    text = HEAD + COST_ONLY.replace("{after}", "assert x.abs().sum() > 0")
+    answer = warm.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False, extent="cost")
+    assert only(answer)["latency"]["us"] > 0
+
+
+def test_zeros_for_inputs_lie_where_a_device_would_put_them():
+    torch = pytest.importorskip("torch")
+    from accelopt_profiling.targets import load_gpu
+    from accelopt_profiling.triton.capture.torch_device import gpu_on_cpu
+
+    with gpu_on_cpu(load_gpu("h100"), hollow=True):
+        x, layer = torch.rand(1 << 20, device="cuda"), torch.nn.Linear(4, 4, device="cuda")
+    assert x.data_ptr() % 256 == 0
+    assert layer.weight.shape == (4, 4)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.triton.block_size import grid_axis
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
 
 
@@ -50,6 +51,17 @@ def _program_id(kernel: TritonKernel, node: cst.BaseExpression) -> str | None:
     return _axis(kernel, node, "program_id")
 
 
+def _grid_argument(kernel: TritonKernel, node: cst.BaseExpression) -> str | None:
+    """The grid axis whose number of programs each launch passes as the argument ``node``."""
+    if not isinstance(node, cst.Name) or any(node.value in s.writes for s in kernel.flow.statements):
+        return None
+    for axis in range(3):
+        pairs = [(grid_axis(kernel, la, axis), la.arguments.get(node.value)) for la in kernel.launches]
+        if pairs and all(g is not None and a is not None and kernel.source.same(g[0], a) for g, a in pairs):
+            return str(axis)
+    return None
+
+
 def _lanes_times_programs(
     kernel: TritonKernel, node: cst.BaseExpression
 ) -> tuple[cst.BaseExpression, str, str] | None:
@@ -58,7 +70,7 @@ def _lanes_times_programs(
     if not isinstance(product, cst.BinaryOperation) or not isinstance(product.operator, cst.Multiply):
         return None
     for lanes, programs in ((product.left, product.right), (product.right, product.left)):
-        axis = _axis(kernel, programs, "num_programs")
+        axis = _axis(kernel, programs, "num_programs") or _grid_argument(kernel, programs)
         arange = _meaning(kernel, lanes)
         if axis is None or not isinstance(arange, cst.Call) or not kernel.is_call(arange, "arange"):
             continue

@@ -71,7 +71,7 @@ class Frontier(ABC):
             step = ask
         elif free.validations and (wanted := self.wants_proof()) is not None:  # the question needs it
             step = ValidateNode(wanted)
-        elif not self.begun and (last := self._last_proof()) is not None:
+        elif not self.begun and (last := self.unproved()) is not None:
             step = ValidateNode(last)
         if step is not None:
             self.begun.append(step)
@@ -95,6 +95,12 @@ class Frontier(ABC):
         proved = [n for n in self.nodes if n.proof == "accepted"]
         return min([self.root, *proved], key=lambda n: n.us)
 
+    def unproved(self) -> Node | None:
+        """Return the fastest version that could be offered if the gate accepted it, where it beats the best proved one
+        and was not sent there yet."""
+        waiting = self._waiting()
+        return waiting[0] if waiting and waiting[0].faster_than(self.best()) else None
+
     def wants_proof(self) -> Node | None:
         """Return a node that must be proved before the strategy builds upon it, if any."""
         return None
@@ -111,10 +117,6 @@ class Frontier(ABC):
             if clearly_faster(best.measurement.latency, node.measurement.latency, self.target):
                 return node
         return None
-
-    def _last_proof(self) -> Node | None:
-        waiting = self._waiting()
-        return waiting[0] if waiting and waiting[0].faster_than(self.best()) else None
 
     def _waiting(self) -> list[Node]:
         at_the_gate = [step.node for step in self.begun if isinstance(step, ValidateNode)]

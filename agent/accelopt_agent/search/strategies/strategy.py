@@ -91,3 +91,6 @@ class Strategy(Protocol):
 
     def best(self) -> Node:
         """The fastest node that may be offered: a proved one, or the original."""
+
+    def unproved(self) -> Node | None:
+        """The fastest node that lacks only the gate's verdict to be offered and beats ``best``, if any."""

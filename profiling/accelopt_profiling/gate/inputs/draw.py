@@ -126,9 +126,10 @@ class _Drawing:
         return self._keep(drawn, inputs, call, arguments)
 
     def _keep(self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any]) -> DrawnCase:
-        if self.written is None:
-            plain = call.style in ("returns", "launch")
-            self.written = written_by_reference(self.problem, inputs, arguments, self.work) if plain else []
+        if self.written is None or call.style == "recorded":  # zeros may hide what a recorded call writes
+            self.written = (
+                written_by_reference(self.problem, inputs, arguments, self.work) if call.writes else []
+            )
             if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
                 count_work(self.problem, [copied(v) for v in inputs], self.work)
         case_call = CaseCall(call, drawn.twice, drawn.derived, drawn.distribution != "original", self.written)

@@ -1,8 +1,8 @@
 """Find the problem of a kernel file, by syntax only: nothing is imported and nothing is run.
 
-Seven ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
-in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; NKIBench; KernelBench; FlashInfer-Bench; the
-file runs itself; none.
+Eight ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
+in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; a recording, ``<stem>_recording.json``;
+NKIBench; KernelBench; FlashInfer-Bench; the file runs itself; none.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from accelopt_profiling.problems.discovery.locations import (
 from accelopt_profiling.problems.discovery.problem_files import Recognised, recognise_json, recognise_python
 from accelopt_profiling.problems.discovery.script_detection import own_runs
 from accelopt_profiling.problems.ref import ProblemKind, ProblemLookup, ProblemRef
+from accelopt_profiling.recording.recorded_call import recording_path
 from accelopt_profiling.source_text import ParsedPython, UnreadableFileError, read_text, try_parse
 
 
@@ -75,6 +76,9 @@ class _ProblemSearch:
         beside = self.path.with_name(f"{self.path.stem}_problem.py")
         if os.path.lexists(beside) and beside != self.path:
             return self._file(beside, f"in {beside.name}", self.line, None)
+        recorded = recording_path(self.path)
+        if os.path.lexists(recorded):
+            return self._file(recorded, f"recorded, in {recorded.name}", self.line, None)
         for way in (self._nkibench, self._kernelbench, self._flashinfer, self._selfrun):
             if lookup := way():
                 return lookup

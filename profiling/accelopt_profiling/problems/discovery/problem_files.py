@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 
 from accelopt_profiling.problems.ref import ProblemKind
+from accelopt_profiling.recording.recorded_call import is_recording, parse_recording
 from accelopt_profiling.source_text import ParsedPython, is_main_guard
 
 NKIBENCH = ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs")
@@ -59,7 +60,7 @@ def recognise_python(source: ParsedPython) -> Recognised:
 
 
 def recognise_json(text: str) -> Recognised:
-    """Classify a JSON file: a FlashInfer-Bench definition or none."""
+    """Classify a JSON file: a recording, a FlashInfer-Bench definition, or none."""
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -69,6 +70,12 @@ def recognise_json(text: str) -> Recognised:
         return Recognised(None, "it is not valid JSON: nested too deeply")
     if not isinstance(data, dict):
         return Recognised(None, "it is not a JSON object")
+    if is_recording(data):
+        try:
+            parse_recording(text)
+        except ValueError as error:
+            return Recognised(None, str(error))
+        return Recognised("recording")
     missing = [name for name in DEFINITION if name not in data]
     if missing:
         listed = ", ".join(f'"{n}"' for n in missing)

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.loading.recorded_calls import repeat_calls
 from accelopt_profiling.problems.problem import Call, OutputSpec, ProblemError
 
 
@@ -26,6 +27,8 @@ def perform(
     Raises:
         ProblemError: the kernel file lacks the function, or it returned nothing.
     """
+    if call.style == "recorded":
+        return repeat_calls(module, call, arguments, file)
     function: Any = module
     for part in call.function.split("."):  # ``Softmax.apply`` of an autograd function
         function = getattr(function, part, None)

@@ -16,6 +16,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import get_jit_fn_file_line
 
 from accelopt_profiling.targets import GpuTarget, load_gpu
+from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operators_on_cpu
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.capture.torch_device import gpu_on_cpu
@@ -82,7 +83,9 @@ class CaptureSession:
         self, fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]
     ) -> None:
         """Take one launch from the driver: interpret it, or a sample of it."""
-        execution = LaunchExecution(_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0)
+        execution = LaunchExecution(
+            captured_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0
+        )
         self.executions.append(execution)
         if not execution.tuning:
             started = time.perf_counter()
@@ -177,9 +180,10 @@ def describe(fault: OutOfBounds) -> str:
     )
 
 
-def _launch(
+def captured_launch(
     fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]
 ) -> CapturedLaunch:
+    """Return a launch as the driver was given it."""
     file, line = get_jit_fn_file_line(fn)
     constants = {fn.arg_names[key[0]]: value for key, value in source.constants.items() if len(key) == 1}
     options = dict(vars(metadata)) if not hasattr(metadata, "_asdict") else metadata._asdict()
@@ -230,6 +234,7 @@ def emulated(
     lenient: bool = False,
     count: bool = True,
     observe: Callable[[LaunchExecution], None] | None = None,
+    dispatch: bool = False,
 ) -> Iterator[CaptureSession]:
     """Emulate ``target`` in this process until the block ends.
 
@@ -237,7 +242,8 @@ def emulated(
     a kernel, or an access out of bounds, is raised from the launch. "capture" interprets ``sample`` programs of each
     launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
     are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` lets comparisons of
-    tensors succeed once something is only partly known. ``observe`` is called with each launch.
+    tensors succeed once something is only partly known. ``observe`` is called with each launch. ``dispatch`` lets
+    what is registered for CUDA answer torch's operators (see ``operators_on_cpu``).
 
     Raises:
         UnknownTargetError: there is no such GPU.
@@ -277,6 +283,9 @@ def emulated(
         session.device = stack.enter_context(
             gpu_on_cpu(gpu, hollow=hollow, poison=mode == "execute" or not hollow)
         )
+        stack.enter_context(backward_on_gpu(session.device))
+        if dispatch:
+            stack.enter_context(operators_on_cpu(session.device))
         for owner, name, value in replaced:
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, value)

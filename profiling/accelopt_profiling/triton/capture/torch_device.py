@@ -16,6 +16,10 @@ from accelopt_profiling.triton.capture.driver import capability
 
 _ABSENT = object()
 
+#: Bytes that a device allocation's address is a multiple of (CUDA C++ Programming Guide, "Size and Alignment
+#: Requirement": addresses returned by the allocation routines are aligned to at least 256 bytes).
+_ALIGNMENT = 256
+
 _CPU = torch.device("cpu")
 
 #: Random draws that a hollow run replaces by zeros: only shapes and types matter then.
@@ -103,15 +107,19 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
             return _zeros(
                 torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device="meta")
             )
-        if name in ("normal_", "uniform_") and isinstance(args[0], torch.Tensor):
-            return args[0]
+        drawn = kwargs.get("tensor", args[0] if args else None)
+        of_init = getattr(func, "__module__", "") == torch.nn.init.__name__
+        if (name in ("normal_", "uniform_") or of_init) and isinstance(drawn, torch.Tensor):
+            return drawn
         return func(*args, **kwargs)
 
 
 def _zeros(like: Any, requires_grad: bool = False) -> Any:
     """Zeros of the shape and type of a meta tensor, in pages that the system hands out when they are touched."""
-    pages = np.zeros(max(1, like.numel() * like.element_size()), np.uint8)
-    flat = torch.from_numpy(pages)[: like.numel() * like.element_size()].view(like.dtype)
+    nbytes = like.numel() * like.element_size()
+    pages = np.zeros(nbytes + _ALIGNMENT, np.uint8)
+    start = -pages.ctypes.data % _ALIGNMENT
+    flat = torch.from_numpy(pages)[start : start + nbytes].view(like.dtype)
     return flat.reshape(like.shape).requires_grad_(requires_grad)
 
 

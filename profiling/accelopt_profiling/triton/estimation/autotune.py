@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accelopt_profiling.line_hint import WIDTH
 from accelopt_profiling.measurement import Finding, LineCost, Severity
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget
@@ -32,7 +33,8 @@ class AutotuneConfiguration:
         """Return the hint at the line of ``def`` that names this configuration."""
         tried = f"{len(configurations)} of {total}" if len(configurations) < total else f"{total}"
         text = f"assumes {self.text}: shortest estimate of {tried} configurations"
-        return LineCost(line, text, None, {"configurations": executed(len(configurations), "configurations")})
+        known = {"configurations": executed(len(configurations), "configurations")}
+        return LineCost(line, text, None, known, f"shortest of {tried} configurations"[:WIDTH])
 
 
 def describe_configuration(launch: CapturedLaunch) -> str:

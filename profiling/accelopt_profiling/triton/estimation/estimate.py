@@ -1,52 +1,59 @@
-"""Estimate the time of a launch on a GPU that is not there: a roofline with an interval.
+"""Estimate the time of a launch on a GPU that is not there, with an interval.
 
-The interval covers what the model leaves out. On A100 and H100 it was checked against published timings
-(docs/explanation/triton-estimate.md): of memory-bound kernels above 40 us at least 9 shapes of 10 lie
-within -25 % and +33 % of the estimate. Other devices, and kernels bound by arithmetic, were not checked and get a wider
-one.
+Two kinds of time: what each resource of the machine needs for the whole launch (``roofline``), and what programs wait
+(``latency``). How far they overlap depends on how much is under way on a multiprocessor at once: ``n`` groups of warps,
+times the tiles that a pipelined loop loads ahead. The parts are joined as (sum of t^p)^(1/p) with p = 1 + log4(n): one
+group that loads nothing ahead pays the sum of its parts, and the more there is to do meanwhile, the more only the
+longest counts.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known, Quantity, estimated
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
-from accelopt_profiling.triton.compilation.occupancy import occupancy
-from accelopt_profiling.triton.estimation.roofline import ideal_time, latency_bound_time, resource_times, work
+from accelopt_profiling.triton.estimation.latency import start_time, wait_times
+from accelopt_profiling.triton.estimation.residency import LaunchResidency, residency
+from accelopt_profiling.triton.estimation.roofline import (
+    ARITHMETIC,
+    MEMORY,
+    MICROSECONDS,
+    arithmetic_floor,
+    ideal_time,
+    resource_times,
+    work,
+)
 from accelopt_profiling.triton.estimation.traffic import Traffic, traffic
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts
 
-UNCHECKED_LOW, UNCHECKED_HIGH = 0.6, 2.0  # arithmetic-bound kernels: never compared with a device
+UNCHECKED_LOW, UNCHECKED_HIGH = 0.6, 2.0  # what is not bound by memory varies more
 FLOOR_LOW = 0.5  # of the launch floor: in a CUDA graph or behind another kernel a launch costs less
-ARITHMETIC = ("tensor core", "fp32", "special functions")
-ASSUMED_REGISTERS, ASSUMED_WARPS = 32, 4  # before the kernel is compiled
 
 
 @dataclass(frozen=True)
 class LaunchEstimate:
-    """``latency`` in microseconds. ``bound``: "memory", "L2", "tensor core", "fp32", "special functions" or "launch".
+    """``latency`` in microseconds. ``bound``: one of ``times_us`` or "launch".
 
     ``percent_of_peak`` is 100 where every byte crosses DRAM once at the datasheet's bandwidth, or the arithmetic
-    runs at its peak. ``times_us`` has the time of each resource alone. ``quantities``: "dram_bytes".
+    runs at its peak. ``times_us`` has the time of each resource alone, of "latency" (programs wait for loads) and of
+    "program starts". ``waits_us`` has the waits by line. ``quantities``: "dram_bytes".
     """
 
     latency: Latency
     bound: str
     percent_of_peak: Quantity
     times_us: dict[str, float] = field(default_factory=dict)
+    waits_us: dict[int, float] = field(default_factory=dict)
     quantities: dict[str, Quantity] = field(default_factory=dict)
 
 
 def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> LaunchEstimate:
     """Estimate one launch from what its sampled programs did and what the compiler made of it.
-
-    The time is the launch floor and the longest of DRAM, L2 and arithmetic. Within a program the matrix product, the
-    element operations and the special functions depend on each other, between resident programs they overlap: they
-    count as the root of the sum of their squares, between the longest of them and their sum.
 
     Pure and fast (well below a millisecond). ``compiled`` may be None: then the occupancy is guessed.
 
@@ -55,66 +62,85 @@ def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTa
     """
     if counts.sampled < 1:
         raise ValueError("no program of the launch was interpreted: there is nothing to estimate from")
-    resident = _resident_programs(counts, compiled, target)
+    resident = residency(counts, compiled, target)
     moved = traffic(counts, target, resident)
-    done = work(counts, target, compiled)
-    times = resource_times(counts, done, moved, target, compiled)
+    done = work(counts, target, compiled, resident)
+    times = resource_times(counts, done, moved, target, compiled, resident)
+    waits = wait_times(counts, moved, resident, target)
+    times["latency"] = sum(waits.values())
+    times["program starts"] = start_time(resident, target)
     floor = target["model.launch_floor"]
-    arithmetic = math.hypot(*(times[name] for name in ARITHMETIC))
-    longest = max(times["memory"], times["L2"], arithmetic)
-    group = ARITHMETIC if longest == arithmetic else ("memory", "L2")
-    slowest = max(group, key=lambda name: times[name])
-    bound = slowest if longest >= floor else "launch"
-    expected = floor + longest
-    low, high = _interval(moved, times, arithmetic, slowest, floor, compiled, target)
-    high = max(high, floor + latency_bound_time(counts, moved, times["memory"], resident, target))
+    slowest = max(times, key=lambda name: times[name])
+    expected = floor + _joined(times, resident.groups, resident.depth)
+    low, high = _interval(times, moved, resident, slowest, floor, target)
+    least = max(_least_memory_time(moved, target), arithmetic_floor(done, target))
+    low = min(max(low, least), expected)
     ideal = ideal_time(done, moved, target)
     quantities = {"dram_bytes": estimated(moved.dram, moved.dram_low, moved.dram_high, "bytes")}
     return LaunchEstimate(
-        Latency(expected, min(low, expected), max(high, expected), Known.ESTIMATED),
-        bound,
+        Latency(expected, low, max(high, expected), Known.ESTIMATED),
+        slowest if expected - floor >= floor else "launch",
         estimated(_percent(ideal, expected), _percent(ideal, high), _percent(ideal, low), "%"),
         times,
+        waits,
         quantities,
     )
 
 
+def _joined(times: dict[str, float], groups: int, depth: int) -> float:
+    """Return the time of all parts together. Within a program the matrix product, the element operations and the
+    special functions depend on each other, and only other programs fill the time; memory is busy with what all asked
+    for, also ahead."""
+    dependent = {name: times[name] for name in ARITHMETIC if name != "shared memory"}
+    dependent["tensor core"] = max(times["tensor core"], times["shared memory"])
+    arithmetic = _overlapped(dependent.values(), groups)
+    memory = max(times[name] for name in MEMORY)
+    waiting = times["latency"] + times["program starts"]
+    return _overlapped((arithmetic, memory, waiting), groups * depth)
+
+
+def _overlapped(parts: Iterable[float], under_way: int) -> float:
+    """Join the times of parts with ``under_way`` programs or tiles to overlap them: from their sum to the longest."""
+    exponent = 1 + math.log(max(1, under_way), 4)
+    longest = max(parts := list(parts))
+    if longest <= 0:
+        return 0.0
+    return float(longest * sum((part / longest) ** exponent for part in parts) ** (1 / exponent))
+
+
 def _interval(
-    moved: Traffic,
     times: dict[str, float],
-    arithmetic: float,
+    moved: Traffic,
+    resident: LaunchResidency,
     slowest: str,
     floor: float,
-    compiled: CompiledFacts | None,
     target: GpuTarget,
 ) -> tuple[float, float]:
-    """Return two times in us: with full overlap and reuse in L2, and without reuse or overlap that is not certain."""
+    """Return two times in us: with full reuse in L2, and without reuse or overlap that is not certain."""
     low_factor, high_factor = target["model.interval_low"], target["model.interval_high"]
     if slowest != "memory":
         low_factor, high_factor = min(low_factor, UNCHECKED_LOW), max(high_factor, UNCHECKED_HIGH)
     per_byte = times["memory"] / moved.dram if moved.dram else 0.0
-    others = [value for name, value in times.items() if name != "memory"]
-    low = low_factor * (max(per_byte * moved.dram_low, *others) + FLOOR_LOW * floor)
-    high = high_factor * (max(per_byte * moved.dram_high, *others, arithmetic) + floor)
-    if not _overlaps(compiled, slowest):
-        high = max(high, sum(times.values()) + floor)
-    return low, high
+    least = {**times, "memory": per_byte * moved.dram_low}
+    most = {**times, "memory": per_byte * moved.dram_high}
+    return (
+        low_factor * (_joined(least, resident.groups, resident.depth) + FLOOR_LOW * floor),
+        max(
+            high_factor * (_joined(most, resident.groups, resident.depth) + floor),
+            _joined(most, 1, 1) + floor,
+        ),
+    )
+
+
+def _least_memory_time(moved: Traffic, target: GpuTarget) -> float:
+    """Return the microseconds below which memory cannot be: all bytes once at the datasheet's bandwidth.
+
+    Of a launch that fits into L2 only what is read counts, as what is written may still be there at the end.
+    """
+    inside = moved.compulsory <= target["l2_bytes"]
+    needed = moved.compulsory_loads if inside else moved.compulsory
+    return MICROSECONDS * needed / target["dram_bandwidth"]
 
 
 def _percent(ideal: float, actual: float) -> float:
     return min(100.0, 100 * ideal / actual) if actual > 0 else 0.0
-
-
-def _resident_programs(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> int:
-    if compiled is not None and compiled.occupancy is not None:
-        each = compiled.occupancy.programs
-    else:
-        each = occupancy(target, warps=ASSUMED_WARPS, registers=ASSUMED_REGISTERS, shared_bytes=0).programs
-    return min(counts.programs, max(1, each) * int(target["multiprocessors"]))
-
-
-def _overlaps(compiled: CompiledFacts | None, slowest: str) -> bool:
-    """Return whether loads and arithmetic surely overlap: by many resident programs or by pipelining."""
-    if slowest in ("memory", "L2") or compiled is None:
-        return slowest in ("memory", "L2")
-    return compiled.pipeline_depth > 1

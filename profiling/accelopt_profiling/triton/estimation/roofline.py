@@ -1,8 +1,7 @@
 """Compute the time that each part of the machine needs for a launch if nothing else delays it.
 
-t = launch floor + the longest of: DRAM bytes / bandwidth, L2 bytes / L2 bandwidth, floating-point operations /
-rate of instructions that are not multiply-adds, special functions / (16 per clock and multiprocessor), matrix
-operations / tensor peak (Williams, Waterman, Patterson, "Roofline", CACM 2009, with one roof per resource).
+One roof per resource (Williams, Waterman, Patterson, "Roofline", CACM 2009): bytes, operations or updates of the whole
+launch, divided by what the device does of them in a second.
 """
 
 from __future__ import annotations
@@ -12,40 +11,102 @@ from dataclasses import dataclass
 
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
+from accelopt_profiling.triton.estimation.residency import LaunchResidency
 from accelopt_profiling.triton.estimation.traffic import Traffic
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts
 
 MICROSECONDS = 1e6
-RESOURCES = ("memory", "L2", "tensor core", "fp32", "special functions")
+#: What the caches and DRAM do, one beside the other.
+MEMORY = ("memory", "L2", "L1", "atomics")
+#: What the programs of one multiprocessor do, one after the other within a program.
+ARITHMETIC = ("tensor core", "shared memory", "fp32", "fp64", "special functions", "spills")
 
 
 @dataclass(frozen=True)
 class LaunchWork:
-    """Operations of the whole launch; ``matrix_flops`` by the peak that applies ("fp16", "tf32", ...)."""
+    """Operations of the whole launch; ``matrix_flops`` by the peak that applies ("fp16", "tf32", ...).
+
+    ``operand_bytes`` are what matrix instructions read from shared memory, ``spilled_bytes`` what spilled registers
+    move through L1, ``updates`` the atomic updates of the most updated addresses, one after the other.
+    """
 
     float_operations: float
+    double_operations: float
     special_operations: float
     matrix_flops: dict[str, float]
+    operand_bytes: float
+    spilled_bytes: float
+    updates: float
 
 
-def work(counts: LaunchCounts, target: GpuTarget, compiled: CompiledFacts | None) -> LaunchWork:
+def work(
+    counts: LaunchCounts, target: GpuTarget, compiled: CompiledFacts | None, residency: LaunchResidency
+) -> LaunchWork:
     """Scale the sample's operations to the launch.
 
     Matrix products that the compiler turned into ordinary multiply-adds (it found no matrix instruction for their
-    types or shapes) count as floating-point operations, two to an instruction.
+    types or shapes) count as floating-point operations, two to an instruction. An operation on fewer lanes than the
+    program has threads takes as long as one on all.
     """
     scale = counts.programs / counts.sampled if counts.sampled else 0.0
     lines = counts.lines.values()
-    floats = scale * sum(line.float_ops for line in lines)
+    idle = sum(n * max(0, residency.threads - size) for size, n in counts.narrow.items())
+    floats = scale * (sum(line.float_ops for line in lines) + idle)
+    doubles = scale * sum(line.double_ops for line in lines)
     matrix: dict[str, float] = {}
+    ordinary = compiled is not None and compiled.problem is None and compiled.matrix_unit is None
     for line in lines:
         for dtype, flops in line.mma_flops.items():
-            peak = matrix_peak(dtype, target)
-            matrix[peak] = matrix.get(peak, 0.0) + scale * flops
-    if compiled is not None and compiled.problem is None and compiled.matrix_unit is None:
-        floats += sum(matrix.values()) / 2
-        matrix = {}
-    return LaunchWork(floats, scale * sum(line.special for line in lines), matrix)
+            if ordinary and dtype == "fp64":
+                doubles += scale * flops / 2
+            elif ordinary:
+                floats += scale * flops / 2
+            else:
+                peak = matrix_peak(dtype, target)
+                matrix[peak] = matrix.get(peak, 0.0) + scale * flops
+    return LaunchWork(
+        floats,
+        doubles,
+        scale * sum(line.special for line in lines),
+        matrix,
+        scale * _operand_bytes(counts, compiled) if matrix else 0.0,
+        counts.programs * _spilled_bytes(counts, compiled, residency),
+        sum(line.hottest for line in lines),
+    )
+
+
+def _operand_bytes(counts: LaunchCounts, compiled: CompiledFacts | None) -> float:
+    """Return the bytes that the sample's products read from shared memory.
+
+    Each group of warps reads the rows and the columns of its part of the product: warps of ``mma`` cut it along both
+    sides, groups of four warps of the later instructions along the rows (64 at least).
+    """
+    unit = compiled.matrix_unit if compiled is not None and compiled.problem is None else None
+    warps = compiled.warps if compiled is not None and compiled.warps else 4
+    total = 0.0
+    for (m, n, k, size), times in counts.dots.items():
+        if unit in ("wgmma", "tcgen05"):
+            across, along = 1, max(1, m // 64)
+        else:
+            across = max(1, min(round(math.sqrt(warps * n / m)), warps, n // 8 or 1))
+            along = max(1, warps // across)
+        total += times * size * k * (m * across + n * along)
+    return total
+
+
+def _spilled_bytes(counts: LaunchCounts, compiled: CompiledFacts | None, residency: LaunchResidency) -> float:
+    """Return what a program's spills move: each spilled register out and back in every iteration.
+
+    The report of the compiler does not say where they are; registers run out where most is alive, in the loop.
+    """
+    if compiled is None or not compiled.spill_bytes:
+        return 0.0
+    return 2 * compiled.spill_bytes * residency.threads * (1 + iterations(counts))
+
+
+def iterations(counts: LaunchCounts) -> float:
+    """Return how often a program comes back to its loads, the mean of the sample."""
+    return sum(line.waits for line in counts.lines.values()) / max(1, counts.sampled)
 
 
 def matrix_peak(dtype: str, target: GpuTarget) -> str:
@@ -60,56 +121,60 @@ def matrix_peak(dtype: str, target: GpuTarget) -> str:
 
 
 def resource_times(
-    counts: LaunchCounts, done: LaunchWork, moved: Traffic, target: GpuTarget, compiled: CompiledFacts | None
+    counts: LaunchCounts,
+    done: LaunchWork,
+    moved: Traffic,
+    target: GpuTarget,
+    compiled: CompiledFacts | None,
+    residency: LaunchResidency,
 ) -> dict[str, float]:
-    """Return the microseconds of each of ``RESOURCES``.
+    """Return the microseconds of each of ``MEMORY`` and ``ARITHMETIC``.
 
     A launch of fewer programs than multiprocessors uses only that part of the device; of a last, partly filled round
     of programs the arithmetic units wait for the end.
     """
-    multiprocessors = target["multiprocessors"]
+    multiprocessors, clock = target["multiprocessors"], target["clock"]
     active = max(1.0, min(multiprocessors, counts.programs))
     rounds = math.ceil(counts.programs / multiprocessors) if counts.programs else 1
     filled = max(1, counts.programs) / (rounds * multiprocessors)
-    reachable = active * target["multiprocessor_l2_bytes_per_clock"] * target["clock"]
+    reachable = active * target["multiprocessor_l2_bytes_per_clock"] * clock
     dram = min(target["model.dram_efficiency"] * target["dram_bandwidth"], reachable)
-    l2 = min(target["l2_bandwidth"], reachable)
+    l1 = active * target["l1_bytes_per_clock"] * clock
     tensor = target["model.tensor_efficiency"] * _tensor_share(target, compiled)
+    ordinary = target["model.fp32_efficiency"] * filled
+    spilled = compiled.spill_bytes or 0 if compiled is not None else 0
+    kept = spilled * residency.threads * residency.each <= residency.l1_bytes
     seconds = {
         "memory": moved.dram / dram,
-        "L2": moved.requested / l2,
+        "L2": max(moved.from_l2 / target["l2_bandwidth"], moved.past_l1 / reachable),
+        "L1": moved.requested / l1,
+        "atomics": done.updates / (target["atomic_updates_per_clock"] * clock),
         "tensor core": sum(f / (tensor * target[f"peak.{p}"]) for p, f in done.matrix_flops.items()) / filled,
-        "fp32": done.float_operations / (target["model.fp32_efficiency"] * target["peak.fp32"]) / filled,
+        "shared memory": done.operand_bytes / l1,
+        "fp32": done.float_operations / (ordinary * target["peak.fp32"]),
+        "fp64": done.double_operations / (ordinary * target["peak.fp64"]),
         "special functions": done.special_operations
-        / (target["special_per_clock"] * multiprocessors * target["clock"])
+        / (target["special_per_clock"] * multiprocessors * clock)
         / filled,
+        "spills": done.spilled_bytes / (l1 if kept else min(target["l2_bandwidth"], reachable)),
     }
     return {name: MICROSECONDS * value for name, value in seconds.items()}
 
 
-def latency_bound_time(
-    counts: LaunchCounts, moved: Traffic, memory_us: float, resident_programs: int, target: GpuTarget
-) -> float:
-    """Return the microseconds if every program waited for its loads and no other program filled the time.
-
-    Each round of resident programs pays the start of a program and one load latency for each pass over the data;
-    of the transfer time a program hides only what its neighbours on the same multiprocessor move meanwhile. Liger's
-    timings on A100 show this where one program fills a multiprocessor, those on H100 do not: it is a bound.
-    """
-    each = max(1.0, resident_programs / target["multiprocessors"])
-    rounds = math.ceil(counts.programs / max(1, resident_programs))
-    latency = target["model.program_start"] + moved.passes * target["model.load_latency"]
-    return rounds * latency + memory_us / each
-
-
 def ideal_time(done: LaunchWork, moved: Traffic, target: GpuTarget) -> float:
     """Return the microseconds at the datasheet's peaks, each byte crossing DRAM once: 100 % of peak."""
+    return max(MICROSECONDS * moved.compulsory / target["dram_bandwidth"], arithmetic_floor(done, target))
+
+
+def arithmetic_floor(done: LaunchWork, target: GpuTarget) -> float:
+    """Return the microseconds of the launch's arithmetic at the datasheet's peaks."""
     matrix = sum(flops / target[f"peak.{peak}"] for peak, flops in done.matrix_flops.items())
+    special = target["special_per_clock"] * target["multiprocessors"] * target["clock"]
     return MICROSECONDS * max(
-        moved.compulsory / target["dram_bandwidth"],
         matrix,
         done.float_operations / target["peak.fp32"],
-        done.special_operations / (target["special_per_clock"] * target["multiprocessors"] * target["clock"]),
+        done.double_operations / target["peak.fp64"],
+        done.special_operations / special,
     )
 
 

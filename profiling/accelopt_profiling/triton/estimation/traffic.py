@@ -1,8 +1,9 @@
 """Estimate the bytes that a launch moves between DRAM, L2 and the multiprocessors from a sample of its programs.
 
-Three things make DRAM traffic differ from what the programs ask for: programs read the same data (counted once while
-it stays in L2), a program reads its data again (once more from DRAM where the working sets of all resident programs
-do not fit in L2), and a wave of programs evicts what the next wave shares with it.
+Each cache answers what it still holds. L1 keeps the data of the programs on one multiprocessor where those fit beside
+their shared memory: a program's second read, and what neighbouring programs share, go no further. On the way to L2
+requests of neighbouring multiprocessors for the same data are merged. L2 keeps what all resident programs share; a
+wave of programs evicts what the next wave shares with it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 from accelopt_profiling.targets import GpuTarget
+from accelopt_profiling.triton.estimation.residency import LaunchResidency
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts
 
 SECTOR = 32  # bytes
@@ -20,19 +22,20 @@ SECTOR = 32  # bytes
 class Traffic:
     """Bytes of the whole launch.
 
-    ``requested`` is what the multiprocessors ask L2 for, in whole sectors; ``useful`` the lanes' own bytes;
-    ``compulsory`` what must cross the DRAM interface once. ``dram`` is the expected DRAM traffic,
-    ``dram_low`` .. ``dram_high`` its range: everything shared stays in L2 .. nothing does. ``passes`` is how often
-    a program reads the same data, the largest over the tensors that do not stay in L2.
+    ``requested`` is what programs ask for, in whole sectors; ``past_l1`` what L1 passes on, ``from_l2`` what of it L2
+    has to serve; ``compulsory`` what must cross the DRAM interface once, ``compulsory_loads`` the part that is read.
+    ``dram`` is the expected DRAM traffic, ``dram_low`` .. ``dram_high`` its range: everything shared stays in L2 ..
+    nothing does.
     """
 
     requested: float
-    useful: float
+    past_l1: float
+    from_l2: float
     compulsory: float
+    compulsory_loads: float
     dram: float
     dram_low: float
     dram_high: float
-    passes: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -52,34 +55,59 @@ class _Tensor:
         return self.requested / self.distinct if self.distinct else 1.0
 
 
-def traffic(counts: LaunchCounts, target: GpuTarget, resident_programs: int) -> Traffic:
-    """Scale the sample's sectors to the launch and pass them through L2.
+def traffic(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency) -> Traffic:
+    """Scale the sample's sectors to the launch and pass them through L1 and L2.
 
-    ``resident_programs`` is how many programs run at the same time on the whole device. The share of L2 that a
-    working set may fill is the target's ``model.l2_share``.
+    The share of L2 that a working set may fill is the target's ``model.l2_share``.
     """
     if counts.sampled == 0 or counts.programs == 0:
-        return Traffic(0, 0, 0, 0, 0, 0)
+        return Traffic(0, 0, 0, 0, 0, 0, 0, 0)
     scale = counts.programs / counts.sampled
     lines = counts.lines.values()
-    requested = scale * SECTOR * sum(line.load_sectors + line.store_sectors for line in lines)
-    useful = scale * sum(line.load_bytes + line.store_bytes for line in lines)
+    stored = scale * SECTOR * sum(line.store_sectors for line in lines)
+    asked = scale * SECTOR * sum(line.load_sectors for line in lines)
+    missed, merged = _past_l1(counts, target, residency)
     loads = _tensors(counts, counts.unique_load_sectors, counts.load_sectors, scale)
     stores = _tensors(counts, counts.unique_store_sectors, counts.store_sectors, scale)
-    waves = max(1.0, counts.programs / max(1, resident_programs))
+    waves = max(1.0, counts.programs / max(1, residency.programs))
     room = target["model.l2_share"] * target["l2_bytes"] / SECTOR
     low, high, expected = _loads_from_dram(loads, waves, room)
+    read = sum(tensor.once for tensor in loads)
     written = sum(tensor.once for tensor in stores)
-    compulsory = sum(tensor.once for tensor in loads) + written
     return Traffic(
-        requested,
-        useful,
-        SECTOR * compulsory,
+        asked + stored,
+        SECTOR * scale * missed + stored,
+        SECTOR * scale * merged + stored,
+        SECTOR * (read + written),
+        SECTOR * read,
         SECTOR * (expected + written),
         SECTOR * (low + written),
         SECTOR * (high + written),
-        max((t.passes for t in loads if t.size > room), default=1.0),
     )
+
+
+def _past_l1(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency) -> tuple[float, float]:
+    """Return the sectors of the sample that go past L1, and what is left of them after requests are merged.
+
+    A program's second read of a sector hits L1 where the working sets of the programs on one multiprocessor fit. So
+    does what several programs read, all but the first time on each multiprocessor. Async copies go past L1.
+    """
+    footprint = SECTOR * sum(counts.program_sectors.values()) / counts.sampled * residency.each
+    fits = min(1.0, residency.l1_bytes / footprint) if footprint else 1.0
+    first_reads = min(1.0, target["multiprocessors"] / counts.programs)
+    together = min(target["l2_merged_requests"], residency.programs)
+    missed = merged = 0.0
+    for name, asked in counts.load_sectors.items():
+        left = float(asked)
+        distinct = counts.unique_load_sectors.get(name, asked)
+        if name not in residency.past_l1:
+            own = min(asked, counts.program_sectors.get(name, asked))
+            left -= fits * (asked - own + max(0, own - distinct) * (1 - first_reads))
+        size = counts.tensor_bytes.get(name, 0) / SECTOR or math.inf
+        readers = max(1.0, distinct * counts.programs / counts.sampled / size)
+        missed += left
+        merged += left / min(together, readers)
+    return missed, merged
 
 
 def _tensors(

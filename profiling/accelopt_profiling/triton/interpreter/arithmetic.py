@@ -64,21 +64,21 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
 
     def _count(self, size: int, dtype: Any) -> None:
         if self.counter is not None and self.counter.enabled:
-            self.counter.arithmetic(size, bool(dtype.is_floating()))
+            self.counter.arithmetic(size, dtype.scalar)
 
-    def _count_special(self, size: int) -> None:
+    def _count_special(self, size: int, dtype: Any) -> None:
         if self.counter is not None and self.counter.enabled:
-            self.counter.special(size)
+            self.counter.special(size, dtype.scalar)
 
     # casts
 
     def cast_impl(self, src: Handle, dst_type: Any) -> Handle:
-        self._count(src.data.size, tl.float32 if dst_type.scalar.is_floating() else tl.int32)
+        self._count(src.data.size, _conversion_type(src.dtype.scalar, dst_type.scalar))
         return packed_as(wide(src), dst_type)
 
     def create_fp_to_fp(self, src: Handle, dst_type: Any, rounding_mode: Any) -> Handle:
         name = dst_type.scalar.name
-        self._count(src.data.size, tl.float32)
+        self._count(src.data.size, _conversion_type(src.dtype.scalar, dst_type.scalar))
         toward_zero = rounding_mode == stock._ir.ROUNDING_MODE.RTZ
         if is_packed(name):
             return stock.TensorHandle(narrow(wide(src), name, toward_zero=toward_zero), dst_type.scalar)
@@ -89,7 +89,7 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
     def binary_op(self, lhs: Handle, rhs: Handle, op: Callable[..., Any]) -> Handle:
         dtype = lhs.dtype.scalar
         if op is np.divide:
-            self._count_special(max(lhs.data.size, rhs.data.size))
+            self._count_special(max(lhs.data.size, rhs.data.size), dtype)
         else:
             self._count(max(lhs.data.size, rhs.data.size), dtype)
         if not (is_packed(dtype.name) and op not in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)):
@@ -120,17 +120,17 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
 
     def unary_op(self, arg: Handle, op: Callable[..., Any]) -> Handle:
         if op in _SPECIAL:
-            self._count_special(arg.data.size)
+            self._count_special(arg.data.size, arg.dtype)
         else:
             self._count(arg.data.size, arg.dtype.scalar)
         return packed_as(op(wide(arg)), arg.dtype)
 
     def create_rsqrt(self, arg: Handle) -> Handle:
-        self._count_special(arg.data.size)
+        self._count_special(arg.data.size, arg.dtype)
         return packed_as(1 / np.sqrt(wide(arg)), arg.dtype)
 
     def create_erf(self, arg: Handle) -> Handle:
-        self._count_special(arg.data.size)
+        self._count_special(arg.data.size, arg.dtype)
         return packed_as(FUNCTIONS["erf"](wide(arg)), arg.dtype)
 
     def create_select(self, condition: Handle, lhs: Handle, rhs: Handle) -> Handle:
@@ -149,7 +149,7 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
                 f"The device function {symbol} has no counterpart off the device."
             )
         output = function(*(wide(argument) for argument in arguments))
-        self._count_special(int(np.size(output)))
+        self._count_special(int(np.size(output)), result)
         return packed_as(np.asarray(output), result.scalar)
 
     # tensor cores
@@ -159,8 +159,9 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
         if self.counter is not None and self.counter.enabled:
             if name == "fp32" and input_precision == stock._ir.INPUT_PRECISION.TF32:
                 name = "tf32"
-            flops = 2 * math.prod(a.data.shape) * b.data.shape[-1]
-            self.counter.dot(name, flops)
+            *batch, m, k = a.data.shape
+            bits = a.dtype.scalar.primitive_bitwidth
+            self.counter.dot(name, m, b.data.shape[-1], k, max(1, bits // 8), math.prod(batch))
         compute = np.float64 if name == "fp64" else np.int32 if a.dtype.scalar.is_int() else np.float32
         product = np.matmul(wide(a).astype(compute), wide(b).astype(compute))
         return packed_as(product + wide(d), d.dtype)
@@ -178,6 +179,13 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
         return _keep_origin(
             arg, stock.TensorHandle(np.full(ret_ty.shape, value, arg.data.dtype), arg.dtype.scalar)
         )
+
+
+def _conversion_type(source: Any, made: Any) -> Any:
+    """Return the type at whose rate a conversion runs: fp64 where one side is, else that of the result's kind."""
+    if tl.float64 in (source, made):
+        return tl.float64
+    return tl.float32 if made.is_floating() else tl.int32
 
 
 def _keep_origin(source: Handle, made: Handle) -> Handle:

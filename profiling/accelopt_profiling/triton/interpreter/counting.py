@@ -13,6 +13,10 @@ from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
 
+#: fp64 operations in one special function (exp, log, division): no unit computes them. Our assumption.
+DOUBLE_SPECIAL = 20
+#: The most threads that a program can have.
+MOST_THREADS = 1024
 #: A DRAM or L2 transfer unit on NVIDIA GPUs; AMD's L2 counts 64- and 128-byte lines, multiples of it.
 SECTOR_BYTES = 32
 
@@ -23,6 +27,10 @@ class LineCounts:
 
     ``load_bytes``/``store_bytes`` are useful bytes (lanes that are not masked off); ``lanes`` and ``masked`` count
     lanes of memory operations; ``mma_flops`` by input dtype; ``special`` counts exp, sin, sqrt and the like.
+    ``float_ops`` are element operations on all floats but fp64, whose own are ``double_ops`` (special ones and
+    conversions included). ``waits`` counts how often a program came back to this load: each time the next
+    iteration of a loop waits for memory. ``hottest`` is the number of atomic updates that the most updated address
+    gets in the whole launch.
     """
 
     load_bytes: int = 0
@@ -34,7 +42,10 @@ class LineCounts:
     float_ops: int = 0
     int_ops: int = 0
     special: int = 0
+    double_ops: int = 0
     atomics: int = 0
+    waits: int = 0
+    hottest: float = 0.0
     mma_flops: dict[str, int] = field(default_factory=dict)
 
 
@@ -44,7 +55,9 @@ class LaunchCounts:
 
     ``unique_load_sectors``/``unique_store_sectors`` are, per tensor argument (by name), the distinct sectors the
     sample touched; ``load_sectors``/``store_sectors`` are all it asked for, each access counted;
-    ``tensor_bytes`` the tensor's size. They feed the DRAM estimate.
+    ``tensor_bytes`` the tensor's size; ``program_sectors`` are distinct within a program, summed over the programs.
+    They feed the traffic estimate. ``narrow`` counts floating-point operations by their number of lanes, where those
+    are fewer than the threads a program can have; ``dots`` counts matrix products by (m, n, k, bytes per element).
     """
 
     programs: int
@@ -55,16 +68,25 @@ class LaunchCounts:
     tensor_bytes: dict[str, int] = field(default_factory=dict)
     load_sectors: dict[str, int] = field(default_factory=dict)
     store_sectors: dict[str, int] = field(default_factory=dict)
+    program_sectors: dict[str, int] = field(default_factory=dict)
+    line_tensors: dict[int, set[str]] = field(default_factory=dict)
+    narrow: dict[int, int] = field(default_factory=dict)
+    dots: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
 
 
 def source_line(file: str) -> int:
     """Return the innermost line of ``file`` on the calling stack, 0 when there is none."""
+    return call_site(file)[0]
+
+
+def call_site(file: str) -> tuple[int, int]:
+    """Return the innermost line of ``file`` on the calling stack and which call on that line it is; (0, 0) if none."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == file:
-            return frame.f_lineno
+            return frame.f_lineno, frame.f_lasti
         frame = frame.f_back  # type: ignore[assignment]
-    return 0
+    return 0, 0
 
 
 def distinct_sectors(addresses: Array) -> Array:
@@ -88,26 +110,39 @@ class OperationCounter:
         self.file = file
         self.enabled = True
         self.counts = LaunchCounts(programs, 0, tensor_bytes={r.name: r.nbytes for r in regions})
-        self.line_tensors: dict[int, set[str]] = {}
+        self.line_tensors = self.counts.line_tensors
         self.program_bytes: list[int] = []
         self._bytes = 0
         self._sectors: dict[tuple[str, str], list[Array]] = {}
+        self._program: dict[str, list[Array]] = {}
+        self._awaited: set[tuple[int, int]] = set()
+        self._updates: dict[int, list[list[Array]]] = {}
 
-    def line(self) -> LineCounts:
-        number = source_line(self.file)
+    def line(self, number: int | None = None) -> LineCounts:
+        if number is None:
+            number = source_line(self.file)
         found = self.counts.lines.get(number)
         if found is None:
             found = self.counts.lines[number] = LineCounts()
         return found
 
     def end_program(self) -> None:
-        self.counts.sampled += 1
+        counts = self.counts
+        counts.sampled += 1
         self.program_bytes.append(self._bytes)
         self._bytes = 0
+        for name, parts in self._program.items():
+            distinct = parts[0].size if len(parts) == 1 else np.unique(np.concatenate(parts)).size
+            counts.program_sectors[name] = counts.program_sectors.get(name, 0) + int(distinct)
+        self._program, self._awaited = {}, set()
+        for updates in self._updates.values():
+            updates.append([])
 
     def memory(self, kind: str, region: Region | None, active: Array, lanes: int, itemsize: int) -> None:
         """Count one load, store or atomic; ``active`` are the addresses of the lanes that are not masked off."""
-        line = self.line()
+        site = call_site(self.file)
+        number = site[0]
+        line = self.line(number)
         line.lanes += lanes
         line.masked += lanes - active.size
         sectors = distinct_sectors(active)
@@ -118,30 +153,65 @@ class OperationCounter:
             line.load_bytes += nbytes
             line.load_sectors += sectors.size
             self._sectors.setdefault(("load", name), []).append(sectors)
-            self.line_tensors.setdefault(source_line(self.file), set()).add(name)
+            self._program.setdefault(name, []).append(sectors)
+            self.line_tensors.setdefault(number, set()).add(name)
+            self._wait(site, line)
         if kind != "load":
             line.store_bytes += nbytes
             line.store_sectors += sectors.size
             self._sectors.setdefault(("store", name), []).append(sectors)
-        if kind == "atomic":
+        if kind in ("atomic", "exchange"):
             line.atomics += active.size
+            self._updates.setdefault(number, [[] for _ in range(self.counts.sampled + 1)])[-1].append(active)
 
-    def arithmetic(self, size: int, floating: bool) -> None:
+    def _wait(self, site: tuple[int, int], line: LineCounts) -> None:
+        """Note a load. Different loads can be under way together; one that comes again is of a later iteration, which
+        begins after the earlier one's loads have arrived."""
+        if site in self._awaited:
+            line.waits += 1
+            self._awaited.clear()
+        self._awaited.add(site)
+
+    def arithmetic(self, size: int, dtype: Any) -> None:
+        """Count an operation on ``size`` elements of the Triton type ``dtype``."""
         line = self.line()
-        if floating:
-            line.float_ops += size
-        else:
+        if not dtype.is_floating():
             line.int_ops += size
+        elif dtype.primitive_bitwidth == 64:
+            line.double_ops += size
+        else:
+            line.float_ops += size
+            if size < MOST_THREADS:
+                self.counts.narrow[size] = self.counts.narrow.get(size, 0) + 1
 
-    def special(self, size: int) -> None:
-        self.line().special += size
+    def special(self, size: int, dtype: Any) -> None:
+        """Count exp, sin, sqrt, a division and the like of ``size`` elements."""
+        if dtype.is_floating() and dtype.primitive_bitwidth == 64:
+            self.line().double_ops += DOUBLE_SPECIAL * size
+        else:
+            self.line().special += size
 
-    def dot(self, dtype: str, flops: int) -> None:
+    def dot(self, dtype: str, m: int, n: int, k: int, itemsize: int, times: int = 1) -> None:
+        """Count ``times`` products of (m, k) and (k, n) elements of ``itemsize`` bytes."""
         found = self.line().mma_flops
-        found[dtype] = found.get(dtype, 0) + flops
+        found[dtype] = found.get(dtype, 0) + 2 * m * n * k * times
+        shape = (m, n, k, itemsize)
+        self.counts.dots[shape] = self.counts.dots.get(shape, 0) + times
+
+    def _hottest(self, programs: list[list[Array]]) -> float:
+        """Return the updates of the most updated address: one that several programs share gets them from all."""
+        parts = [np.concatenate(p).reshape(-1) for p in programs if p]
+        if not parts:
+            return 0.0
+        addresses, updates = np.unique(np.concatenate(parts), return_counts=True)
+        seen = np.unique(np.concatenate([np.unique(p) for p in parts]), return_counts=True)[1]
+        scale = self.counts.programs / max(1, self.counts.sampled)
+        return float(np.where(seen > 1, updates * scale, updates).max()) if addresses.size else 0.0
 
     def finish(self) -> LaunchCounts:
-        """The counts, with the distinct sectors of the whole sample per tensor."""
+        """The counts, with the distinct sectors of the whole sample per tensor and the hottest addresses."""
+        for number, programs in self._updates.items():
+            self.counts.lines[number].hottest = self._hottest(programs)
         for (kind, name), parts in self._sectors.items():
             every = np.concatenate(parts)
             counts = self.counts

@@ -38,7 +38,7 @@ def _counted(builder: LockstepBuilder, value: Any, axis: Any) -> tuple[tuple[Any
     inputs = value if isinstance(value, tuple) else (value,)
     if builder.counter is not None and builder.counter.enabled:
         for tensor in inputs:
-            builder.counter.arithmetic(tensor.handle.data.size, bool(tensor.dtype.is_floating()))
+            builder.counter.arithmetic(tensor.handle.data.size, tensor.dtype.scalar)
     return inputs, axis.value if isinstance(axis, tl.constexpr) else axis
 
 

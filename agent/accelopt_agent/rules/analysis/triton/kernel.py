@@ -78,13 +78,14 @@ class TritonKernel:
         return found
 
     def _launch(self, call: cst.Call, grid: cst.BaseExpression) -> KernelLaunch | None:
-        arguments = {}
+        arguments, starred = {}, False
         for position, arg in enumerate(call.args):
-            if arg.star:
+            if arg.star == "**":
                 return None
+            starred = starred or bool(arg.star)  # what stands behind ``*x.stride()`` has no known place
             if arg.keyword is not None:
                 arguments[arg.keyword.value] = arg.value
-            elif position < len(self.parameters):
+            elif not starred and position < len(self.parameters):
                 arguments[self.parameters[position]] = arg.value
         function = next((p for p in self.source.parents(call) if isinstance(p, cst.FunctionDef)), None)
         return KernelLaunch(call, grid, arguments, function)
@@ -111,10 +112,22 @@ class TritonKernel:
         return None
 
     @cached_property
+    def autotuner(self) -> cst.Call | None:
+        """The decorator that chooses among configurations: Triton's, or one of a library that is called like it."""
+        for decorator in self.function.decorators:
+            call = decorator.decorator
+            if isinstance(call, cst.Call) and (
+                self.names.path(call.func) == "triton.autotune"
+                or any(a.keyword is not None and a.keyword.value == "configs" for a in call.args)
+            ):
+                return call
+        return None
+
+    @cached_property
     def configs(self) -> list[cst.Call]:
         """The ``triton.Config(...)`` entries written out in lists of the kernel's autotune decorator: beside one of a
         comprehension no other can stand."""
-        autotune = self.decorator("triton.autotune")
+        autotune = self.autotuner
         if autotune is None:
             return []
         listed = (e.value for e in self.source.walk(autotune, cst.Element) if isinstance(e.value, cst.Call))
@@ -122,7 +135,7 @@ class TritonKernel:
 
     @property
     def is_autotuned(self) -> bool:
-        return self.decorator("triton.autotune") is not None
+        return self.autotuner is not None
 
     def assigned(self, launch: KernelLaunch, name: str) -> cst.Assign | None:
         """The one assignment of ``name`` in the function that launches."""
@@ -131,7 +144,9 @@ class TritonKernel:
         found = []
         for assign in self.source.walk(launch.function.body, cst.Assign):
             for target in assign.targets:
-                if any(n.value == name for n in self.source.walk(target.target, cst.Name)):
+                if any(
+                    n.value == name for n in self.source.walk(target.target, cst.Name) if self._is_bound(n)
+                ):
                     found.append(assign)
         others = [
             a
@@ -140,6 +155,11 @@ class TritonKernel:
         ]
         simple = len(found) == 1 and isinstance(found[0].targets[0].target, cst.Name) and not others
         return found[0] if simple and len(found[0].targets) == 1 else None
+
+    def _is_bound(self, name: cst.Name) -> bool:
+        """Return whether a name in an assignment's target is a variable, as ``size`` in ``ctx.size`` is not."""
+        parent = self.source.parent(name)
+        return not (isinstance(parent, cst.Attribute) and parent.attr is name)
 
     def grid_expression(self, launch: KernelLaunch) -> cst.BaseExpression:
         """The grid itself, where the launch names a variable that is assigned once before."""

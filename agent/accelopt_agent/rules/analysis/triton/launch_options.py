@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import libcst as cst
 
 from accelopt_agent.rules.analysis.parsed_source import canonical
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.triton.config_list import OPTIONS, TuneConfig, config_text, open_configs
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
 
 
@@ -40,6 +42,9 @@ def _more_configs(
 ) -> Iterator[Rewrite]:
     """Add a copy of each config with another value; the autotuner keeps the better one."""
     source = kernel.source
+    if not kernel.configs:
+        yield from _beside_others(kernel, option, default, near)
+        return
     written = {source.key(config) for config in kernel.configs}
     for config in kernel.configs:
         keyword = next((a for a in config.args if a.keyword is not None and a.keyword.value == option), None)
@@ -57,6 +62,26 @@ def _more_configs(
                 sizes = _sizes(kernel, config)
                 what = f"{sizes} with {option}={value}" if sizes else f"{option}={value}"
                 yield Rewrite(tuple(edits), f"Let the autotuner try {what} as well.")
+
+
+def _beside_others(
+    kernel: TritonKernel, option: str, default: int, near: Callable[[int], list[int]]
+) -> Iterator[Rewrite]:
+    """Add configurations to a list that does not stand in the decorator: copies of the one with the largest tile."""
+    listed = open_configs(kernel)
+    whole = [c for c in listed.configs if c.complete] if listed is not None else []
+    if listed is None or not whole:
+        return
+    largest = max(whole, key=lambda c: math.prod(max(v) for n, v in c.numbers.items() if n not in OPTIONS))
+    tried = {v for c in whole if _tile(c) == _tile(largest) for v in c.numbers.get(option, (default,))}
+    for value in near(max(largest.numbers.get(option, (default,)))):
+        if value not in tried and option not in largest.others:
+            text = config_text(kernel, largest, {option: value})
+            yield Rewrite((), f"Let the autotuner try {text} as well.", tuple(listed.added([text])))
+
+
+def _tile(config: TuneConfig) -> dict[str, tuple[int, ...]]:
+    return {n: v for n, v in config.numbers.items() if n not in OPTIONS}
 
 
 def _sizes(kernel: TritonKernel, config: cst.Call) -> str:

@@ -10,7 +10,7 @@ from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 def pointers(kernel: TritonKernel) -> set[str]:
     """The arguments that are called pointers, or with which the address of a load or store begins."""
     found = {name for name in kernel.parameters if name.lower().endswith(("ptr", "pointer"))}
-    for call in kernel.calls("load", "store"):
+    for call in kernel.calls("load", "store", "atomic_add", "atomic_max", "atomic_min"):
         found |= _first_terms(kernel, call.args[0].value, set()) if call.args else set()
     return found & set(kernel.parameters)
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
-from accelopt_agent.rules.analysis.triton.launch_sizes import LaunchSizes, Resize
+from accelopt_agent.rules.analysis.triton.launch_sizes import LaunchSizes, Resize, option, options_edits
 from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimension, TileDimensions
+
+#: Triton's defaults for a launch that says nothing.
+_WARPS, _STAGES = 4, 3
 
 #: Edits of the kernel, edits outside of it, and keyword arguments that its launch has to get.
 Resized = tuple[list[ByteEdit], list[ByteEdit], dict[str, str]]
@@ -39,21 +42,38 @@ class TileSide:
 
 @dataclass(frozen=True)
 class ProductTiles:
-    """The sides of one kernel's product: rows, columns and inner."""
+    """The sides of one kernel's tile: rows, columns and inner of a product, or rows and columns of attention scores."""
 
     kernel: TritonKernel
     launch: KernelLaunch
     launched: LaunchSizes
     analysis: TileDimensions
-    sides: tuple[TileSide, TileSide, TileSide]
+    sides: tuple[TileSide, ...]
 
     @property
-    def sizes(self) -> tuple[int, int, int]:
-        rows, columns, inner = self.sides
-        return rows.size, columns.size, inner.size
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(side.size for side in self.sides)
 
-    def resized(self, new: tuple[int, int, int]) -> Resized | None:
-        """The edits that give rows, columns and inner new sizes; None where that cannot be followed.
+    def rewrite(self, new: tuple[int, ...], warps: int, stages: int) -> Rewrite | None:
+        """The kernel and its launch with a tile of ``new`` sizes. Launch options that are computed stay."""
+        options = {}
+        for name, value, default in (("num_warps", warps, _WARPS), ("num_stages", stages, _STAGES)):
+            present = option(self.launch, name, default)
+            if present is not None and present != value:
+                options[name] = str(value)
+        resized = self._resized(new) if new != self.sizes or options else None
+        if resized is None:
+            return None
+        inside, outside, added = resized
+        options = {**added, **options}
+        outside += options_edits(self.kernel, self.launch.call, options) if options else []
+        tile, was = ("x".join(str(n) for n in sizes) for sizes in (new, self.sizes))
+        tuned = [f"{options[n]} {n[4:]}" for n in ("num_warps", "num_stages") if n in options]
+        summary = f"Tiles of {tile} instead of {was}{', with ' if tuned else ''}{' and '.join(tuned)}."
+        return Rewrite(tuple(inside), summary, tuple(outside))
+
+    def _resized(self, new: tuple[int, ...]) -> Resized | None:
+        """The edits that give the sides new sizes; None where that cannot be followed.
 
         A side whose accesses have no mask keeps its size where the new one does not divide.
         """
@@ -96,9 +116,12 @@ class ProductTiles:
             outside.append(self.kernel.source.before(anchor, "\n".join(lines)))
         return [*self._renamed(names)], outside, added
 
-    def _names(self, new: tuple[int, int, int]) -> tuple[str, str, str] | None:
+    def _names(self, new: tuple[int, ...]) -> tuple[str, ...] | None:
         """The argument that each side gets: its own, or a new one where it has none or shares one that cannot stay
         shared."""
+        if len(self.sides) != 3:
+            names = tuple(side.name for side in self.sides if side.name is not None)
+            return names if len(set(names)) == len(self.sides) else None
         rows, columns, inner = self.sides
         taken = {*self.kernel.parameters, *(n.value for n in self.kernel.flow.names)}
         named = [side.name for side in self.sides]
@@ -116,7 +139,7 @@ class ProductTiles:
                 return None
         return rows.name, columns.name, own
 
-    def _renamed(self, names: tuple[str, str, str]) -> list[ByteEdit]:
+    def _renamed(self, names: tuple[str, ...]) -> list[ByteEdit]:
         """Write the new arguments where the sizes of their sides stand, and declare them."""
         source, edits, declared = self.kernel.source, [], []
         for side, name in zip(self.sides, names, strict=True):
@@ -179,6 +202,22 @@ def open_product(subject: RuleContext, launch: KernelLaunch) -> ProductTiles | N
     if {id(d) for d in rows.dimensions} & {id(d) for d in (*columns.dimensions, *inner.dimensions)}:
         return None
     return ProductTiles(kernel, launch, launched, analysis, (rows, columns, inner))
+
+
+def open_attention(subject: RuleContext, launch: KernelLaunch) -> ProductTiles | None:
+    """The tile of scores of an attention kernel: rows by a grid axis, columns by a loop; None where the kernel is a
+    single product or its sizes are no numbers at the launch."""
+    analysis = subject.analysis(TileDimensions)
+    launched = LaunchSizes(analysis.kernel, launch)
+    shapes = {(id(p.rows), id(p.columns), id(p.inner)) for p in analysis.products}
+    used = [d for p in analysis.products for d in (p.rows, p.columns, p.inner)]
+    by_axis = {id(d): d for d in used if d.axes and not d.loops and d.tiles}
+    by_loop = {id(d): d for d in used if d.loops and not d.axes and d.tiles}
+    if len(shapes) < 2 or len(by_axis) != 1 or len(by_loop) != 1:
+        return None
+    sides = [_side(analysis, launched, list(found.values())) for found in (by_axis, by_loop)]
+    known = tuple(side for side in sides if side is not None and side.name is not None)
+    return ProductTiles(analysis.kernel, launch, launched, analysis, known) if len(known) == 2 else None
 
 
 def _side(analysis: TileDimensions, launched: LaunchSizes, found: list[TileDimension]) -> TileSide | None:

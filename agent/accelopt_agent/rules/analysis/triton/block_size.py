@@ -1,0 +1,188 @@
+"""Finds where a launch takes a block size from, and what in its grid follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
+
+
+@dataclass(frozen=True)
+class BlockSize:
+    """``places`` are the numbers in the text that set a block to ``value`` elements; ``less_one`` those that are one
+    less, as in ``(n + 31) // 32``; ``covered`` is what the grid splits into blocks, None where it splits nothing."""
+
+    value: int
+    places: tuple[cst.Integer, ...]
+    less_one: tuple[cst.Integer, ...]
+    covered: cst.BaseExpression | None
+
+    def edits(self, kernel: TritonKernel, value: int) -> list[ByteEdit]:
+        """Set the block to ``value`` elements wherever the text gives its size."""
+        return [
+            *(kernel.source.replace(node, str(value)) for node in self.places),
+            *(kernel.source.replace(node, str(value - 1)) for node in self.less_one),
+        ]
+
+
+def passed(kernel: TritonKernel, launch: KernelLaunch, name: str) -> cst.Integer | None:
+    """The number that becomes the constexpr argument ``name``: at the launch, in a variable of the function that
+    launches, a default, or a constant of the module."""
+    given = launch.arguments.get(name)
+    if given is None:
+        return _default(kernel.function.params, name)
+    return _number(kernel, launch, given)
+
+
+def _number(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression) -> cst.Integer | None:
+    if isinstance(node, cst.Integer):
+        return node
+    if not isinstance(node, cst.Name):
+        return None
+    function = launch.function
+    if function is not None:
+        assign = kernel.assigned(launch, node.value)
+        if assign is not None:
+            return assign.value if isinstance(assign.value, cst.Integer) else None
+        if any(p.name.value == node.value for p in kernel.source.walk(function.params, cst.Param)):
+            return _default(function.params, node.value)
+        if any(n.value == node.value for n in _bound_in(kernel, function)):
+            return None
+    constants = [
+        s.value
+        for line in kernel.source.module.body
+        if isinstance(line, cst.SimpleStatementLine)
+        for s in line.body
+        if isinstance(s, cst.Assign)
+        and any(isinstance(t.target, cst.Name) and t.target.value == node.value for t in s.targets)
+    ]
+    if len(constants) != 1 or not isinstance(constants[0], cst.Integer):
+        return None
+    return constants[0] if _is_read_here_only(kernel, launch, node.value) else None
+
+
+def _is_read_here_only(kernel: TritonKernel, launch: KernelLaunch, name: str) -> bool:
+    """Return whether no other function reads a module's constant: changing it changes this launch alone."""
+    for occurrence in kernel.source.walk(kernel.source.module, cst.Name):
+        parent = kernel.source.parent(occurrence)
+        is_word = (isinstance(parent, cst.Arg) and parent.keyword is occurrence) or isinstance(
+            parent, cst.Param
+        )
+        if occurrence.value != name or isinstance(parent, cst.AssignTarget) or is_word:
+            continue
+        around = [p for p in kernel.source.parents(occurrence) if isinstance(p, cst.FunctionDef)]
+        hides = any(p.name.value == name for f in around for p in kernel.source.walk(f.params, cst.Param))
+        if launch.function not in around and not hides:
+            return False
+    return True
+
+
+def _bound_in(kernel: TritonKernel, function: cst.FunctionDef) -> Iterator[cst.Name]:
+    for node in kernel.source.below(function.body):
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For)):
+            yield from kernel.source.walk(node.target, cst.Name)
+
+
+def _default(parameters: cst.Parameters, name: str) -> cst.Integer | None:
+    every = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
+    default = next((p.default for p in every if p.name.value == name), None)
+    return default if isinstance(default, cst.Integer) else None
+
+
+def grid_axis(kernel: TritonKernel, launch: KernelLaunch, axis: int) -> tuple[cst.BaseExpression, str] | None:
+    """What the launch gives for a grid axis, and the name that a grid function gives its argument ("" for none)."""
+    grid, meta = kernel.grid_expression(launch), ""
+    if isinstance(grid, cst.Lambda):
+        meta = grid.params.params[0].name.value if grid.params.params else ""
+        grid = grid.body
+    if isinstance(grid, (cst.Tuple, cst.List)):
+        if axis >= len(grid.elements) or any(isinstance(e, cst.StarredElement) for e in grid.elements):
+            return None
+        return grid.elements[axis].value, meta
+    return (grid, meta) if axis == 0 and not isinstance(grid, cst.Name) else None
+
+
+def meaning(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression) -> cst.BaseExpression:
+    """``node``, or what the function that launches assigned to it once."""
+    if isinstance(node, cst.Name):
+        assign = kernel.assigned(launch, node.value)
+        if assign is not None:
+            return assign.value
+    return node
+
+
+def grid_blocks(
+    kernel: TritonKernel,
+    launch: KernelLaunch,
+    axis: int,
+    name: str | None,
+    number: cst.Integer | None,
+    size: int,
+) -> BlockSize | None:
+    """The size of the blocks that a grid axis splits something into, as ``cdiv(n, size)`` or ``(n + size - 1) //
+    size``, where it is the argument ``name`` given as ``number``, or ``size`` written out."""
+    found = grid_axis(kernel, launch, axis)
+    if found is None:
+        return None
+    split = meaning(kernel, launch, found[0])
+    if (
+        isinstance(split, cst.Call)
+        and kernel.names.path(split.func) == "triton.cdiv"
+        and len(split.args) == 2
+    ):
+        covered, block = (a.value for a in split.args)
+        rest: list[cst.Integer] = []
+    elif isinstance(split, cst.BinaryOperation) and isinstance(split.operator, cst.FloorDivide):
+        rounded = _rounded_up(kernel, launch, split, name, found[1], size)
+        if rounded is None:
+            return None
+        covered, block, rest = rounded
+    else:
+        return None
+    place = _same_block(kernel, launch, block, name, found[1], size)
+    if place is None:
+        return None
+    places = [*place, *([number] if number is not None else [])]
+    return BlockSize(size, tuple(dict.fromkeys(places)), tuple(rest), covered)
+
+
+def _same_block(
+    kernel: TritonKernel,
+    launch: KernelLaunch,
+    node: cst.BaseExpression,
+    name: str | None,
+    meta: str,
+    size: int,
+) -> list[cst.Integer] | None:
+    """The numbers behind ``node`` where it is the block's size; none for ``meta["BLOCK"]``. None for another."""
+    if isinstance(node, cst.Subscript) and name is not None:
+        written = kernel.source.code(node).replace("'", '"')
+        return [] if written == f'{meta}["{name}"]' else None
+    number = _number(kernel, launch, node)
+    return [number] if number is not None and integer(number) == size else None
+
+
+def _rounded_up(
+    kernel: TritonKernel,
+    launch: KernelLaunch,
+    split: cst.BinaryOperation,
+    name: str | None,
+    meta: str,
+    size: int,
+) -> tuple[cst.BaseExpression, cst.BaseExpression, list[cst.Integer]] | None:
+    """Read ``(n + size - 1) // size`` or ``(n + 31) // 32``: what is split, the size, and the 31."""
+    above, block = split.left, split.right
+    if not isinstance(above, cst.BinaryOperation):
+        return None
+    if isinstance(above.operator, cst.Subtract) and isinstance(above.left, cst.BinaryOperation):
+        plus = above.left
+        if integer(above.right) == 1 and isinstance(plus.operator, cst.Add):
+            same = _same_block(kernel, launch, plus.right, name, meta, size) is not None
+            return (plus.left, block, []) if same and not isinstance(plus.right, cst.Integer) else None
+    if isinstance(above.operator, cst.Add) and isinstance(above.right, cst.Integer):
+        return (above.left, block, [above.right]) if integer(above.right) == size - 1 else None
+    return None

@@ -1,0 +1,89 @@
+"""Determines which pointer arguments of a kernel cannot overlap, from how its launches make their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel
+
+_FRESH = frozenset(
+    {"empty", "empty_like", "empty_strided", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like"}
+    | {"new_empty", "new_zeros", "new_ones", "new_full"}
+)
+
+
+def apart(kernel: TritonKernel) -> Callable[[str, str], bool]:
+    """Whether two pointer arguments are known to be in different memory: at each launch one of them was allocated by
+    the function that launches, and the other is not made from it.
+    """
+
+    def never_overlap(one: str, other: str) -> bool:
+        if one == other or not kernel.launches:
+            return False
+        return all(_apart(kernel, launch, one, other) for launch in kernel.launches)
+
+    return never_overlap
+
+
+def _apart(kernel: TritonKernel, launch: KernelLaunch, one: str, other: str) -> bool:
+    given = launch.arguments.get(one), launch.arguments.get(other)
+    if given[0] is None or given[1] is None:
+        return False
+    first, second = _origins(kernel, launch, given[0]), _origins(kernel, launch, given[1])
+    fresh = {n for n in first | second if _is_fresh(kernel, launch, n)}
+    return not first & second & fresh and bool(fresh) and (first <= fresh or second <= fresh)
+
+
+def _origins(kernel: TritonKernel, launch: KernelLaunch, node: cst.CSTNode) -> set[str]:
+    """The variables that a tensor may share memory with: those it is computed from, unless it is allocated."""
+    found: set[str] = set()
+    todo = [n.value for n in kernel.source.walk(node, cst.Name) if _is_variable(kernel, n)]
+    while todo:
+        name = todo.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for value in _values(kernel, launch, name):
+            if not _allocates(kernel, value):
+                todo += [n.value for n in kernel.source.walk(value, cst.Name) if _is_variable(kernel, n)]
+    return found
+
+
+def _values(kernel: TritonKernel, launch: KernelLaunch, name: str) -> list[cst.BaseExpression]:
+    if launch.function is None:
+        return []
+    assigns = kernel.source.walk(launch.function.body, cst.Assign)
+    return [
+        a.value
+        for a in assigns
+        for t in a.targets
+        if any(n.value == name for n in kernel.source.walk(t.target, cst.Name))
+    ]
+
+
+def _is_fresh(kernel: TritonKernel, launch: KernelLaunch, name: str) -> bool:
+    values = _values(kernel, launch, name)
+    parameters = kernel.source.walk(launch.function.params, cst.Param) if launch.function else ()
+    return (
+        bool(values)
+        and all(_allocates(kernel, v) for v in values)
+        and all(p.name.value != name for p in parameters)
+    )
+
+
+def _allocates(kernel: TritonKernel, value: cst.BaseExpression) -> bool:
+    if not isinstance(value, cst.Call):
+        return False
+    function = value.func
+    if not isinstance(function, cst.Attribute):
+        return (kernel.names.path(function) or "").rpartition(".")[2] in _FRESH
+    return function.attr.value in _FRESH
+
+
+def _is_variable(kernel: TritonKernel, name: cst.Name) -> bool:
+    parent = kernel.source.parent(name)
+    if isinstance(parent, cst.Attribute) and parent.attr is name:
+        return False
+    return not (isinstance(parent, cst.Arg) and parent.keyword is name)

@@ -1,0 +1,137 @@
+"""Compare the estimate of Triton kernels with times that others measured and published.
+
+``published.json`` has the figures, their sources, and which of them constants may be calibrated on. The kernels are our
+own (``benchmarks/published_corpus``), captured at the full shapes on untouched memory; where the publication tells no
+tile, the best of a few by the estimate stands for what an autotuner would choose.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from accelopt_benchmarks.checkout import PUBLISHED_CORPUS
+from accelopt_profiling.targets import load_gpu
+from nkibench.liger.timings import zeros
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One published figure as microseconds, and the estimate; ``tile`` as text. ``ratio`` is model / measured."""
+
+    group: str
+    held_out: bool
+    target: str
+    shape: str
+    tile: str
+    measured_us: float
+    estimate_us: float
+    low_us: float
+    high_us: float
+    bound: str
+
+    @property
+    def ratio(self) -> float:
+        return self.estimate_us / self.measured_us
+
+    @property
+    def inside(self) -> bool:
+        """True where the published time lies in the estimate's interval."""
+        return self.low_us <= self.measured_us <= self.high_us
+
+
+def published() -> list[dict[str, Any]]:
+    """Return the groups of ``published.json``."""
+    text = (resources.files(__package__) / "published.json").read_text(encoding="utf-8")
+    groups: list[dict[str, Any]] = json.loads(text)["groups"]
+    return groups
+
+
+def compare(only: str = "") -> Iterator[PublishedRow]:
+    """Yield a row for each published figure of the groups whose name holds ``only``."""
+    for group in published():
+        if only in group["name"]:
+            for row in group["rows"]:
+                yield _row(group, row)
+
+
+def _row(group: dict[str, Any], row: dict[str, Any]) -> PublishedRow:
+    tiles = [row["tile"]] if "tile" in row else group["tiles"]
+    made = [(found, tile) for tile in tiles if (found := _estimate(group, row["shape"], tile)) is not None]
+    best, tile = min(made, key=lambda pair: pair[0].latency.us)
+    latency = best.latency
+    return PublishedRow(
+        group["name"],
+        group["set"] == "held out",
+        group["target"],
+        " ".join(f"{key}={value}" for key, value in row["shape"].items()),
+        "x".join(map(str, tile)),
+        _microseconds(group, row),
+        latency.us,
+        latency.low_us,
+        latency.high_us,
+        best.bound,
+    )
+
+
+def _estimate(group: dict[str, Any], shape: dict[str, Any], tile: list[int]) -> Any:
+    from accelopt_profiling.triton.capture.session import emulated
+    from accelopt_profiling.triton.compilation.compile import compile_launch
+    from accelopt_profiling.triton.estimation.estimate import estimate
+
+    gpu = load_gpu(group["target"])
+    with emulated(group["target"], "capture", sample=4, hollow=True) as session:
+        _kernels().RUN[group["kernel"]](zeros, shape, tile)
+    (execution,) = session.executions
+    if execution.error is not None or execution.counts is None:
+        raise RuntimeError(f"{group['name']}: {execution.error}")
+    compiled = compile_launch(execution.launch, gpu)
+    return None if compiled.problem is not None else estimate(execution.counts, compiled, gpu)
+
+
+_module: Any = None
+
+
+def _kernels() -> Any:
+    global _module
+    if _module is None:
+        spec = importlib.util.spec_from_file_location("published_kernels", PUBLISHED_CORPUS / "kernels.py")
+        assert spec is not None
+        assert spec.loader is not None
+        _module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(_module)
+    return _module
+
+
+def _microseconds(group: dict[str, Any], row: dict[str, Any]) -> float:
+    """Return the published figure as a time; rates are of the operation's own work, as the publications count it."""
+    shape, value = row["shape"], float(row["value"])
+    if group["unit"] == "us":
+        return value
+    if group["kernel"] == "product":
+        work = 2.0 * shape["m"] * shape["n"] * shape["k"]
+    elif group["kernel"] == "attention":
+        work = 4.0 * shape["batch"] * shape["heads"] * shape["length"] ** 2 * shape["head"]
+        work = work / 2 if shape["causal"] else work
+    else:
+        work = 4.0 * shape["rows"] * shape["columns"]  # fp16, read and written
+    rate = value * (1e12 if group["unit"] == "TFLOP/s" else 1e9)
+    return float(1e6 * work / rate)
+
+
+def spearman(left: list[float], right: list[float]) -> float:
+    """Return the rank correlation of two series (ties share their mean rank); NaN where one does not vary."""
+    first, second = _ranks(left), _ranks(right)
+    mean = sum(first) / len(first)
+    above = sum((a - mean) * (b - mean) for a, b in zip(first, second, strict=True))
+    spread = math.sqrt(sum((a - mean) ** 2 for a in first) * sum((b - mean) ** 2 for b in second))
+    return above / spread if spread else math.nan
+
+
+def _ranks(values: list[float]) -> list[float]:
+    return [sum(v < value for v in values) + sum(v == value for v in values) / 2 for value in values]

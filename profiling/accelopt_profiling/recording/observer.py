@@ -1,0 +1,204 @@
+"""Watch the launches of Triton kernels in this process and record the calls that made them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from accelopt_profiling.recording.call_log import CallLog, LoggedCall, key_of
+from accelopt_profiling.recording.entries import Entry, candidates, entry_of, kernel_entry
+from accelopt_profiling.recording.open_calls import OpenCall, OpenCalls
+from accelopt_profiling.recording.recorded_call import RecordedCall
+from accelopt_profiling.recording.value_encoding import EncodedArguments, UnrecordableValueError, encode
+
+#: Bytes of saved values that one kernel file's recording may hold.
+VALUE_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """What to record: launches of kernels below ``folders``, or those of ``files`` alone, at most ``max_shapes`` calls
+    of different shapes for each kernel."""
+
+    folders: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    max_shapes: int = 8
+
+
+@dataclass
+class _KernelFile:
+    """What is known of one kernel file: calls by signature, and how many each kernel has."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, int] = field(default_factory=dict)
+    more: int = 0
+    spent: int = 0
+
+
+class LaunchObserver:
+    """Records the call behind each launch it is told of. ``enough`` is called when nothing is left to be recorded."""
+
+    def __init__(self, options: RecordOptions, calls: OpenCalls, log: CallLog) -> None:
+        self._options, self._calls, self._log = options, calls, log
+        self._files: dict[str, _KernelFile] = {}
+        self._elsewhere: dict[str, int] = {}
+        self._refused: dict[str, str] = {}
+        self._case: set[str] = set()
+        self.launches = 0
+        self.enough: Callable[[], None] | None = None
+
+    def launched(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Record the launch ``kernel[grid](*args, **kwargs)`` of a ``JITFunction``."""
+        file = kernel.fn.__code__.co_filename
+        if not self._wanted(file):
+            self._elsewhere[file] = self._elsewhere.get(file, 0) + 1
+            self._log.note(elsewhere=self._elsewhere)
+            return
+        self.launches += 1
+        name = kernel.fn.__qualname__.replace("<locals>.", "")
+        self._case.add(name)
+        state = self._files.setdefault(file, _KernelFile())
+        try:
+            for call in candidates(self._calls.stack(), file):
+                if call.outcome is not False and self._through(call, name, state):
+                    break
+            else:
+                self._directly(kernel, name, file, grid, args, kwargs, state)
+        except UnrecordableValueError as error:
+            self._refused[name] = str(error)
+        self._log.note(
+            elsewhere=self._elsewhere, refused=self._refused, launches=self.launches,
+            further={f: s.more for f, s in self._files.items() if s.more},
+        )  # fmt: skip
+        if self.enough is not None and self.complete():
+            self._log.flush()
+            self.enough()
+
+    def begin_case(self, kernels: set[str]) -> None:
+        """Add the names of the kernels launched from now on to ``kernels``."""
+        self._case = kernels
+
+    def passed_over(self, cases: int) -> None:
+        """Take note of test cases that were not run because they would have added nothing."""
+        self._log.note(passed_over=cases)
+        self._log.flush()
+
+    def full(self, kernels: set[str]) -> bool:
+        """Tell whether each of these kernels has all the shapes that are kept."""
+        counts = {k: n for state in self._files.values() for k, n in state.shapes.items()}
+        return all(counts.get(kernel, 0) >= self._options.max_shapes for kernel in kernels)
+
+    def complete(self) -> bool:
+        """Tell whether every kernel of the files that were asked for has all its shapes."""
+        if not self._options.files:
+            return False
+        for file in self._options.files:
+            state = self._files.get(file)
+            wanted = _kernels_of(file)
+            if state is None or not wanted:
+                return False
+            if any(state.shapes.get(kernel, 0) < self._options.max_shapes for kernel in wanted):
+                return False
+        return True
+
+    def _wanted(self, file: str) -> bool:
+        if self._options.files:
+            return os.path.realpath(file) in self._options.files
+        real = os.path.realpath(file)
+        outside = "site-packages" in Path(real).parts
+        return not outside and any(real.startswith(f"{f}{os.sep}") for f in self._options.folders)
+
+    def _through(self, call: OpenCall, kernel: str, state: _KernelFile) -> bool:
+        """Record the launch as one of an open call; False where that cannot be repeated."""
+        if isinstance(call.outcome, int) and not isinstance(call.outcome, bool):
+            self._add_launch(call.outcome, kernel, state)
+            return True
+        if call.outcome is None:  # not looked at yet
+            entry = entry_of(call)
+            if entry is None:
+                call.outcome = False
+                return False
+            try:
+                call.outcome = (entry, encode(entry.arguments))
+            except UnrecordableValueError as error:
+                self._refused[f"{kernel} through {call.name}"] = str(error)
+                call.outcome = False
+                return False
+        entry, encoded = call.outcome
+        try:
+            number = self._record(call.file, entry, encoded, None, kernel, state)
+        except UnrecordableValueError as error:
+            self._refused[f"{kernel} through {call.name}"] = str(error)
+            call.outcome = False
+            return False
+        if number is not None:
+            call.outcome = number
+        return True
+
+    def _directly(
+        self, kernel: Any, name: str, file: str, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+        state: _KernelFile,
+    ) -> None:  # fmt: skip
+        """Record the launch itself, with the arguments that the jitted function got."""
+        path = kernel_entry(kernel, file)
+        if path is None:
+            raise UnrecordableValueError(
+                f"no function of {Path(file).name} leads to it, and it is made at run time"
+            )
+        given = [*zip(kernel.arg_names, args, strict=False), *kwargs.items()]
+        if callable(grid):
+            grid = grid({**dict(zip(kernel.arg_names, args, strict=False)), **kwargs})
+        sizes = [int(n) for n in (grid if isinstance(grid, (tuple, list)) else (grid,))]
+        entry = Entry(path, given, list(kwargs))
+        self._record(file, entry, encode(given), sizes, name, state)
+
+    def _record(
+        self, file: str, entry: Entry, encoded: EncodedArguments, grid: list[int] | None, kernel: str,
+        state: _KernelFile,
+    ) -> int | None:  # fmt: skip
+        """Return the number of the recorded call, new or known; None where its shape is one too many."""
+        dtypes = [str(r.tensor.dtype).removeprefix("torch.") for r in encoded.ranges]
+        key = key_of(entry.name, encoded.values, grid, dtypes)
+        known = state.numbers.get(key)
+        if known is not None:
+            self._log.calls[known].count += 1
+            self._add_launch(known, kernel, state)
+            return known
+        if state.shapes.get(kernel, 0) >= self._options.max_shapes:
+            state.more += 1
+            return None
+        storages, approximated = encoded.storages(max(0, VALUE_BYTES - state.spent))
+        state.spent += sum(len(s.get("values", "")) for s in storages)
+        call = RecordedCall(
+            entry.name, encoded.values, entry.keywords, grid, storages, bytes=encoded.bytes,
+            approximated=approximated,
+        )  # fmt: skip
+        number = self._log.add(LoggedCall(file, call))
+        state.numbers[key] = number
+        self._add_launch(number, kernel, state)
+        return number
+
+    def _add_launch(self, number: int, kernel: str, state: _KernelFile) -> None:
+        logged = self._log.calls[number]
+        if kernel not in logged.kernels:
+            logged.kernels[kernel] = 0
+            state.shapes[kernel] = state.shapes.get(kernel, 0) + 1
+        if logged.count == 1:
+            logged.kernels[kernel] += 1
+        self._log.change(number)
+
+
+@cache
+def _kernels_of(file: str) -> frozenset[str]:
+    """Return the names of the kernels of a file that host code launches."""
+    from accelopt_profiling.kernels import find_kernels
+
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
+    return frozenset(k.name for k in find_kernels(text).kernels if not k.device_function)

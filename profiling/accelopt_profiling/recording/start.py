@@ -1,0 +1,125 @@
+"""Start watching a Python process that the record command started: called by ``injected/sitecustomize.py``."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.recording.call_log import CallLog
+from accelopt_profiling.recording.observer import LaunchObserver, RecordOptions
+from accelopt_profiling.recording.open_calls import OpenCalls, install
+
+#: Variables of the command's environment: the folder for the log, the options as JSON, the target to emulate.
+FOLDER, OPTIONS, TARGET = "ACCELOPT_RECORD_FOLDER", "ACCELOPT_RECORD_OPTIONS", "ACCELOPT_RECORD_TARGET"
+#: The observer of this process, for the pytest plugin.
+_OBSERVER = "_accelopt_observer"
+
+
+def start(environment: Mapping[str, str]) -> None:
+    """Watch the launches of this process. Nothing heavy is imported before the program imports torch."""
+    log = CallLog(Path(environment[FOLDER]))
+    calls = OpenCalls()
+    observer = LaunchObserver(from_plain(RecordOptions, json.loads(environment[OPTIONS])), calls, log)
+    install(calls)
+    setattr(sys, _OBSERVER, observer)
+    after_import("torch", lambda: _watch(observer, log, environment.get(TARGET, "h100")))
+
+
+def current_observer() -> LaunchObserver | None:
+    """Return the observer of this process."""
+    return getattr(sys, _OBSERVER, None)
+
+
+def _watch(observer: LaunchObserver, log: CallLog, target: str) -> None:
+    """Hook Triton's launches; on a machine without a GPU, answer CUDA calls first."""
+    import torch
+
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        log.note(problem=f"{sys.executable} has torch but no Triton, so no kernel can be launched.")
+        log.flush()
+        return
+    from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
+
+    emulation = None
+    if torch.cuda.is_available():
+        log.note(device=torch.cuda.get_device_name())
+    else:
+        from accelopt_profiling.recording.emulation import RecordingEmulation
+
+        emulation = RecordingEmulation(target)
+    run, try_one = JITFunction.run, Autotuner._bench
+    tried = 0
+
+    def watched(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        if not (warmup or tried):
+            observer.launched(kernel, grid, args, kwargs)
+        return run(kernel, *args, grid=grid, warmup=warmup, **kwargs)
+
+    def tuned(*args: Any, **kwargs: Any) -> Any:
+        nonlocal tried
+        tried += 1
+        try:
+            return try_one(*args, **kwargs)
+        finally:
+            tried -= 1
+
+    JITFunction.run, Autotuner._bench = watched, tuned
+    observer.enough = lambda: _stop(log)
+    owner = os.getpid()
+
+    def finish() -> None:
+        if emulation is not None and os.getpid() == owner:
+            log.note(executed=emulation.executed, skipped=emulation.skipped)
+        log.flush()
+
+    atexit.register(finish)
+
+
+def _stop(log: CallLog) -> None:
+    """End the program as Ctrl-C does: everything that was asked for is recorded."""
+    log.note(stopped="every kernel has all the shapes that are kept")
+    log.flush()
+    raise KeyboardInterrupt("accelopt record: all the shapes that are kept are recorded")
+
+
+def after_import(name: str, then: Callable[[], None]) -> None:
+    """Call ``then`` once, right after the module ``name`` was imported for the first time."""
+    sys.meta_path.insert(0, _AfterImport(name, then))
+
+
+class _AfterImport(MetaPathFinder):
+    """Lets the other finders find a module, and does something when it has been executed."""
+
+    def __init__(self, name: str, then: Callable[[], None]) -> None:
+        self._name, self._then = name, then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_then(module: ModuleType) -> None:
+            execute(module)
+            self._then()
+
+        setattr(spec.loader, "exec_module", execute_and_then)  # noqa: B010 - of this one loader
+        return spec

@@ -1,0 +1,60 @@
+"""Report on the user's lines what takes a large part of a launch's estimate and can be avoided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.targets import GpuTarget
+from accelopt_profiling.triton.estimation.estimate import LaunchEstimate
+from accelopt_profiling.triton.interpreter.counting import LaunchCounts, LineCounts
+
+#: A part of the estimate that is worth a finding.
+WORTH = 0.25
+
+
+def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget, line: int) -> list[Finding]:
+    """Return ``contended-atomics``, ``slow-type``, ``exposed-latency`` and ``small-programs``, each on its line.
+
+    ``line`` is the kernel's own, for what belongs to no other.
+    """
+    whole = made.latency.us or 0.0
+    times = made.times_us
+    found = []
+    if times["atomics"] >= WORTH * whole:
+        where = _most(counts, lambda cost: cost.hottest) or line
+        updates = counts.lines[where].hottest
+        message = (
+            f"{updates:,.0f} atomic updates go to one address, one after the other: about {times['atomics']:.3g} us. "
+            "Sum in registers first, or spread them over several addresses."
+        )
+        found.append(Finding("contended-atomics", where, "warning", message))
+    if times["fp64"] >= WORTH * whole:
+        where = _most(counts, lambda cost: cost.double_ops) or line
+        share = target["peak.fp32"] / target["peak.fp64"]
+        message = (
+            f"fp64 runs at 1/{share:.0f} of the fp32 rate on {target.title}: about {times['fp64']:.3g} us. "
+            "Use fp32 where its precision is enough."
+        )
+        found.append(Finding("slow-type", where, "warning", message))
+    first = made.waits_us.get(0, 0.0)
+    waited = {number: us for number, us in made.waits_us.items() if number}
+    if waited and sum(waited.values()) >= WORTH * whole:
+        where = max(waited, key=lambda number: waited[number])
+        message = (
+            f"Each iteration waits for this load: about {waited[where]:.3g} us that nothing fills. Load ahead (a "
+            "pipelined loop, more stages), take more per iteration, or let more programs share a multiprocessor."
+        )
+        found.append(Finding("exposed-latency", where, "information", message))
+    if first + times["program starts"] >= WORTH * whole and made.bound != "launch":
+        message = (
+            f"{counts.programs:,} short programs: starting them and waiting for their first loads takes about "
+            f"{first + times['program starts']:.3g} us. Let each program do more."
+        )
+        found.append(Finding("small-programs", line, "information", message))
+    return found
+
+
+def _most(counts: LaunchCounts, cost: Callable[[LineCounts], float]) -> int:
+    """Return the line where ``cost`` is largest; 0 where the code is in no line of the user's file."""
+    return max(counts.lines, key=lambda number: cost(counts.lines[number]), default=0)

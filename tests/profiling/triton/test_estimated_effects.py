@@ -1,0 +1,115 @@
+"""What a kernel engineer knows of two versions of a kernel, the estimate must say too."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from pathlib import Path
+
+import pytest
+import triton.language as tl
+from support import kernels_to_estimate as kernels
+
+from accelopt_profiling.targets import load_gpu
+from accelopt_profiling.triton import emulated
+from accelopt_profiling.triton.compilation.compile import compile_launch
+from accelopt_profiling.triton.estimation.causes import cost_findings
+from accelopt_profiling.triton.estimation.estimate import estimate
+
+pytestmark = pytest.mark.triton
+
+
+@functools.cache
+def profiled(name, *arguments, target="h100", **options):
+    """The estimate, findings and compiler's facts of one launch at full size, from four programs."""
+    gpu = load_gpu(target)
+    with emulated(target, sample=4, hollow=True) as session:
+        getattr(kernels, f"run_{name}")(*arguments, **options)
+    (execution,) = session.executions
+    assert execution.error is None
+    compiled = compile_launch(execution.launch, gpu)
+    assert compiled.problem is None
+    made = estimate(execution.counts, compiled, gpu)
+    return made, cost_findings(execution.counts, made, gpu, execution.launch.line), compiled
+
+
+def us(*arguments, **options):
+    return profiled(*arguments, **options)[0].latency.us
+
+
+def line_of(comment):
+    lines = Path(inspect.getfile(kernels)).read_text().splitlines()
+    return next(i for i, line in enumerate(lines, 1) if line.endswith(f"# {comment}"))
+
+
+@pytest.mark.parametrize("target", ["h100", "rtx4090"])
+def test_no_interval_begins_below_what_must_cross_dram_at_the_datasheets_bandwidth(target):
+    made, _, _ = profiled("add", 1024, target=target)
+    assert made.latency.low_us >= 1e6 * 3 * 4 * (1 << 25) / load_gpu(target)["dram_bandwidth"]
+
+
+def test_a_million_programs_of_32_lanes_wait_for_their_starts_and_loads():
+    made, findings, _ = profiled("add", 32)
+    assert 400 < made.latency.us < 900
+    assert made.latency.us > 3 * us("add", 1024)
+    assert "small-programs" in [f.code for f in findings]
+
+
+def test_fp64_costs_what_the_target_takes_for_it():
+    slow, fast = us("polynomial", tl.float64, target="rtx4090"), us("polynomial", tl.float64)
+    assert us("polynomial", tl.float32) < 0.9 * fast
+    rates = load_gpu("h100")["peak.fp64"] / load_gpu("rtx4090")["peak.fp64"]
+    assert 0.5 * rates < slow / fast < 1.5 * rates
+    made, findings, _ = profiled("polynomial", tl.float64, target="rtx4090")
+    assert made.bound == "fp64"
+    assert [(f.code, f.line) for f in findings] == [("slow-type", line_of("the arithmetic"))]
+    assert "1/64" in findings[0].message
+
+
+def test_atomics_on_one_address_come_one_after_the_other():
+    made, findings, _ = profiled("count", False)
+    assert made.bound == "atomics"
+    assert made.latency.us >= (1 << 22) / 1.98e3
+    assert made.latency.us > 20 * us("count", True)
+    assert [(f.code, f.line) for f in findings] == [("contended-atomics", line_of("the update"))]
+    assert profiled("count", True)[1] == []
+
+
+def test_weights_that_all_programs_share_do_not_make_a_kernel_bound_by_l2():
+    made, findings, _ = profiled("scale_rows")
+    assert made.bound == "memory"
+    assert made.times_us["L2"] < 0.8 * made.times_us["memory"]
+    assert findings == []
+
+
+@pytest.mark.slow
+def test_a_spilled_tile_is_never_ranked_above_a_clean_one():
+    spilled, _, compiled = profiled("product", 256, 256, 32, warps=4)
+    assert compiled.spill_bytes > 0
+    for tile in ((128, 128, 64), (128, 256, 64), (64, 64, 32)):
+        clean, _, facts = profiled("product", *tile)
+        assert not facts.spill_bytes
+        assert clean.latency.us < spilled.latency.us
+    assert spilled.bound == "spills"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["h100", "a100"])
+def test_stages_differ_where_loads_feed_products(target):
+    times = [us("product", 128, 128, 32, stages=stages, warps=8, target=target) for stages in (1, 2, 4)]
+    assert times[0] > 1.05 * times[1] > times[2]
+
+
+@pytest.mark.slow
+def test_a_loop_that_loads_nothing_ahead_waits_at_its_load():
+    _, findings, _ = profiled("product", 128, 256, 64, stages=1)
+    assert [(f.code, f.line) for f in findings] == [("exposed-latency", line_of("the product"))]
+    assert profiled("product", 128, 256, 64, stages=3)[1] == []
+
+
+@pytest.mark.slow
+def test_larger_tiles_of_a_large_product_are_faster_down_to_the_smallest():
+    tiles = [(128, 256, 64, 8), (128, 128, 64, 8), (64, 64, 64, 4), (32, 32, 32, 4)]
+    times = [us("product", m, n, k, warps=warps) for m, n, k, warps in tiles]
+    assert times == sorted(times)
+    assert times[-1] > 2 * times[0]

@@ -1,0 +1,190 @@
+# ruff: noqa: E501 (kernels as they are written)
+"""Cases of the rules for memory-bound Triton kernels: what each makes of a kernel and its launch, and what it leaves."""
+
+from __future__ import annotations
+
+from support.triton_rule_cases import Case
+from support.triton_rule_kernels import ADD
+
+TWICE = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask)
+    tl.store(out_ptr + offs, x, mask=mask)
+    again = tl.load(x_ptr + offs, mask=mask)
+    tl.store(out_ptr + offs, again * 2, mask=mask)
+
+
+def run(x):
+    out = torch.empty_like(x)
+    n = x.numel()
+    kernel[(triton.cdiv(n, 1024),)](x, out, n, BLOCK=1024)
+    return out
+"""
+
+LITERALS = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n):
+    offs = tl.program_id(0) * 32 + tl.arange(0, 32)
+    x = tl.load(x_ptr + offs, mask=offs < n)
+    tl.store(out_ptr + offs, x * 2, mask=offs < n)
+
+
+def run(x):
+    out = torch.empty_like(x)
+    n = x.numel()
+    kernel[((n + 31) // 32,)](x, out, n)
+    return out
+"""
+
+ATOMIC = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask)
+    tl.atomic_add(out_ptr + offs * 0, x, mask=mask)
+
+
+def run(x):
+    out = torch.zeros(1, dtype=x.dtype, device=x.device)
+    n = x.numel()
+    kernel[(triton.cdiv(n, 1024),)](x, out, n, BLOCK=1024)
+    return out
+"""
+
+LOOPED_ATOMIC = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    for start in range(0, n, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n + cols, mask=cols < n, other=0.0)
+        tl.atomic_add(out_ptr + row, tl.sum(x, axis=0))
+
+
+def run(x):
+    rows, n = x.shape
+    out = torch.zeros(rows, dtype=x.dtype, device=x.device)
+    kernel[(rows,)](x, out, n, BLOCK=64)
+    return out
+"""
+
+DOUBLE = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n).to(tl.float64)
+    tl.store(out_ptr + offs, x * x, mask=offs < n)
+
+
+def run(x):
+    out = torch.empty_like(x)
+    n = x.numel()
+    kernel[(triton.cdiv(n, 1024),)](x, out, n, BLOCK=1024)
+    return out
+"""
+
+ROWS = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n + cols, mask=cols < n, other=0.0).to(tl.float32)
+        total += x * x
+    scale = tl.rsqrt(tl.sum(total, axis=0) / n)
+    for i in range(tl.cdiv(n, BLOCK)):
+        cols = i * BLOCK + tl.arange(0, BLOCK)
+        mask = cols < n
+        y = tl.load(x_ptr + n * row + cols, mask=mask, other=0.0).to(tl.float32)
+        tl.store(out_ptr + row * n + cols, y * scale, mask=mask)
+
+
+def run(x):
+    rows, n = x.shape
+    out = torch.empty_like(x)
+    kernel[(rows,)](x, out, n, BLOCK=64)
+    return out
+"""
+
+LOOPS = ROWS.partition("    total = ")[1] + ROWS.partition("    total = ")[2].partition("\n\n\n")[0] + "\n"
+
+STRAIGHT = """    if ONE_BLOCK:
+        cols = tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n + cols, mask=cols < n, other=0.0).to(tl.float32)
+        total = x * x
+        scale = tl.rsqrt(tl.sum(total, axis=0) / n)
+        mask = cols < n
+        tl.store(out_ptr + row * n + cols, x * scale, mask=mask)
+    else:
+"""
+
+MEMORY_CASES = [
+    Case(
+        "triton-repeated-access",
+        "reads a value that a variable holds, and stores once",
+        TWICE,
+        {
+            "    tl.store(out_ptr + offs, x, mask=mask)\n    again = tl.load(x_ptr + offs, mask=mask)\n": "",
+            "again * 2": "x * 2",
+        },
+    ),
+    Case(
+        "triton-repeated-access",
+        "takes what was stored from the register",
+        TWICE.replace("tl.load(x_ptr + offs, mask=mask)\n    tl.store(out_ptr + offs, again", "tl.load(offs + out_ptr, mask=mask)\n    tl.store(out_ptr + offs, again"),
+        {
+            "    tl.store(out_ptr + offs, x, mask=mask)\n": "",
+            "tl.load(offs + out_ptr, mask=mask)": "x.to(out_ptr.dtype.element_ty)",
+        },
+    ),
+    Case(
+        "triton-repeated-access",
+        "leaves tensors that may overlap",
+        TWICE.replace("torch.empty_like(x)", "x.view(-1)"),
+        None,
+    ),
+    Case("triton-repeated-access", "leaves another mask", TWICE.replace("again = tl.load(x_ptr + offs, mask=mask)", "again = tl.load(x_ptr + offs, mask=offs < n - 1)").replace("tl.store(out_ptr + offs, x, mask=mask)", "tl.store(out_ptr + offs + n, x, mask=mask)"), None),
+    Case("triton-larger-block", "changes the grid with it", ADD.replace("256", "32"), {"cdiv(n, 32)": "cdiv(n, 1024)", "BLOCK=32": "BLOCK=1024"}),
+    Case(
+        "triton-larger-block",
+        "changes a constant of the module",
+        ("BLOCK = 32\n" + ADD).replace("BLOCK=256", "BLOCK=BLOCK").replace("(triton.cdiv(n, 256),)", 'lambda meta: (triton.cdiv(n, meta["BLOCK"]),)'),
+        {"BLOCK = 32": "BLOCK = 1024"},
+    ),
+    Case("triton-larger-block", "changes numbers in the kernel", LITERALS, {"* 32 + tl.arange(0, 32)": "* 1024 + tl.arange(0, 1024)", "(n + 31) // 32": "(n + 1023) // 1024"}),
+    Case("triton-larger-block", "leaves accesses without a mask", LITERALS.replace("tl.load(x_ptr + offs, mask=offs < n)", "tl.load(x_ptr + offs)"), None),
+    Case("triton-larger-block", "leaves a result per program", LITERALS.replace("out_ptr + offs, x", "out_ptr + tl.program_id(0), x"), None),
+    Case("triton-single-atomic", "adds the lanes first", ATOMIC, {"out_ptr + offs * 0, x, mask=mask": "out_ptr, tl.sum(tl.where(mask, x, 0.0), axis=0)"}),
+    Case(
+        "triton-single-atomic",
+        "adds a loop's blocks first",
+        LOOPED_ATOMIC,
+        {
+            "    for start": "    total = 0.0\n    for start",
+            "        tl.atomic_add(out_ptr + row, tl.sum(x, axis=0))": "        total += tl.sum(x, axis=0)\n    tl.atomic_add(out_ptr + row, total)",
+        },
+    ),
+    Case("triton-single-atomic", "leaves an address per lane", ATOMIC.replace("offs * 0", "offs % 2"), None),
+    Case("triton-single-atomic", "leaves a result that is read", ATOMIC.replace("    tl.atomic_add(", "    x = tl.atomic_add("), None),
+    Case("triton-single-precision", "converts to float32", DOUBLE, {"tl.float64": "tl.float32"}),
+    Case("triton-single-precision", "leaves a launch that knows float64", DOUBLE.replace("n = x.numel()", "n = x.double().numel()"), None),
+    Case(
+        "triton-one-block",
+        "keeps a row in registers",
+        ROWS,
+        {
+            "@triton.jit": '@triton.heuristics({"ONE_BLOCK": lambda args: args["n"] <= args["BLOCK"]})\n@triton.jit',
+            "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, ONE_BLOCK: tl.constexpr)",
+            LOOPS: STRAIGHT + "".join(f"    {line}\n" for line in LOOPS.splitlines()),
+            "BLOCK=64": "BLOCK=min(triton.next_power_of_2(n), 8192)",
+        },
+    ),
+    Case("triton-one-block", "leaves lanes that a sum would notice", ROWS.replace("total += x * x", "total += x + 1.0"), None),
+    Case("triton-one-block", "leaves another row", ROWS.replace("n * row + cols", "n * row + cols + 1"), None),
+    Case("triton-one-block", "leaves a loop of another length", ROWS.replace("tl.cdiv(n, BLOCK)", "tl.cdiv(n - 1, BLOCK)"), None),
+]  # fmt: skip
