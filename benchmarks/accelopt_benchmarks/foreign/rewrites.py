@@ -40,24 +40,24 @@ async def search_corpus(
     chosen: Sequence[Path], budget: str, python: str | None, work: Path
 ) -> AsyncGenerator[RewriteOutcome, None]:
     """One file after the other: each search may use the whole machine, as a person's does."""
-    planted: dict[str, str] = json.loads((REWRITE_CORPUS / "planted.json").read_text("utf-8"))
+    planted: dict[str, list[str]] = json.loads((REWRITE_CORPUS / "planted.json").read_text("utf-8"))
     for path in chosen:
         copy = Path(shutil.copy(path, work))
-        text = planted.get(path.stem)
-        finding = "" if text is None else await _finding_on(copy, text, python)
+        texts = planted.get(path.stem)
+        finding = "" if texts is None else await _finding_on(copy, texts, python)
         yield await _searched(copy, finding, budget, python)
 
 
-async def _finding_on(path: Path, text: str, python: str | None) -> str | None:
-    """The code of the first finding of a profile on the line that holds ``text``."""
+async def _finding_on(path: Path, texts: Sequence[str], python: str | None) -> str | None:
+    """The code of the first finding of a profile on a line that holds one of ``texts``."""
     _, printed, _ = await run_accelopt(["profile", str(path), "--target", "h100", "--json"], python)
     lines = path.read_text("utf-8").splitlines()
-    (number,) = [n for n, line in enumerate(lines, 1) if text in line]
+    numbers = {n for n, line in enumerate(lines, 1) if any(text in line for text in texts)}
     try:
         findings = [f for kernel in json.loads(printed)["kernels"] for f in kernel["findings"]]
     except (ValueError, KeyError):
         return None
-    return next((f["code"] for f in findings if f["line"] == number), None)
+    return next((f["code"] for f in findings if f["line"] in numbers), None)
 
 
 async def _searched(path: Path, finding: str | None, budget: str, python: str | None) -> RewriteOutcome:
