@@ -19,6 +19,11 @@ from accelopt_profiling.measurement import (
     Latency,
 )
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.inference.inferred import (
+    InferredProblem,
+    inferred_finding,
+    not_inferred_finding,
+)
 from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.targets import GpuTarget
@@ -58,6 +63,9 @@ class MeasurementBuilder:
         if not isinstance(value, dict):
             return False
         changed = False
+        if "inferred" in value:
+            inferred = from_plain(InferredProblem, value["inferred"])
+            self._findings.append(inferred_finding(self._file, inferred))
         for measured in from_plain(list[KernelMeasurement], value.get("kernels", [])):
             if measured.name in self._hashes:
                 self._kernels[measured.name] = dataclasses.replace(
@@ -93,8 +101,11 @@ class MeasurementBuilder:
 
     def fail(self, error: StepError, kernels: list[Kernel]) -> None:
         """Turn a failed step into one finding; what was measured before stays."""
-        own = error.file is None or error.file == self._kernel_file()
         ref = self._file.problem.ref
+        if ref is not None and ref.kind == "inferred" and not self._kernels:
+            self._findings.append(not_inferred_finding(kernels[0], error.message))
+            return
+        own = error.file is None or error.file == self._kernel_file()
         in_problem = not own and ref is not None and error.file == ref.path
         code = _FINDING_CODES.get(error.code, error.code)
         if in_problem and code == "kernel-raised":
