@@ -137,7 +137,7 @@ def build_parts(server: AccelOptServer) -> Parts:
         searches=Searches(editor, state, jobs, tasks, backend, configuration, files, consent, pages),
         suggestions=suggestions,
         explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
-        problem_files=ProblemFiles(editor, jobs, files),
+        problem_files=ProblemFiles(editor, jobs, files, backend),
         limit_fix=LimitFix(editor, jobs, files),
         recordings=Recordings(editor, jobs, files, configuration, profiles),
         pages=pages,

@@ -1,8 +1,8 @@
 """Find the problem of a kernel file, by syntax only: nothing is imported and nothing is run.
 
-Eight ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
+Nine ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
 in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; a recording, ``<stem>_recording.json``;
-NKIBench; KernelBench; FlashInfer-Bench; the file runs itself; none.
+NKIBench; KernelBench; FlashInfer-Bench; GPU MODE; the file runs itself; none.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Finding, Severity
+from accelopt_profiling.problems.discovery.gpumode import GpuModeTask, gpumode_task
 from accelopt_profiling.problems.discovery.imports import Imports
 from accelopt_profiling.problems.discovery.locations import (
     NamedProblem,
@@ -26,6 +27,7 @@ from accelopt_profiling.problems.discovery.locations import (
     named_in_comment,
     named_in_settings,
     nkibench_reference,
+    stored_inputs,
 )
 from accelopt_profiling.problems.discovery.problem_files import Recognised, recognise_json, recognise_python
 from accelopt_profiling.problems.discovery.script_detection import own_runs
@@ -79,7 +81,7 @@ class _ProblemSearch:
         recorded = recording_path(self.path)
         if os.path.lexists(recorded):
             return self._file(recorded, f"recorded, in {recorded.name}", self.line, None)
-        for way in (self._nkibench, self._kernelbench, self._flashinfer, self._selfrun):
+        for way in (self._nkibench, self._kernelbench, self._flashinfer, self._gpumode, self._selfrun):
             if lookup := way():
                 return lookup
         if self.own.unreferenced:
@@ -108,6 +110,8 @@ class _ProblemSearch:
     ) -> ProblemLookup:
         """Return the problem in ``file``, whatever its kind, or the finding that says what is wrong with it."""
         name = spelling or file.name
+        if file.name == "task.yml" and file.is_file():
+            return self._task(gpumode_task(file), origin)
         if file.suffix not in (".py", ".json"):
             return self._fault(
                 "problem-invalid", line, f"The problem {name} is neither a Python nor a JSON file."
@@ -179,9 +183,36 @@ class _ProblemSearch:
             content = read_text(workloads)
         except UnreadableFileError as error:
             return self._fault(error.code, line, f"The workloads {workloads.name} {error.why}.")
-        return self._lookup(
-            "flashinfer", file, origin, text, entry=entry, also={workloads: content}, workloads=workloads
-        )
+        stored = stored_inputs(workloads, content)
+        also = {workloads: content, **dict(stored.values())}
+        lookup = self._lookup("flashinfer", file, origin, text, entry=entry, also=also, workloads=workloads)
+        if lookup.ref is not None and lookup.root is not None and stored:
+            root = lookup.root
+            names = {name: path.relative_to(root).as_posix() for name, (path, _) in stored.items()}
+            ref = replace(lookup.ref, options={**lookup.ref.options, "stored": names})
+            return replace(lookup, ref=ref)
+        return lookup
+
+    def _gpumode(self) -> ProblemLookup | None:
+        """A submission to GPU MODE: its task's files are put beside it, where it imports them from."""
+        task = gpumode_task(self.path) if self.own and "custom_kernel" in self.own.names else None
+        return self._task(task, f"GPU MODE task {task.folder.name}") if task else None
+
+    def _task(self, task: GpuModeTask | None, origin: str) -> ProblemLookup:
+        if task is None:
+            return self._fault("problem-invalid", self.line, "Beside task.yml there is no reference.py.")
+        if task.fault:
+            return self._fault(
+                "problem-invalid", self.line, f"The task in {task.folder.name} cannot be used: {task.fault}."
+            )
+        text = task.files["reference.py"]
+        beside = {self.path.with_name(name): content for name, content in task.files.items()}
+        options: dict[str, Any] = {"cases": task.cases}
+        if "def ref_kernel" not in text:
+            options["unreferenced"] = True
+        reference = self.path.with_name("reference.py")
+        others = {file: content for file, content in beside.items() if file != reference}
+        return self._lookup("gpumode", reference, origin, text, also=others, options=options)
 
     def _selfrun(self) -> ProblemLookup | None:
         runs = own_runs(self.source, self.discovery)
@@ -207,7 +238,7 @@ class _ProblemSearch:
             f"Add get_inputs() and reference() here or in {stem}_problem.py; `accelopt problem` writes a first version."
         )
         findings.append(Finding("no-problem", self.line, "information", message, quickfix="createProblem"))
-        return ProblemLookup(None, findings=findings, root=self.project_root or self.path.parent)
+        return ProblemLookup(None, findings=findings, root=self._root([]))
 
     def _fault(self, code: str, line: int, message: str, severity: Severity = "error") -> ProblemLookup:
         finding = Finding(code, line, severity, message)
