@@ -244,12 +244,11 @@ async def _all_kernels(
         await recorder.event(
             BASELINE, {"kernel": kernel.name, "latency": measurement.latency, "measurement": measurement}
         )
+        fault = _fault(measurement)
+        if fault:
+            yield KernelSkipped(f"It is wrong, and only a right kernel is made faster: {fault}", kernel.name)
         yield BaselineMeasured(kernel.name, measurement)
-        if measurement.correctness.status == "failed":
-            why = measurement.correctness.detail or "its result is wrong"
-            yield KernelSkipped(
-                f"Its result is wrong, and only a right kernel is made faster: {why}", kernel.name
-            )
+        if fault:
             continue
         root, sources = Node(request.text, kernel, measurement), list(proposers(meter))
         strategy = strategy_named(
@@ -274,6 +273,14 @@ def _launched(request: OptimizeRequest) -> list[Kernel]:
 
 def _us(measurement: KernelMeasurement | None) -> float:
     return 0.0 if measurement is None or measurement.latency.us is None else measurement.latency.us
+
+
+def _fault(measurement: KernelMeasurement) -> str:
+    """Return what is wrong with a kernel that has a time, as one line; empty where nothing is known to be."""
+    errors = [f for f in measurement.findings if f.severity == "error"]
+    if measurement.correctness.status == "failed":
+        return measurement.correctness.detail or "its result disagrees with the reference"
+    return f"{errors[0].message.rstrip('.')} (line {errors[0].line})" if errors else ""
 
 
 def _why_unknown(baseline: FileMeasurement, measurement: KernelMeasurement | None) -> str:

@@ -102,7 +102,7 @@ class MeasurementBuilder:
         where = "" if own or str(error.file) in error.message else f"{error.file}{line}: "
         at = error.line if own and error.line else kernels[0].line
         setting = LIMITS.get(code)
-        finding = Finding(code, at, "error", f"{where}{error.message}", "raise-limit" if setting else None)
+        finding = Finding(code, at, "error", f"{where}{error.message}", "raiseLimit" if setting else None)
         if setting and any(self._estimated(kernel) for kernel in kernels):
             message = f"{finding.message} The estimate stands, the result was not checked; raise `{setting}`."
             finding = dataclasses.replace(finding, severity="information", message=message)

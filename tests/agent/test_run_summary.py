@@ -48,7 +48,7 @@ def said(imported: str, outcomes: Sequence[CandidateOutcome], model: bool = Fals
             ["unclear"] * 3,
             "(all 3 made no difference that is larger than noise)",
         ),
-        ("triton", ["unclear", "slower"], "(1 of 2 made no difference that is larger than the uncertainty"),
+        ("triton", ["unclear", "slower"], "(1 of 2 made no difference that is larger than noise"),
         ("triton", ["slower", "failed"], "nothing faster found"),
     ],
 )

@@ -10,11 +10,13 @@ from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.features import wording
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.diagnostics import MOST, findings
+from accelopt_lsp.features.hints import hints
 from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.lens import result_title
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency
+from accelopt_profiling.line_hint import WIDTH, line_hint
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured
 
 KERNEL = Kernel("silu", "nki", 3, 2, 9, "hash")
@@ -79,7 +81,74 @@ def test_titles(kernel: KernelState, profiling: bool, title: str) -> None:
 def test_a_kernel_without_a_problem_says_what_is_missing() -> None:
     unknown = KernelState(KERNEL, result(Latency(), correctness=Correctness()))
     state = replace(STATE, run_findings=(Finding("no-problem", 3, "information", "No problem was found."),))
-    assert result_title(state, unknown, "trn1", False) == "not measured on trn1 · no problem file"
+    assert result_title(state, unknown, "trn1", False) == "no problem file · not measured on trn1"
+
+
+@pytest.mark.parametrize(
+    ("finding", "latency", "title"),
+    [
+        (
+            Finding("kernel-raised", 21, "error", "The kernel raised AttributeError: no x"), Latency(),
+            "raises AttributeError, line 21 · not measured on trn1",
+        ),
+        (
+            Finding("out-of-bounds", 12, "error", "The load reads outside x."), estimate(911),
+            "out of bounds, line 12 · est. 911 us on trn1 · 41 % of peak · VectorE bound",
+        ),
+        (
+            Finding("never-launched", 3, "warning", "silu was not launched."), Latency(),
+            "never launched · not measured on trn1",
+        ),
+        (
+            Finding("timeout", 3, "information", "It took longer."), estimate(911),
+            "est. 911 us on trn1 · 41 % of peak · VectorE bound",
+        ),
+    ],
+)  # fmt: skip
+def test_what_stopped_a_kernel_comes_first(finding: Finding, latency: Latency, title: str) -> None:
+    kernel = KernelState(KERNEL, result(latency, findings=[finding]))
+    assert result_title(STATE, kernel, "trn1", False) == title
+
+
+def test_a_file_that_does_not_parse_says_where() -> None:
+    state = replace(STATE, findings=(Finding("syntax-error", 12, "error", "It does not parse."),))
+    older = "does not parse, line 12 · before this edit: est. 911 us on trn1 · 41 % of peak · VectorE bound"
+    assert result_title(state, KernelState(KERNEL, SHOWN, touched=True), "trn1", False) == older
+    assert result_title(state, KernelState(KERNEL), "trn1", False) == "does not parse, line 12"
+
+
+def test_a_result_that_is_being_checked_says_so() -> None:
+    shown = result(estimate(911), stage="compiled", correctness=Correctness())
+    assert result_title(STATE, KernelState(KERNEL, shown), "trn1", True).endswith(" · checking the result...")
+
+
+def test_a_kernel_bound_by_latency_says_what_waits_for_what() -> None:
+    shown = result(estimate(911), bound="latency", waiting="VectorE waits for line 16 (ScalarE)")
+    assert wording.headline(shown).endswith("latency bound (VectorE waits for line 16 (ScalarE))")
+
+
+@pytest.mark.parametrize(
+    ("latency", "text"),
+    [
+        (Latency(2470.0, 1650.0, 3080.0, Known.ESTIMATED), "est. 2.47 ms (1.65-3.08)"),
+        (estimate(911), "est. 911 us (820-1,000)"),
+        (measured(3.2, 3.1, 3.3), "measured 3.2 us"),
+        (Latency(2.5e6, 2.4e6, 2.6e6, Known.ESTIMATED), "est. 2.5 s (2.4-2.6)"),
+    ],
+)
+def test_a_duration_chooses_its_unit(latency: Latency, text: str) -> None:
+    assert wording.duration_interval(latency) == text
+
+
+def test_a_hint_has_room_for_the_cause_the_time_and_the_share() -> None:
+    long = LineCost(4, "read ~8.59 GB (67.1 MB unique), 6x16 B async copies, 2 layout conversions", 0.5)
+    short = replace(long, line=5, hint=line_hint("strided", 1240.0, 0.5))
+    state = replace(STATE, kernels=(KernelState(KERNEL, result(estimate(911), lines=[long, short])),))
+    first, second = hints(state, 1, 9)
+    assert first.text == "read ~8.59 GB (67.1 MB unique)"
+    assert second.text == "strided, est. 1.24 ms, 50 %"
+    assert second.tooltip.startswith(long.text)
+    assert len(line_hint("a cause of many words", 123456.0, 0.5)) <= WIDTH
 
 
 def test_a_hover_ends_what_it_says_of_the_result_with_a_full_stop() -> None:

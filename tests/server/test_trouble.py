@@ -80,6 +80,22 @@ async def test_two_kernels_of_one_name(editor: Editor, tmp_path: Path) -> None:
     await editor.title(uri, "est. 300 us")
 
 
+async def test_a_limit_that_ended_a_run_can_be_raised(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    uri = editor.open(tmp_path / "k.py", KERNELS + "\nTIMEOUT = 1\n")
+    told = await editor.diagnostic(uri, "timeout")
+    assert told.severity is t.DiagnosticSeverity.Information
+    action = await editor.action(uri, told.range.start.line + 1, "Raise the limit limits.seconds")
+    assert isinstance(action, t.CodeAction)
+    assert [d.code for d in action.diagnostics or []] == ["timeout"]
+    assert action.command is not None
+    await editor.execute("raiseLimit", *(action.command.arguments or []))
+    await editor.message("accelopt.toml was written")
+    assert (tmp_path / "accelopt.toml").read_text() == "[limits]\nseconds = 240\n"
+    await editor.execute("raiseLimit", uri)
+    await editor.message("below [limits]")
+
+
 async def test_no_problem_is_said_once_with_a_way_out(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     text = KERNELS.replace("def get_inputs", "def nothing")
@@ -101,7 +117,7 @@ async def test_no_problem_is_said_once_with_a_way_out(editor: Editor, tmp_path: 
         "with what the file tells of its functions and their arguments"
     )
     assert f'entry = "{kernel.name}"' in written
-    assert "def reference(x)" in written
+    assert "def reference" not in written, "a reference is never guessed"
     assert editor.shown_documents[-1].uri == (tmp_path / "k_problem.py").as_uri()
     await editor.execute("createProblem", uri)
     await editor.message("exists already")

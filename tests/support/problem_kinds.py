@@ -154,6 +154,47 @@ if __name__ == "__main__":
 )
 
 
+_TASK = """
+files:
+  - {"name": "submission.py", "source": "@SUBMISSION@"}
+  - {"name": "task.py", "source": "task.py"}
+  - {"name": "utils.py", "source": "../utils.py"}
+  - {"name": "eval.py", "source": "../eval.py"}
+tests:
+  - {size: 130, "seed": 4}
+benchmarks:
+  - {"size": 512, "seed": 3}
+"""
+_GPUMODE_REFERENCE = """
+import torch
+from task import input_t
+from utils import scaled
+
+def generate_input(size, seed):
+    torch.manual_seed(seed)
+    return torch.randn(size), torch.randn(size), torch.empty(size)
+
+def ref_kernel(data):
+    x, w, y = data
+    y[...] = scaled(x, w)
+    return y
+"""
+_SUBMISSION = """
+import triton
+import triton.language as tl
+from task import input_t
+
+@triton.jit
+def scale_kernel(x, w, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n) * tl.load(w + at, mask=at < n)
+    tl.store(y + at, value, mask=at < n)
+
+def custom_kernel(data: input_t):
+    x, w, y = data
+    scale_kernel[(triton.cdiv(x.numel(), 128),)](x, w, y, x.numel(), BLOCK=128)
+    return y
+"""
 _LAUNCH = """
 import triton
 import triton.language as tl
@@ -227,6 +268,13 @@ KINDS = {
          "k.jsonl": json.dumps({"axes": {"m": 24}, "inputs": {}, "uuid": "a"}) + "\n"},
         ("BLOCK=128", "BLOCK=256"), ("tl.load(w + at,", "0.9 * tl.load(w + at,"),
         "k.json", "k.py", "scale_kernel", "h100",
+    ),
+    "gpumode": ProblemCase(
+        {"scale/submissions/k.py": _SUBMISSION, "scale/task.yml": _TASK, "scale/task.py": "input_t = tuple\n",
+         "scale/reference.py": _GPUMODE_REFERENCE, "utils.py": "def scaled(x, w):\n    return x * w\n",
+         "eval.py": "raise SystemExit(1)\n"},
+        ("BLOCK=128", "BLOCK=256"), ("tl.load(w + at,", "0.9 * tl.load(w + at,"),
+        "scale/task.yml", "scale/submissions/k.py", "scale_kernel", "h100",
     ),
     "without a reference": ProblemCase(
         {"k.py": _NKI, "k_problem.py": _INPUTS}, _FASTER, _WRONG, "k_problem.py", checks=False

@@ -45,6 +45,8 @@ from accelopt_profiling.measurement import (
     Latency,
     LineCost,
 )
+from accelopt_profiling.problems.discovery.template import problem_template
+from accelopt_profiling.problems.inference.inferred import InferredProblem
 from accelopt_profiling.quantity import Known, executed
 
 
@@ -85,6 +87,11 @@ class Scripted:
                 Finding("no-problem", k.line, "information", message, "createProblem")
                 for k in file.found.kernels
             ]
+        if _says(file.text, "TIMEOUT"):
+            message = "The run took longer than 60 s and was ended."
+            findings.append(
+                Finding("timeout", file.found.kernels[0].line, "information", message, "raiseLimit")
+            )
         self._kept[file.text] = FileMeasurement(file.path, kernels, findings, complete=True)
         yield self._kept[file.text]
 
@@ -114,6 +121,10 @@ class Scripted:
     async def pause(self, job: str, on: bool) -> None:
         going = self._going.setdefault(job, asyncio.Event())
         going.clear() if on else going.set()
+
+    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
+        chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
+        return InferredProblem(problem_template(file.text, chosen), chosen.name)
 
     async def past_runs(self, path: str, settings: Settings) -> str:
         return f"# Searches in {Path(path).name}\n\n1 finished\n"

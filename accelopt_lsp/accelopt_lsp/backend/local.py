@@ -31,6 +31,8 @@ from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problem_inference import infer_problem
+from accelopt_profiling.problems.inference.inferred import InferredProblem
 from accelopt_profiling.profiler import profile as run_profile
 
 log = logging.getLogger(__name__)
@@ -109,6 +111,15 @@ class LocalBackend:
                 yield last
         if last is not None and last.complete:
             await self._remember(file, key, last)
+
+    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
+        chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
+        host, target = self._host(file.settings), file.settings.target_for(chosen.dialect)
+        try:
+            await self._connected(host)
+            return await infer_problem(host, file.examined, [chosen], target, file.settings.job_limits)
+        except HostUnreachableError as error:
+            raise HostUnavailableError(str(error)) from None
 
     async def optimize(
         self, file: FileText, kernel: str, request: SearchRequest

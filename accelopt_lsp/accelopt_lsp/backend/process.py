@@ -33,6 +33,7 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.own_process import own_process
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
+from accelopt_profiling.problems.inference.inferred import InferredProblem
 from accelopt_profiling.waiting import within
 
 log = logging.getLogger(__name__)
@@ -93,6 +94,10 @@ class ProcessBackend:
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         return self._values("profile", file)
+
+    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
+        answer: InferredProblem = await self._value("infer_problem", file, kernel)
+        return answer
 
     def optimize(
         self, file: FileText, kernel: str, request: SearchRequest

@@ -14,6 +14,7 @@ from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import FileMeasurement
+from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,13 @@ class Backend(Protocol):
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         """Profile a file; yields growing results, the last one ``complete``. Closing it ends what it started.
+
+        Raises:
+            HostUnavailableError, UserError
+        """
+
+    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
+        """Inputs with which a kernel runs, or the best that were found.
 
         Raises:
             HostUnavailableError, UserError

@@ -118,7 +118,8 @@ def optimize(
             print_suggestion(console, suggestion)
         if best_first:
             console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {best_first[0].id}`.")
-    say(f"{search.tried} candidates tried; {search.reason}" if search.tried else search.reason)
+    if search.tried or not search.skipped:
+        say(f"{search.tried} candidates tried; {search.reason}")
     if search.calls:
         from accelopt_lsp.cli.tables import print_ledger
 
@@ -142,6 +143,7 @@ class _Search:
         self.usage: Any = {}
         self.calls: tuple[ModelCall, ...] = ()
         self.measured = False
+        self.skipped: set[str] = set()
 
     def take(self, event: Event) -> None:
         from accelopt_agent import events
@@ -150,7 +152,8 @@ class _Search:
             if not self.measured:  # the costliest kernel comes first
                 self.baseline = event.measurement.latency
             self.measured = True
-            say(f"{event.kernel}: looking for faster versions")
+            if event.kernel not in self.skipped:
+                say(f"{event.kernel}: looking for faster versions")
         elif isinstance(event, events.CandidateTried):
             self.tried = max(self.tried, event.number)
             say(f"{event.number:4} {event.outcome:8} {event.candidate.origin}: {event.candidate.summary}")
@@ -160,7 +163,8 @@ class _Search:
             self.suggestions.append(event.suggestion)
             say(f"     suggestion {event.suggestion.id}: {event.suggestion.speedup.value:.2f}x")
         elif isinstance(event, events.KernelSkipped):
-            say(f"{event.kernel}: not searched. {event.text}")
+            self.skipped.add(event.kernel)
+            say(f"{event.kernel} is not searched. {event.text}")
         elif isinstance(event, events.ProgressText):
             say(event.text)
         elif isinstance(event, events.Finished):

@@ -1,16 +1,25 @@
-"""Implements ``accelopt problem``: writes a first version of a problem file, for the user to complete."""
+"""Implements ``accelopt problem``: infers inputs for a file's kernels, and writes them down as a problem file."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
-from accelopt_lsp.cli.options import json_option, kernel_file
-from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.resources import read_source
-from accelopt_lsp.stderr import say
+from accelopt_lsp.cli.options import host_option, json_option, kernel_file, target_option
+from accelopt_lsp.cli.terminal import err, print_json
+from accelopt_lsp.resources import open_host, read_source, settings_for, targets_for
+from accelopt_lsp.stderr import printable, say
+
+if TYPE_CHECKING:
+    from accelopt_lsp.settings.load import Settings
+    from accelopt_profiling.kernel_file import KernelFile
+    from accelopt_profiling.kernels import Kernel
+    from accelopt_profiling.measurement import Dialect
+    from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 
 @click.command()
@@ -18,38 +27,72 @@ from accelopt_lsp.stderr import say
 @click.option(
     "--kernel", metavar="NAME", help="The kernel to write it for; the first that is launched otherwise."
 )
+@target_option
+@host_option
 @json_option
-def problem(file: Path, kernel: str | None, as_json: bool) -> None:
-    """Write a first version of the problem file for the kernels of FILE, to be completed: FILE_problem.py beside it.
+def problem(file: Path, kernel: str | None, target: str | None, host: str | None, as_json: bool) -> None:
+    """Write the problem file for the kernels of FILE, FILE_problem.py beside it: inputs with which they run.
 
-    Inputs and reference are guessed from the kernel's signature. A file that exists is not overwritten.
+    The inputs are inferred from the source, for Triton tried and repaired in the sandbox; what was inferred from
+    what stands beside each. No reference is guessed: results are not checked until you add one. A file that
+    exists is not overwritten.
     """
-    from accelopt_profiling.kernels import find_kernels
-    from accelopt_profiling.problems.discovery.template import problem_template
+    from accelopt_profiling.kernel_file import examine
+    from accelopt_profiling.problem_inference import in_words
 
-    text = read_source(file)
-    found = find_kernels(text)
-    for finding in found.findings:
-        if finding.severity == "error":
-            raise wrong_input(f"{file}:{finding.line}: {finding.message}")
-    launched = [k for k in found.kernels if not k.device_function]
-    if not launched:
-        raise CommandError(Exit.NO, f"{file} has no kernel that is launched.")
-    chosen = next((k for k in launched if kernel in (None, k.name)), None)
-    if chosen is None:
-        names = ", ".join(k.name for k in launched)
-        raise wrong_input(f"{file} has no kernel {kernel!r}; it has {names}.")
+    settings = settings_for(file, {"host": host})
+    examined = examine(file.resolve(), read_source(file), project_root=settings.project_root)
+    chosen = _kernels(file, examined, kernel)
     path = file.with_name(f"{file.stem}_problem.py")
+    if path.exists():
+        raise _exists(path)
+    found = asyncio.run(_infer(settings, examined, chosen, targets_for(settings, target)))
     try:
         with path.open("x", encoding="utf-8") as written:
-            written.write(problem_template(text, chosen))
+            written.write(found.text)
     except FileExistsError:
-        raise wrong_input(f"{path} exists already; complete it there.") from None
+        raise _exists(path) from None
     except OSError as error:
         raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None
     if as_json:
-        print_json({"path": str(path), "kernel": chosen.name})
+        print_json(
+            {
+                "path": str(path), "kernel": chosen[0].name, "entry": found.entry, "launched": found.launched,
+                "complete": found.complete, "remaining": found.remaining,
+            }
+        )  # fmt: skip
     else:
-        say(
-            f"Wrote {path} for {chosen.name}: adjust its inputs and reference, then `accelopt profile {file}`."
-        )
+        say(printable(f"Wrote {path}. {in_words(found)} Next: accelopt profile {file}"))
+
+
+def _kernels(file: Path, examined: KernelFile, name: str | None) -> list[Kernel]:
+    """The kernels of one dialect to write a problem for, or the one of that name."""
+    for finding in examined.discovery.findings:
+        if finding.severity == "error":
+            raise wrong_input(f"{file}:{finding.line}: {finding.message}")
+    if not examined.kernels:
+        raise CommandError(Exit.NO, f"{file} has no kernel that is launched.")
+    if name is None:
+        return [k for k in examined.kernels if k.dialect == examined.kernels[0].dialect]
+    chosen = examined.kernel(name)
+    if chosen is None:
+        names = ", ".join(k.name for k in examined.kernels)
+        raise wrong_input(f"{file} has no kernel {name!r}; it has {names}.")
+    return [chosen]
+
+
+def _exists(path: Path) -> Exception:
+    return wrong_input(f"{path} exists already; complete it there.")
+
+
+async def _infer(
+    settings: Settings, file: KernelFile, kernels: list[Kernel], targets: dict[Dialect, str]
+) -> InferredProblem:
+    from accelopt_profiling.problem_inference import infer_problem
+
+    host = open_host(settings)
+    try:
+        with err().status(f"inferring inputs for {printable(file.path.name)} on {host.name} ..."):
+            return await infer_problem(host, file, kernels, targets[kernels[0].dialect], settings.job_limits)
+    finally:
+        await host.close()

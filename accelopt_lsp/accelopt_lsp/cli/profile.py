@@ -49,7 +49,7 @@ def profile(
 ) -> int:
     """What the kernels of FILE cost and whether they are right.
 
-    Exit code 1: a kernel's result is wrong, or there is no kernel. 2: nothing could be run.
+    Exit code 1: a kernel is wrong (its result, or an access out of bounds), or there is none. 2: nothing could be run.
     """
     if trace is not None and not trace.absolute().parent.is_dir():
         raise wrong_input(f"{trace} cannot be written: there is no folder {trace.parent}.")
@@ -163,10 +163,14 @@ def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
 
 def answer(measurement: FileMeasurement) -> Exit:
     """The exit code that a measurement means."""
+    from accelopt_lsp.features.stop_reason import stop_reason
+
     findings = [*measurement.findings, *(f for kernel in measurement.kernels for f in kernel.findings)]
-    if any(kernel.correctness.status == "failed" for kernel in measurement.kernels):
-        return Exit.NO
     known = any(kernel.latency.us is not None for kernel in measurement.kernels)
-    if not known and any(f.severity == "error" or f.code == "no-problem" for f in findings):
+    if not known and any(
+        f.severity == "error" or f.code in ("no-problem", "never-launched") for f in findings
+    ):
         return Exit.WRONG_INPUT
+    if any(stop_reason(kernel) for kernel in measurement.kernels):
+        return Exit.NO
     return Exit.DONE if measurement.kernels else Exit.NO

@@ -86,18 +86,16 @@ def record(
         for line in recording.summary(outcome):
             say(line)
     if not outcome.files and not as_json:
-        raise CommandError(Exit.NO, _nothing(outcome))
+        raise CommandError(Exit.NO, _nothing(outcome, bool(files)))
     return Exit.DONE if outcome.files else Exit.NO
 
 
-def _nothing(outcome: RecordOutcome) -> str:
+def _nothing(outcome: RecordOutcome, files: bool) -> str:
     """Say why nothing was recorded."""
     if outcome.elsewhere:
         first = max(outcome.elsewhere, key=lambda f: outcome.elsewhere[f])
-        return (
-            f"Nothing was recorded: the kernels that the command launched lie outside {os.getcwd()}, such as in "
-            f"{first}; name the file with --file."
-        )
+        asked = "in another file than --file names" if files else f"outside {os.getcwd()}"
+        return f"Nothing was recorded: the kernels that the command launched lie {asked}; --file {first} records those."
     if outcome.launches:
         return "Nothing was recorded: none of the launches can be repeated from what is written above."
     return "Nothing was recorded: the command launched no Triton kernel."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.features.stop_reason import WRONG, stop_reason
+from accelopt_lsp.features.stop_reason import stop_reason
 from accelopt_lsp.features.wording import duration_interval, origin, percent, speedup
 from accelopt_lsp.stderr import printable
 
@@ -54,15 +54,13 @@ def measurement_table(measurements: Sequence[FileMeasurement], with_file: bool =
 def _row(kernel: KernelMeasurement, file: FileMeasurement) -> list[str]:
     stopped = stop_reason(kernel, file.findings)
     peak = "" if kernel.percent_of_peak is None else f"{percent(kernel.percent_of_peak)} %"
-    failed = kernel.correctness.status == "failed" and stopped in ("", WRONG)
-    detail = f": {kernel.correctness.detail}" if failed else ""
     cells = [
         f"{kernel.name}:{kernel.line}",
         kernel.target if kernel.host == "local" else f"{kernel.target} ({kernel.host})",
         duration_interval(kernel.latency),
         peak,
         kernel.bound or "",
-        stopped if stopped and not failed else kernel.correctness.status + detail,
+        stopped or kernel.correctness.status,
     ]
     return [printable(cell) for cell in cells]
 

@@ -10,6 +10,7 @@ from accelopt_lsp.features.wording import origin, speedup, version_name
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Finding
+from accelopt_profiling.measurement_builder import LIMITS
 
 REWRITE = "refactor.rewrite.accelopt"
 SUGGESTION = f"{REWRITE}.suggestion"
@@ -69,12 +70,23 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
             verb = "resume" if job.paused else "pause"
             yield Action(f"{verb.capitalize()}: {job.title}", PAUSE, verb, {"job": job.id, "uri": state.uri})
         yield Action(f"Cancel: {job.title}", CANCEL, "cancel", {"job": job.id, "uri": state.uri})
+    if state.trusted:
+        yield from _raised_limits(state)
     if any(f.code == "no-problem" for f in _findings(state)):
         name = inside[0].kernel.name if inside else state.kernels[0].kernel.name if state.kernels else ""
         where = {"uri": state.uri, "kernel": name}
         yield Action(
             "Create a problem file for this kernel", QUICKFIX, "createProblem", where, fixes=("no-problem",)
         )
+
+
+def _raised_limits(state: FileState) -> Iterator[Action]:
+    """One action for each limit that ended the last run."""
+    codes = dict.fromkeys(f.code for f in _findings(state) if f.quickfix == "raiseLimit")
+    for code in codes:
+        setting = LIMITS[code]
+        where = {"uri": state.uri, "id": setting}
+        yield Action(f"Raise the limit {setting}", QUICKFIX, "raiseLimit", where, fixes=(code,))
 
 
 def _of_kernel(state: FileState, kernel: KernelState, jobs: list[BackgroundJob]) -> Iterator[Action]:

@@ -88,16 +88,13 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
         doing = "profiling..." if profiling else "save to profile again"
         return f"before this edit: {headline(result)} · {doing}"
     parts = [headline(result)]
-    if stopped := stop_reason(result, state.run_findings):
+    if stopped := stop_reason(result, (*state.run_findings, *state.findings)):
         parts.insert(0, stopped)
     if result.latency.known is not Known.NOT_MEASURED and (changed := change(kernel.before, result)):
         parts.append(str(changed))
     if profiling:
         parts.append("checking the result..." if _awaits_check(result) else "profiling...")
-    elif result.latency.known is Known.NOT_MEASURED:
-        if any(f.code == "no-problem" for f in (*state.findings, *state.run_findings)):
-            parts.append("no problem file")
-    elif result.correctness.status == "not checked":
+    elif result.latency.us is not None and result.correctness.status == "not checked" and not stopped:
         parts.append("result not checked")
     return " · ".join(parts)
 

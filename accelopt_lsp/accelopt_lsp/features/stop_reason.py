@@ -19,8 +19,11 @@ def syntax_fault(state: FileState) -> str:
 
 def stop_reason(result: KernelMeasurement, run_findings: Iterable[Finding] = ()) -> str:
     """``raises AttributeError, line 21``, ``out of bounds, line 12`` or ``wrong result``: the first error among the
-    findings of a kernel, then, where it has no time, of its file's run; empty where there is none."""
-    of_run = run_findings if result.latency.us is None else ()
-    errors = [f for f in (*result.findings, *of_run) if f.severity == "error"]
-    texts = [text for f in errors if (text := short_text(f))]
+    findings of a kernel; where it has no time, also of its file's run, and what else is the reason. Empty where there
+    is none."""
+    findings = [*result.findings, *(run_findings if result.latency.us is None else ())]
+    findings.sort(key=lambda f: f.severity != "error")
+    if result.latency.us is not None:
+        findings = [f for f in findings if f.severity == "error"]
+    texts = [text for f in findings if (text := short_text(f))]
     return texts[0] if texts else WRONG if result.correctness.status == "failed" else ""

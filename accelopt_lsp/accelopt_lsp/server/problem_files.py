@@ -1,43 +1,51 @@
-"""Write a problem file beside a kernel file, from the kernel's signature, for the person to complete."""
+"""Write a problem file beside a kernel file, with inputs that were inferred, for the person to keep and edit."""
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
-from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.backend.protocol import Backend, FileText
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.problems.discovery.template import problem_template
+from accelopt_profiling.problem_inference import in_words
 
 
 class ProblemFiles:
-    def __init__(self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles) -> None:
-        self._editor, self._jobs, self._files = editor, jobs, files
+    def __init__(
+        self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles, backend: Backend
+    ) -> None:
+        self._editor, self._jobs, self._files, self._backend = editor, jobs, files, backend
 
     def create(self, args: Arguments) -> BackgroundJob:
         """Write ``<stem>_problem.py`` beside the document and open it. An existing file is never overwritten."""
         uri = args.document("createProblem")
         job = BackgroundJob("create-problem", uri, "Creating a problem file", args.kernel)
-        return self._jobs.start(job, self._run(uri, args))
+        return self._jobs.start(job, self._run(job, args))
 
-    async def _run(self, uri: str, args: Arguments) -> None:
-        file = await self._files.read(uri)
+    async def _run(self, job: BackgroundJob, args: Arguments) -> None:
+        file = await self._files.read(job.uri)
         kernel = choose_kernel(file, args.kernel, args.line)
         path = Path(file.path).with_name(f"{Path(file.path).stem}_problem.py")
+        if await asyncio.to_thread(path.exists):
+            raise UserError(f"{path} exists already; complete it there.")
+        title = f"Inferring inputs for {Path(file.path).name}"
+        async with self._editor.progress(title, partial(self._jobs.cancel, job.id)):
+            problem = await self._backend.infer_problem(file, kernel.name)
         try:
-            await asyncio.to_thread(_write_new, path, file.text, kernel)
+            await asyncio.to_thread(_write_new, path, problem.text)
         except FileExistsError:
             raise UserError(f"{path} exists already; complete it there.") from None
         except OSError as error:
             raise UserError(f"{path} cannot be written: {error.strerror}.") from None
         if self._editor.shows_files:
             await self._editor.show_file(path, take_focus=True)
-        self._editor.say(f"{path.name} was written; complete it and save {Path(file.path).name}.")
+        self._editor.say(f"{path.name} was written. {in_words(problem)} Then save {Path(file.path).name}.")
 
 
 def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
@@ -56,8 +64,7 @@ def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
     return launched[0]
 
 
-def _write_new(path: Path, kernel_file: str, kernel: Kernel) -> None:
-    """Write a problem for a kernel of the text ``kernel_file``. Raises FileExistsError, OSError."""
-    text = problem_template(kernel_file, kernel)
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that does not exist. Raises FileExistsError, OSError."""
     with path.open("x", encoding="utf-8") as file:
         file.write(text)

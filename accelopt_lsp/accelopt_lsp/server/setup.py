@@ -30,6 +30,7 @@ from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.explanations import Explanations
 from accelopt_lsp.server.file_watcher import FileWatcher
 from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.server.limit_fix import LimitFix
 from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
 from accelopt_lsp.server.pages import Pages
@@ -77,6 +78,7 @@ class Parts:
     suggestions: SuggestionActions
     explanations: Explanations
     problem_files: ProblemFiles
+    limit_fix: LimitFix
     recordings: Recordings
     pages: Pages
     candidates: CandidateTexts
@@ -135,7 +137,8 @@ def build_parts(server: AccelOptServer) -> Parts:
         searches=Searches(editor, state, jobs, tasks, backend, configuration, files, consent, pages),
         suggestions=suggestions,
         explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
-        problem_files=ProblemFiles(editor, jobs, files),
+        problem_files=ProblemFiles(editor, jobs, files, backend),
+        limit_fix=LimitFix(editor, jobs, files),
         recordings=Recordings(editor, jobs, files, configuration, profiles),
         pages=pages,
         candidates=candidates,
@@ -360,6 +363,9 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     async def create_problem(args: Arguments) -> dict[str, Any]:
         return started(parts.problem_files.create(args))
 
+    async def raise_limit(args: Arguments) -> dict[str, Any]:
+        return started(parts.limit_fix.raise_limit(args))
+
     async def record(args: Arguments) -> dict[str, Any]:
         return started(parts.recordings.record(args))
 
@@ -375,6 +381,7 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     on("choose", choose)
     on("explain", explain)
     on("createProblem", create_problem)
+    on("raiseLimit", raise_limit)
     on("record", record)
 
 

@@ -12,7 +12,15 @@ from uuid import uuid4
 log = logging.getLogger(__name__)
 
 JobKind = Literal[
-    "profile", "optimize", "accept", "reject", "create-problem", "explain", "show-runs", "record"
+    "profile",
+    "optimize",
+    "accept",
+    "reject",
+    "create-problem",
+    "explain",
+    "show-runs",
+    "record",
+    "raise-limit",
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from accelopt_profiling.measurement import Finding
 
-ProblemKind = Literal["module", "nkibench", "kernelbench", "flashinfer", "recording", "selfrun"]
+ProblemKind = Literal["module", "nkibench", "kernelbench", "flashinfer", "gpumode", "recording", "selfrun"]
 
 
 @dataclass(frozen=True)

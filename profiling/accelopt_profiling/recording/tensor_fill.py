@@ -15,6 +15,10 @@ from typing import Any
 SAVED_FLOATS = 4096
 SAVED_BYTES = 1 << 20
 _LOOKED_AT = 1 << 20
+#: Elements of a distribution without a name that are drawn; a larger tensor repeats them.
+_DRAWN = 1 << 22
+#: How far off a mean of 0 and a deviation of 1 a sample of a standard normal is taken to be.
+_NEARLY = 0.02
 #: Levels of the quantiles that are kept: percents, and finer at both ends.
 _LEVELS = (0, 1e-4, 1e-3, 5e-3, *(n / 100 for n in range(1, 100)), 0.995, 0.999, 0.9999, 1)
 
@@ -70,7 +74,12 @@ def _distribution(wide: Any, floating: bool) -> dict[str, Any]:
         centred = (some - mean) / deviation
         skew, kurtosis = (centred**3).mean().item(), (centred**4).mean().item()
         if abs(skew) < 0.15 and abs(kurtosis - 3.0) < 0.4:
-            return {"fill": "normal", "mean": mean, "deviation": deviation}
+            standard = abs(mean) < _NEARLY and abs(deviation - 1.0) < _NEARLY  # as ``randn`` draws
+            return {
+                "fill": "normal",
+                "mean": 0.0 if standard else mean,
+                "deviation": 1.0 if standard else deviation,
+            }
         if abs(skew) < 0.15 and abs(kurtosis - 1.8) < 0.1:
             return {"fill": "uniform", "low": low, "high": high}
     ordered = some.sort().values
@@ -100,17 +109,20 @@ def fill(storage: dict[str, Any], seed: int) -> Any:
     if kind == "integers":
         return torch.randint(storage["low"], storage["high"] + 1, (count,), generator=generator).to(dtype)
     if kind == "normal":
-        drawn = torch.randn(count, generator=generator, dtype=torch.float32)
-        return (drawn * storage["deviation"] + storage["mean"]).to(dtype)
+        mean, deviation = float(storage["mean"]), float(storage["deviation"])
+        own = dtype if dtype.itemsize > 1 else torch.float32
+        drawn = torch.randn(count, generator=generator, dtype=own)
+        return (drawn if (mean, deviation) == (0.0, 1.0) else drawn.mul_(deviation).add_(mean)).to(dtype)
     if kind == "uniform":
         low, high = storage["low"], storage["high"]
         return (torch.rand(count, generator=generator) * (high - low) + low).to(dtype)
     if kind == "quantiles":
         levels, values = (torch.tensor(storage[n], dtype=torch.float32) for n in ("levels", "values_at"))
-        at = torch.rand(count, generator=generator)
+        at = torch.rand(min(count, _DRAWN), generator=generator)
         below = (torch.searchsorted(levels, at, right=True) - 1).clamp(0, len(levels) - 2)
         share = (at - levels[below]) / (levels[below + 1] - levels[below])
-        return torch.lerp(values[below], values[below + 1], share).to(dtype)
+        drawn = torch.lerp(values[below], values[below + 1], share).to(dtype)
+        return drawn if count <= _DRAWN else drawn.repeat(-(-count // _DRAWN))[:count]
     raise ValueError(f"a recorded tensor has the unknown fill {kind!r}")
 
 

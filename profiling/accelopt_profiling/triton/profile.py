@@ -289,7 +289,8 @@ class _Profile:
         if execution.counts is not None:
             quantities |= hints.launch_quantities(execution, execution.counts)
             lines = hints.line_costs(execution, execution.counts)
-            findings += hints.line_findings(execution.counts)
+            outside = {fault.line for fault in execution.faults}
+            findings += [f for f in hints.line_findings(execution.counts) if f.line not in outside]
         if known.compiled is not None:
             lines = hints.with_code(lines, known.compiled)
         if made is not None and execution.counts is not None:
@@ -297,7 +298,8 @@ class _Profile:
         if known.chosen is not None:
             lines.insert(0, known.chosen.line(known.configurations, len(known.tried), kernel.line))
         if known.compiled is not None:
-            findings += compile_findings(known.compiled, kernel.line)
+            if execution.error is None:  # the compiler would say the same again
+                findings += compile_findings(known.compiled, kernel.line)
             quantities |= known.compiled.quantities()
         if known.correctness.status == "failed":
             findings.append(Finding("wrong-result", kernel.line, "error", known.correctness.detail))

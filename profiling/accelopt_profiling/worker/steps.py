@@ -39,6 +39,12 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
         return lambda context: profile(context, bound)
     if name == "load":
         return load
+    if name == "infer":
+        from accelopt_profiling.problems.inference.infer_step import infer
+        from accelopt_profiling.problems.inference.inferred import InferParams
+
+        wanted = _parse(name, InferParams, params)
+        return lambda context: infer(context, wanted)
     if name == "time":
         from accelopt_profiling.timing.time_step import TimeParams, time_launches
 

@@ -130,7 +130,7 @@ async def test_an_original_that_is_proved_is_not_checked_again(tmp_path: Path) -
 @pytest.mark.parametrize("code", ["timeout", "crashed"])
 async def test_a_kernel_that_is_known_only_in_part_is_told(tmp_path: Path, code: str) -> None:
     events = await run(PlayedHost(JobFailedError("profile", StepError(code, "It took too long."))), tmp_path)
-    assert any("It took too long." in e.text for e in events if isinstance(e, ProgressText))
+    assert any("It took too long" in e.text for e in events if isinstance(e, ProgressText))
 
 
 @pytest.mark.parametrize("step", ["gate.draw", "gate.original", "gate.reference"])

@@ -99,6 +99,15 @@ def test_torch_code_for_a_gpu_runs_on_the_cpu():
     assert not torch.ones(1).is_cuda
 
 
+def test_a_generator_of_the_gpu_draws_on_the_cpu():
+    with emulated("h100"):
+        drawn = [
+            torch.randn(4, device="cuda", generator=torch.Generator("cuda").manual_seed(3)) for _ in "ab"
+        ]
+        assert isinstance(torch.default_generator, torch.Generator)
+    assert torch.equal(*drawn)
+
+
 def test_uninitialised_memory_is_poisoned():
     with emulated("h100", "execute"):
         assert torch.empty(3, device="cuda").isnan().all()

@@ -1,8 +1,8 @@
 """Find the problem of a kernel file, by syntax only: nothing is imported and nothing is run.
 
-Eight ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
+Nine ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
 in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; a recording, ``<stem>_recording.json``;
-NKIBench; KernelBench; FlashInfer-Bench; the file runs itself; none.
+NKIBench; KernelBench; FlashInfer-Bench; GPU MODE; the file runs itself; none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Finding, Severity
+from accelopt_profiling.problems.discovery.gpumode import GpuModeTask, gpumode_task
 from accelopt_profiling.problems.discovery.imports import Imports
 from accelopt_profiling.problems.discovery.locations import (
     NamedProblem,
@@ -79,7 +80,7 @@ class _ProblemSearch:
         recorded = recording_path(self.path)
         if os.path.lexists(recorded):
             return self._file(recorded, f"recorded, in {recorded.name}", self.line, None)
-        for way in (self._nkibench, self._kernelbench, self._flashinfer, self._selfrun):
+        for way in (self._nkibench, self._kernelbench, self._flashinfer, self._gpumode, self._selfrun):
             if lookup := way():
                 return lookup
         if self.own.unreferenced:
@@ -108,6 +109,8 @@ class _ProblemSearch:
     ) -> ProblemLookup:
         """Return the problem in ``file``, whatever its kind, or the finding that says what is wrong with it."""
         name = spelling or file.name
+        if file.name == "task.yml" and file.is_file():
+            return self._task(gpumode_task(file), origin)
         if file.suffix not in (".py", ".json"):
             return self._fault(
                 "problem-invalid", line, f"The problem {name} is neither a Python nor a JSON file."
@@ -183,6 +186,27 @@ class _ProblemSearch:
             "flashinfer", file, origin, text, entry=entry, also={workloads: content}, workloads=workloads
         )
 
+    def _gpumode(self) -> ProblemLookup | None:
+        """A submission to GPU MODE: its task's files are put beside it, where it imports them from."""
+        task = gpumode_task(self.path) if self.own and "custom_kernel" in self.own.names else None
+        return self._task(task, f"GPU MODE task {task.folder.name}") if task else None
+
+    def _task(self, task: GpuModeTask | None, origin: str) -> ProblemLookup:
+        if task is None:
+            return self._fault("problem-invalid", self.line, "Beside task.yml there is no reference.py.")
+        if task.fault:
+            return self._fault(
+                "problem-invalid", self.line, f"The task in {task.folder.name} cannot be used: {task.fault}."
+            )
+        text = task.files["reference.py"]
+        beside = {self.path.with_name(name): content for name, content in task.files.items()}
+        options: dict[str, Any] = {"cases": task.cases}
+        if "def ref_kernel" not in text:
+            options["unreferenced"] = True
+        reference = self.path.with_name("reference.py")
+        others = {file: content for file, content in beside.items() if file != reference}
+        return self._lookup("gpumode", reference, origin, text, also=others, options=options)
+
     def _selfrun(self) -> ProblemLookup | None:
         runs = own_runs(self.source, self.discovery)
         if not runs:
@@ -207,7 +231,7 @@ class _ProblemSearch:
             f"Add get_inputs() and reference() here or in {stem}_problem.py; `accelopt problem` writes a first version."
         )
         findings.append(Finding("no-problem", self.line, "information", message, quickfix="createProblem"))
-        return ProblemLookup(None, findings=findings, root=self.project_root or self.path.parent)
+        return ProblemLookup(None, findings=findings, root=self._root([]))
 
     def _fault(self, code: str, line: int, message: str, severity: Severity = "error") -> ProblemLookup:
         finding = Finding(code, line, severity, message)

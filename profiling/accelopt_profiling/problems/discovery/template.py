@@ -1,4 +1,4 @@
-"""Write a problem file from a kernel's signature: valid Python that marks what is left to fill in."""
+"""Write a problem file for an NKI kernel from its signature: valid Python, to be completed."""
 
 from __future__ import annotations
 
@@ -16,21 +16,6 @@ _SCALARS = {
     "p": "0.5", "dropout_p": "0.0", "seed": "0", "lr": "1e-3", "causal": "True", "dim": "-1", "axis": "-1",
 }  # fmt: skip
 
-#: Results by the words of a function's name, as expressions of its tensors, in torch and in NumPy.
-_RESULTS: list[tuple[str, int, str, str]] = [
-    ("softmax", 1, "torch.softmax({0}, dim=-1)", "np.exp({0} - {0}.max(-1, keepdims=True))"
-     " / np.exp({0} - {0}.max(-1, keepdims=True)).sum(-1, keepdims=True)"),
-    ("matmul", 2, "{0} @ {1}", "{0} @ {1}"),
-    ("gemm", 2, "{0} @ {1}", "{0} @ {1}"),
-    ("silu", 1, "torch.nn.functional.silu({0})", "{0} / (1 + np.exp(-{0}))"),
-    ("relu", 1, "torch.relu({0})", "np.maximum({0}, 0)"),
-    ("tanh", 1, "torch.tanh({0})", "np.tanh({0})"),
-    ("sigmoid", 1, "torch.sigmoid({0})", "1 / (1 + np.exp(-{0}))"),
-    ("transpose", 1, "{0}.T.contiguous()", "{0}.T"),
-    ("add", 2, "{0} + {1}", "{0} + {1}"),
-    ("mul", 2, "{0} * {1}", "{0} * {1}"),
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class _Argument:
@@ -40,34 +25,29 @@ class _Argument:
 
 
 def problem_template(text: str, kernel: Kernel) -> str:
-    """Return a problem file for ``kernel`` of the file ``text``: ``get_inputs`` with guessed shapes, and ``reference``.
-
-    Where the name does not tell what the kernel computes, ``reference`` raises ``NotImplementedError``, which the
-    profile then shows until somebody writes it.
-    """
-    function, launched_by_hand = _entry(text, kernel)
-    torch = kernel.dialect == "triton"
+    """Return a problem file for ``kernel`` of the file ``text``: ``get_inputs`` with guessed shapes, no reference."""
+    function = _entry(text, kernel)
     arguments = [_argument(a) for a in _required(function)] if function else []
-    tensors = [a for a in arguments if a.kind != "scalar"]
     entry = function.name if function else kernel.name.split(".")[-1]
     lines = [
-        f'"""Inputs and reference of {entry}: what its results are checked against. Adjust what was guessed."""',
+        f'"""Inputs of {entry}, guessed from its arguments. Edit what does not fit: sizes, dtypes, values.',
         "",
+        "There is no reference, so results are not checked. To check them, add a function `reference` that takes",
+        "the same inputs and returns the right outputs in plain NumPy.",
+        '"""',
+        "",
+        "import numpy as np",
+        "",
+        f'entry = "{entry}"',
+        "",
+        "",
+        *_inputs(arguments),
     ]
-    lines += ["import torch" if torch else "import numpy as np", ""]
-    if launched_by_hand:
-        lines += [
-            f"# No function of the kernel file launches {kernel.name}. Write one that takes the inputs, allocates the",
-            "# outputs, launches the kernel and returns them, and name it here.",
-        ]
-    lines += [f'entry = "{entry}"', "# tolerance = 1e-3  # relative; without it the dtypes decide", ""]
-    lines += ["", *_inputs(arguments, torch), "", ""]
-    lines += _reference(entry, arguments, tensors, torch)
     return "\n".join(lines) + "\n"
 
 
-def _entry(text: str, kernel: Kernel) -> tuple[ast.FunctionDef | None, bool]:
-    """Return the function to call, and True if it still has to be written."""
+def _entry(text: str, kernel: Kernel) -> ast.FunctionDef | None:
+    """Return the function to call."""
     tree = parse_python(text)
     functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
     own = functions.get(kernel.name.split("#")[0].split(".")[-1])
@@ -76,9 +56,7 @@ def _entry(text: str, kernel: Kernel) -> tuple[ast.FunctionDef | None, bool]:
         for n in launchers(tree, set(launchable_kernels(find_kernels(text))))
         if own is not None and _launches(functions, functions[n], own.name)
     ]
-    if called:
-        return called[0], False
-    return own, kernel.dialect == "triton"
+    return called[0] if called else own
 
 
 def _launches(
@@ -117,7 +95,7 @@ def _is_vector(name: str) -> bool:
     return bool(re.fullmatch(r"(w|b|weight|bias|gamma|beta|scale)(_?(ptr|tensor|in))?", name))
 
 
-def _inputs(arguments: list[_Argument], torch: bool) -> list[str]:
+def _inputs(arguments: list[_Argument]) -> list[str]:
     sizes = ["rows=512", "columns=1024"]
     used = [s for s in sizes if s.startswith("columns") or any(a.kind == "tensor" for a in arguments)]
     made: list[str] = []
@@ -126,24 +104,7 @@ def _inputs(arguments: list[_Argument], torch: bool) -> list[str]:
             made.append(f"    {argument.name} = {argument.value}")
             continue
         shape = "rows, columns" if argument.kind == "tensor" else "columns"
-        if torch:
-            made.append(f'    {argument.name} = torch.randn({shape}, device="cuda")')
-        else:
-            size = f"({shape})" if "," in shape else f"({shape},)"
-            made.append(f"    {argument.name} = np.random.normal(size={size}).astype(np.float32)")
+        size = f"({shape})" if "," in shape else f"({shape},)"
+        made.append(f"    {argument.name} = np.random.normal(size={size}).astype(np.float32)")
     names = ", ".join(a.name for a in arguments)
     return [f"def get_inputs({', '.join(used if made else [])}):", *made, f"    return [{names}]"]
-
-
-def _reference(entry: str, arguments: list[_Argument], tensors: list[_Argument], torch: bool) -> list[str]:
-    names = ", ".join(a.name for a in arguments)
-    words = entry.lower()
-    for word, count, in_torch, in_numpy in _RESULTS:
-        if word in words and len(tensors) == count:
-            body = (in_torch if torch else in_numpy).format(*(t.name for t in tensors))
-            return [f"def reference({names}):", f"    return {body}"]
-    library = "torch" if torch else "NumPy"
-    return [
-        f"def reference({names}):",
-        f'    raise NotImplementedError("write what {entry} has to return, in plain {library}")',
-    ]

@@ -32,7 +32,7 @@ def perform(
     function: Any = module
     for part in call.function.split("."):  # ``Softmax.apply`` of an autograd function
         function = getattr(function, part, None)
-    if not callable(function):
+    if function is None or (call.style != "launch" and not callable(function)):
         raise ProblemError(
             "problem-invalid", f"The kernel file has no function `{call.function}` to call.", file
         )

@@ -46,13 +46,15 @@ def backward_on_gpu(mode: TorchFunctionMode) -> Iterator[None]:
 
 @contextlib.contextmanager
 def operators_on_cpu(mode: TorchFunctionMode) -> Iterator[None]:
-    """Let what a library registers for CUDA answer for the stand-in's tensors, which torch takes for those of a CPU."""
+    """Let what a library registers for CUDA answer for the stand-in's tensors, which torch takes for those of a CPU.
+    Torch's own operators have their implementations for the CPU.
+    """
     register = torch.library.Library.impl
 
     def impl(library: Any, name: Any, function: Any, key: str = "", **options: Any) -> Any:
-        if callable(function):
-            function = _within(mode, function)
-        return register(library, name, function, key.replace("CUDA", "CPU"), **options)
+        if callable(function) and not str(getattr(function, "__module__", "")).startswith("torch."):
+            function, key = _within(mode, function), key.replace("CUDA", "CPU")
+        return register(library, name, function, key, **options)
 
     torch.library.Library.impl = impl
     try:

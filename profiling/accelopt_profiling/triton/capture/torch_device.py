@@ -176,6 +176,21 @@ class _Generator:
         return self
 
 
+_TorchGenerator = torch.Generator
+
+
+class _AnyGenerator(type(torch.Generator)):  # type: ignore[misc]
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _TorchGenerator)
+
+
+class _HostGenerator(torch.Generator, metaclass=_AnyGenerator):  # type: ignore[misc]
+    """``torch.Generator`` that makes a CPU's generator for a GPU too: draws for "cuda" happen in this memory."""
+
+    def __new__(cls, device: Any = "cpu") -> Any:
+        return super().__new__(cls, device="cpu" if _names_gpu(device) else device)
+
+
 class _Device(contextlib.nullcontext[None]):
     def __init__(self, *_: Any) -> None:
         super().__init__()
@@ -259,7 +274,9 @@ def gpu_on_cpu(target: GpuTarget, *, hollow: bool = False, poison: bool = True) 
     versions = {"cuda": None, "hip": "6.4"} if target.backend == "hip" else {"cuda": "12.8", "hip": None}
     mode = GpuOnCpu(hollow, poison)
     try:
-        stubbed = ((torch.cuda, _stubs(target)), (torch.version, versions), *_COMPILED)
+        stubbed = (
+            (torch.cuda, _stubs(target)), (torch.version, versions), (torch, {"Generator": _HostGenerator}), *_COMPILED,
+        )  # fmt: skip
         for owner, stubs in stubbed:
             for name, value in stubs.items():
                 saved.append((owner, name, getattr(owner, name, _ABSENT)))

@@ -1,0 +1,68 @@
+"""Raise a limit that ended a run: in a new settings file, or by pointing to the one that is there."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+
+#: So many times what a limit was is proposed.
+STEP = 4
+
+
+class LimitFix:
+    def __init__(self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles) -> None:
+        self._editor, self._jobs, self._files = editor, jobs, files
+
+    def raise_limit(self, args: Arguments) -> BackgroundJob:
+        """Raise the limit named by ``args.id``, ``limits.seconds`` unless one is named. Nothing is overwritten."""
+        uri = args.document("raiseLimit")
+        name = (args.id or "limits.seconds").removeprefix("limits.")
+        if name not in ("seconds", "memory_mb"):
+            raise UserError(f"{args.id} is no limit of a run.")
+        job = BackgroundJob("raise-limit", uri, f"Raising limits.{name}")
+        return self._jobs.start(job, self._run(uri, name))
+
+    async def _run(self, uri: str, name: str) -> None:
+        file = await self._files.read(uri)
+        now = getattr(file.settings.limits, name)
+        line = f"{name} = {now * STEP:g}" if name == "seconds" else f"{name} = {now * STEP}"
+        path, new = await asyncio.to_thread(_settings_file, file, line)
+        if self._editor.shows_files:
+            await self._editor.show_file(path, take_focus=True)
+        if new:
+            self._editor.say(
+                f"{path} was written: `{line}`, {now:g} before. Save {Path(file.path).name} again."
+            )
+        else:
+            table = "[tool.accelopt.limits]" if path.name == "pyproject.toml" else "[limits]"
+            self._editor.say(
+                f"Write `{line}` ({now:g} now) below {table} in {path}, then save the kernel file."
+            )
+
+
+def _settings_file(file: FileText, line: str) -> tuple[Path, bool]:
+    """Return the project's settings file and whether it was written now, with ``line`` as its only limit.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    folder = file.settings.project_root or Path(file.path).parent
+    for present in (folder / "accelopt.toml", folder / "pyproject.toml"):
+        if present.is_file() and (
+            present.name == "accelopt.toml" or "[tool.accelopt" in present.read_text("utf-8")
+        ):
+            return present, False
+    path = folder / "accelopt.toml"
+    try:
+        with path.open("x", encoding="utf-8") as settings:
+            settings.write(f"[limits]\n{line}\n")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from None
+    return path, True

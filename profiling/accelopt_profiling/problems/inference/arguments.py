@@ -1,0 +1,162 @@
+"""The inferred call of a kernel file as data: its arguments, the sizes that they share, and what each follows from."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["tensor", "value"]
+
+#: How a tensor is filled: with random numbers, whole numbers, indices below the smallest size, rising offsets, the
+#: longest length, or a random mask.
+Fill = Literal["random", "integers", "index", "offsets", "full", "mask"]
+
+
+class NoSizeError(Exception):
+    """A dimension is no expression of the call's sizes."""
+
+
+@dataclass
+class InferredArgument:
+    """One argument. ``dims`` are expressions of the call's sizes, ``value`` is a Python expression; ``reason`` says
+    what it was inferred from, and ``firm`` that the code itself says so.
+    """
+
+    name: str
+    kind: Kind
+    dims: list[str] = field(default_factory=list)
+    dtype: str = "bfloat16"
+    fill: Fill = "random"
+    value: str = "None"
+    reason: str = ""
+    firm: bool = False
+
+
+@dataclass
+class InferredCall:
+    """A call of ``entry``. The arguments in ``keywords`` are passed by name, after the others; ``grid`` is that of a
+    kernel which no function launches, one expression for each axis.
+    """
+
+    entry: str
+    arguments: list[InferredArgument] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    keywords: list[str] = field(default_factory=list)
+    grid: list[str] = field(default_factory=list)
+
+    def argument(self, name: str) -> InferredArgument | None:
+        """Return the argument ``name``, or None."""
+        return next((a for a in self.arguments if a.name == name), None)
+
+    @property
+    def tensors(self) -> list[InferredArgument]:
+        return [a for a in self.arguments if a.kind == "tensor"]
+
+    def size_of(self, dimension: str) -> int:
+        """Evaluate a dimension.
+
+        Raises:
+            NoSizeError: it names something else than sizes, or is no whole number.
+        """
+        return evaluate(dimension, self.sizes)
+
+    def shape(self, argument: InferredArgument) -> list[int]:
+        """The sizes of a tensor's dimensions. Raises NoSizeError."""
+        return [self.size_of(d) for d in argument.dims]
+
+    def expression(self, size: int) -> str | None:
+        """Name ``size`` by the call's sizes: one of them, a product of two or three, or one times or over a small
+        number. None where nothing fits.
+        """
+        named = {value: name for name, value in reversed(self.sizes.items())}
+        if size in named:
+            return named[size]
+        items = list(self.sizes.items())
+        for index, (a, x) in enumerate(items):
+            for b, y in items[index:]:
+                if x * y == size and x > 1 and y > 1:
+                    return f"{a} * {b}"
+        for factor in (2, 3, 4):
+            if size % factor == 0 and size // factor in named:
+                return f"{factor} * {named[size // factor]}"
+        for a, x in items:
+            if size > 1 and x % size == 0 and x // size in (2, 4, 8, 16, 32, 64, 128):
+                return f"{a} // {x // size}"
+            if size == x + 1:
+                return f"{a} + 1"
+        for index, (a, x) in enumerate(items):
+            for at, (b, y) in enumerate(items[index:], index):
+                for c, z in items[at:]:
+                    if x * y * z == size and min(x, y, z) > 1:
+                        return f"{a} * {b} * {c}"
+        return None
+
+    def add_size(self, name: str, size: int) -> str:
+        """Give ``name`` a size that no other one has, at or above ``size`` by powers of two; return the name."""
+        if name not in self.sizes:
+            taken = set(self.sizes.values())
+            while size in taken:
+                size *= 2
+            self.sizes[name] = size
+        return name
+
+    def merge(self, kept: str, dropped: str) -> None:
+        """Make two sizes one: ``dropped`` is ``kept`` from here on."""
+        self.sizes.pop(dropped, None)
+        for argument in self.arguments:
+            argument.dims = [rename(d, dropped, kept) for d in argument.dims]
+            if argument.kind == "value":
+                argument.value = rename(argument.value, dropped, kept)
+
+    def drop_unused_sizes(self) -> None:
+        """Keep the sizes that a dimension or a value names."""
+        texts = [d for a in self.tensors for d in a.dims]
+        texts += [a.value for a in self.arguments if a.kind == "value"]
+        used = {name for text in texts for name in names_in(text)}
+        self.sizes = {name: size for name, size in self.sizes.items() if name in used}
+
+
+def evaluate(expression: str, sizes: dict[str, int]) -> int:
+    """Evaluate whole-number arithmetic on ``sizes``. Raises NoSizeError."""
+    try:
+        return _value(ast.parse(expression, mode="eval").body, sizes)
+    except (SyntaxError, KeyError, ZeroDivisionError, ValueError) as error:
+        raise NoSizeError(expression) from error
+
+
+def _value(node: ast.expr, sizes: dict[str, int]) -> int:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        return sizes[node.id]
+    if isinstance(node, ast.BinOp):
+        left, right = _value(node.left, sizes), _value(node.right, sizes)
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        if isinstance(node.op, (ast.FloorDiv, ast.Div)):
+            return left // right
+        if isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(node.op, ast.Sub):
+            return left - right
+    raise ValueError(ast.dump(node))
+
+
+def names_in(expression: str) -> set[str]:
+    """Return the names in a Python expression; none where it does not parse."""
+    try:
+        return {n.id for n in ast.walk(ast.parse(expression, mode="eval")) if isinstance(n, ast.Name)}
+    except SyntaxError:
+        return set()
+
+
+def rename(expression: str, name: str, other: str) -> str:
+    """Put ``other`` in the place of ``name`` in an expression."""
+    if name not in names_in(expression):
+        return expression
+    tree = ast.parse(expression, mode="eval")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == name:
+            node.id = other
+    return ast.unparse(tree)

@@ -1,0 +1,241 @@
+"""Change an inferred call so that a condition of the code that a run met becomes true, or false."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import torch
+
+from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError
+from accelopt_profiling.problems.inference.subjects import CallSubjects
+
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+    ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
+}  # fmt: skip
+
+
+class ConditionSolver:
+    """Makes conditions at ``site`` hold by changes of ``subjects``."""
+
+    def __init__(self, site: FailureSite, subjects: CallSubjects) -> None:
+        self._site, self._subjects = site, subjects
+        self._why = f"line {site.statement.lineno}"
+        self._depth = 0
+
+    def make(self, node: ast.expr, wanted: bool) -> str | None:
+        """Change the call so that ``node`` is ``wanted``; return what was changed, None where that is not known."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self.make(node.operand, not wanted)
+        if isinstance(node, ast.BoolOp):
+            every = isinstance(node.op, ast.And) is wanted
+            done = [
+                made
+                for part in node.values
+                if self._truth(part) is not wanted and (made := self.make(part, wanted))
+            ]
+            return "; ".join(done if every else done[:1]) or None
+        if isinstance(node, ast.Compare):
+            return self._comparison(node, wanted)
+        if isinstance(node, ast.Call):
+            return self._call(node, wanted)
+        if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
+            return None
+        if isinstance(node, ast.Name):
+            return self._name(node, wanted)
+        return None
+
+    def _truth(self, node: ast.expr) -> bool | None:
+        try:
+            return bool(self._site.value(node))
+        except (NoValueError, RuntimeError):
+            return None
+
+    def _name(self, node: ast.Name, wanted: bool) -> str | None:
+        argument = self._subjects.named(node.id)
+        if argument is not None and argument.kind == "value":
+            return self._subjects.set_value(argument, str(wanted), self._why)
+        function = self._site.function
+        if function is None or self._depth > 3:
+            return None
+        for statement in ast.walk(function):
+            if isinstance(statement, ast.Assign) and any(
+                isinstance(t, ast.Name) and t.id == node.id for t in statement.targets
+            ):
+                self._depth += 1
+                return self.make(statement.value, wanted)
+        return None
+
+    def _call(self, node: ast.Call, wanted: bool) -> str | None:
+        name = ast.unparse(node.func)
+        if name == "isinstance" and len(node.args) == 2 and isinstance(node.args[0], ast.Name) and wanted:
+            kinds = ast.unparse(node.args[1])
+            if "Tensor" in kinds:
+                return self._subjects.make_tensor(node.args[0].id, self._why)
+            for kind, value in (("bool", "False"), ("int", None), ("float", None), ("str", None)):
+                if kind in kinds:
+                    return self._subjects.make_value(node.args[0].id, self._why, value)
+        if name in ("all", "any") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
+            operator = ast.And() if name == "all" else ast.Or()
+            return self.make(ast.BoolOp(operator, node.args[0].elts), wanted)
+        if name.endswith("is_floating_point") and isinstance(node.func, ast.Attribute):
+            return self._set_dtype(ast.Attribute(node.func.value, "dtype", ast.Load()), torch.bfloat16)
+        return None
+
+    def _comparison(self, node: ast.Compare, wanted: bool) -> str | None:
+        if len(node.ops) > 1:
+            parts = [
+                ast.Compare(left, [operator], [right])
+                for left, operator, right in zip(
+                    [node.left, *node.comparators], node.ops, node.comparators, strict=False
+                )
+            ]
+            return self.make(ast.BoolOp(ast.And(), list(parts)), wanted)
+        kind = type(node.ops[0]) if wanted else _OPPOSITE[type(node.ops[0])]
+        left, right = node.left, node.comparators[0]
+        if kind in (ast.Is, ast.IsNot) and isinstance(left, ast.Name) and isinstance(right, ast.Constant):
+            if right.value is None and kind is ast.IsNot:
+                return self._subjects.make_tensor(left.id, f"needed in {self._why}")
+            return self._subjects.leave_out(left.id) if right.value is None else None
+        try:
+            a, b = self._site.value(left), self._site.value(right)
+        except NoValueError:
+            return None
+        if kind is ast.Eq:
+            return self._equal(left, right, a, b)
+        if kind is ast.In and hasattr(b, "__iter__"):
+            members = list(b)
+            for member in sorted(members, key=_closeness(a)) if members else []:
+                if made := self._equal(left, right, a, member, one_way=True):
+                    return made
+            return None
+        if type(a) is int and type(b) is int:
+            if kind is ast.NotEq and isinstance(left, ast.BinOp):
+                return None
+            goals = {ast.Lt: b - 1, ast.LtE: b, ast.Gt: b + 1, ast.GtE: b, ast.NotEq: 2 * b}
+            if kind in goals:
+                goal = goals[kind]
+                goal = 1 << (goal.bit_length() - 1) if kind in (ast.Lt, ast.LtE) and goal > 0 else goal
+                flipped = {ast.Lt: a + 1, ast.LtE: a, ast.Gt: a - 1, ast.GtE: a, ast.NotEq: 2 * a}
+                return self._set_number(left, a, goal) or self._set_number(right, b, flipped[kind])
+        if kind is ast.NotEq and isinstance(a, torch.dtype):
+            other = torch.bfloat16 if a == torch.float32 else torch.float32
+            return self._set_dtype(left, other)
+        return None
+
+    def _equal(self, left: ast.expr, right: ast.expr, a: Any, b: Any, one_way: bool = False) -> str | None:
+        ways = [(left, a, b)] if one_way else [(left, a, b), (right, b, a)]
+        for node, value, goal in ways:
+            if isinstance(goal, torch.dtype) and (made := self._set_dtype(node, goal)):
+                return made
+            shapes = isinstance(goal, (tuple, list)) and isinstance(value, (tuple, list))
+            if shapes and (made := self._set_shape(node, list(value), list(goal))):
+                return made
+            if isinstance(goal, str) and isinstance(node, ast.Name):
+                argument = self._subjects.named(node.id)
+                if argument and (made := self._subjects.set_value(argument, repr(goal), self._why)):
+                    return made
+            if type(goal) is int and type(value) is int:
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and goal == 0:
+                    return self._divisible(node)
+                if made := self._set_number(node, value, goal):
+                    return made
+        return None
+
+    def _divisible(self, node: ast.BinOp) -> str | None:
+        try:
+            number, by = self._site.value(node.left), self._site.value(node.right)
+        except NoValueError:
+            return None
+        if by <= 0:
+            return None
+        goal = by
+        while goal < number:
+            goal *= 2
+        return self._set_number(node.left, number, goal) or self._set_number(node.right, by, 1)
+
+    def _set_number(self, node: ast.expr, value: int, goal: int) -> str | None:
+        subjects = self._subjects
+        if (owner := _owner(node, "ndim", "dim")) is not None:
+            argument = subjects.argument_of(self._value(owner))
+            return subjects.set_rank(argument, goal, f"rank from {self._why}") if argument else None
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" and node.args:
+            owner = _owner(node.args[0], "shape")
+            argument = subjects.argument_of(self._value(owner)) if owner else None
+            return subjects.set_rank(argument, goal, f"rank from {self._why}") if argument else None
+        if (place := shape_place(node)) is not None:
+            argument = subjects.argument_of(self._value(place[0]))
+            index = self._value(place[1])
+            if argument and type(index) is int and not argument.firm:
+                return subjects.set_dimension(argument, index, goal, f"size from {self._why}")
+            if made := subjects.resize(value, goal, f"size from {self._why}"):
+                return made
+            if argument and type(index) is int:
+                return subjects.set_dimension(argument, index, goal, f"size from {self._why}")
+        if isinstance(node, ast.Name) and (argument := subjects.named(node.id)) and argument.kind == "value":
+            return subjects.set_value(argument, subjects.call.expression(goal) or str(goal), self._why)
+        if isinstance(node, ast.Constant):
+            return None
+        return subjects.resize(value, goal, f"size from {self._why}")
+
+    def _set_dtype(self, node: ast.expr, goal: Any) -> str | None:
+        owner = _owner(node, "dtype")
+        argument = self._subjects.argument_of(self._value(owner)) if owner is not None else None
+        if argument is None and isinstance(node, ast.Name):
+            argument = self._subjects.named(node.id)
+            if argument is not None and argument.kind == "tensor":
+                argument = None
+        return self._subjects.set_dtype(argument, goal, f"dtype from {self._why}") if argument else None
+
+    def _set_shape(self, node: ast.expr, value: list[Any], goal: list[Any]) -> str | None:
+        """Make ``x.shape``, or a slice of it, be ``goal``."""
+        if not all(type(n) is int for n in goal):
+            return None
+        sliced = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+        inner = node.value if isinstance(node, ast.Subscript) else node
+        owner = _owner(inner, "shape", "size")
+        argument = self._subjects.argument_of(self._value(owner)) if owner is not None else None
+        if argument is None:
+            return None
+        shape = goal
+        if sliced:
+            own = self._subjects.call.shape(argument)
+            at = next((n for n in range(len(own) + 1) if own[n : n + len(value)] == value), 0)
+            shape = [*own[:at], *goal, *own[at + len(value) :]]
+        return self._subjects.set_dims(argument, shape, f"shape from {self._why}")
+
+    def _value(self, node: ast.expr | None) -> Any:
+        try:
+            return self._site.value(node) if node is not None else None
+        except NoValueError:
+            return None
+
+
+def _owner(node: ast.expr, *attributes: str) -> ast.expr | None:
+    """``x`` of ``x.attribute`` or ``x.attribute()``."""
+    if isinstance(node, ast.Call) and not node.args:
+        node = node.func
+    return node.value if isinstance(node, ast.Attribute) and node.attr in attributes else None
+
+
+def shape_place(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """``x`` and ``i`` of ``x.shape[i]``, ``x.size(i)`` or ``x.stride(i)``."""
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "shape"
+    ):
+        return node.value.value, node.slice
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or len(node.args) != 1:
+        return None
+    return (node.func.value, node.args[0]) if node.func.attr in ("size", "stride") else None
+
+
+def _closeness(value: Any) -> Any:
+    def distance(member: Any) -> float:
+        if type(member) is int and type(value) is int:
+            return abs(member - value)
+        return 0.0 if member in (torch.bfloat16, torch.float32) else 1.0
+
+    return distance

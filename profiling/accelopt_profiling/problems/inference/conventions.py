@@ -1,0 +1,49 @@
+"""What kernel libraries usually mean by the name of a size, a number or a tensor (``conventions.json``)."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib import resources
+from typing import Any
+
+_OTHER_SIZE = 32
+
+
+@cache
+def _table() -> dict[str, list[tuple[re.Pattern[str], Any]]]:
+    file = resources.files(__package__) / "conventions.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
+    return {
+        kind: [(re.compile(pattern), value) for pattern, value in data[kind]]
+        for kind in ("sizes", "values", "tensors")
+    }
+
+
+def _look_up(kind: str, name: str) -> Any:
+    low = name.lower().removesuffix("_ptr").removesuffix("_tensor")
+    return next((value for pattern, value in _table()[kind] if pattern.fullmatch(low)), None)
+
+
+def usual_size(name: str) -> int:
+    """The size that a dimension of this name usually has, 32 where the name says nothing."""
+    return int(_look_up("sizes", name) or _OTHER_SIZE)
+
+
+def names_a_size(name: str) -> bool:
+    """Tell that the name is one that dimensions have."""
+    return _look_up("sizes", name) is not None
+
+
+def usual_value(name: str) -> str | None:
+    """The usual value of a number, flag, string or dtype of this name, as Python; None where the name says nothing."""
+    value = _look_up("values", name)
+    return None if value is None else str(value)
+
+
+def usual_tensor(name: str) -> dict[str, Any]:
+    """What a tensor of this name usually is: ``dims``, ``dtype`` and ``fill``, ``vector`` (one number a column) or
+    ``rows`` (one a row); empty where the name says nothing.
+    """
+    return dict(_look_up("tensors", name) or {})

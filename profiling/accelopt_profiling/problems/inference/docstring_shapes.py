@@ -1,0 +1,80 @@
+"""Read the shapes of arguments from docstrings, from comments beside parameters, and from annotations."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+_SHAPE = re.compile(r"[\[(]\s*([A-Za-z_0-9][\w ]*(?:[*/+\-] ?[\w]+ ?)*(?:,\s*[\w*/+\- ]*)+)[\])]")
+_PARAMETER = re.compile(
+    r"^\s*(?:[-*]\s+)?[`*]*(\w+(?:\s*(?:,|/|and)\s*\w+)*)[`*]*\s*(?:\([^)]*\))?\s*[`*]*\s*:(.*)$"
+)
+_NO_SIZES = frozenset(
+    ("optional", "tensor", "int", "float", "bool", "str", "none", "torch", "default", "or", "e", "i")
+)
+
+
+def docstring_shapes(function: ast.FunctionDef) -> dict[str, list[str]]:
+    """Return the dimensions by argument that the function's docstring states, ``x: [B, T, H, K]`` in its many ways."""
+    text = ast.get_docstring(function) or ""
+    names = {a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    shapes: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in text.splitlines():
+        matched = _PARAMETER.match(line)
+        listed = re.split(r"\s*(?:,|/|and)\s*", matched[1]) if matched else []
+        if matched and any(n in names for n in listed):
+            current, rest = [n for n in listed if n in names], matched[2]
+            typed = line[: line.index(":")]
+            rest = rest if parse_shape(rest) else f"{rest} {typed[typed.find('(') :] if '(' in typed else ''}"
+        elif not line.strip() or re.match(r"\s*(Returns?|Args|Parameters|Raises|Examples?|Note)\b", line):
+            current, rest = [], ""
+        else:
+            rest = line
+        if current and (dims := parse_shape(rest)):
+            for name in current:
+                shapes.setdefault(name, dims)
+    return shapes
+
+
+def comment_shapes(text: str, function: ast.FunctionDef) -> dict[str, list[str]]:
+    """Return the dimensions that comments beside the parameters state: ``x: torch.Tensor,  # [M, K]``."""
+    lines = text.splitlines()
+    shapes: dict[str, list[str]] = {}
+    for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+        line = lines[argument.lineno - 1] if argument.lineno <= len(lines) else ""
+        at = line.find("#")
+        if at >= 0 and (dims := parse_shape(line[at:])):
+            shapes[argument.arg] = dims
+        if isinstance(argument.annotation, ast.Subscript) and (dims := _annotated(argument.annotation)):
+            shapes[argument.arg] = dims
+    return shapes
+
+
+def _annotated(annotation: ast.Subscript) -> list[str]:
+    """``Float[Tensor, "batch heads dim"]``."""
+    parts = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else []
+    words = [p.value.split() for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
+    return words[0] if words and all(w.isidentifier() or w.isdigit() for w in words[0]) else []
+
+
+def parse_shape(text: str) -> list[str]:
+    """Return the dimensions of the first shape in ``text``, [] without one. Braces and "..." give none."""
+    for matched in _SHAPE.finditer(text):
+        dims = [d.strip() for d in matched[1].split(",")]
+        dims = dims[:-1] if dims and not dims[-1] else dims
+        if dims and all(_is_dimension(d) for d in dims):
+            return [d.replace(" ", "_") if " " in d and not re.search(r"[*/+\-]", d) else d for d in dims]
+    return []
+
+
+def _is_dimension(text: str) -> bool:
+    words = re.findall(r"[A-Za-z_]\w*", text)
+    if (
+        not text
+        or any(w.lower() in _NO_SIZES for w in words)
+        or "**" in text
+        or "//" in text.replace(" // ", "")
+    ):
+        return bool(text) and "//" in text and not any(w.lower() in _NO_SIZES for w in words)
+    return bool(re.fullmatch(r"[\w ]+(\s*[*/+\-]{1,2}\s*\w+)*", text)) and len(words) <= 3

@@ -1,0 +1,100 @@
+"""Find the statements of libraries and of the user's file that an exception passed through, with their values."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from types import FrameType
+from typing import Any
+
+_NOT_THEIRS = ("/torch/", "/triton/", "accelopt_profiling", "/numpy/")
+
+
+class NoValueError(Exception):
+    """An expression has no value at a site."""
+
+
+@dataclass(frozen=True)
+class FailureSite:
+    """A statement that raised or called what raised. ``parents`` are the statements around it, innermost first."""
+
+    statement: ast.stmt
+    parents: tuple[ast.stmt, ...]
+    frame: FrameType
+
+    def value(self, node: ast.expr) -> Any:
+        """Evaluate an expression of the statement in its frame. Raises NoValueError."""
+        try:
+            code = compile(ast.fix_missing_locations(ast.Expression(node)), "<condition>", "eval")
+            return eval(code, self.frame.f_globals, self.frame.f_locals)  # noqa: S307  (user code, in its sandbox)
+        except Exception as error:
+            raise NoValueError(ast.unparse(node)) from error
+
+    def expressions(self) -> Iterator[ast.expr]:
+        """Every expression of the statement; of a compound one those of its head."""
+        heads: list[ast.AST] = [
+            child for child in ast.iter_child_nodes(self.statement) if not isinstance(child, ast.stmt)
+        ]
+        for head in heads:
+            for node in ast.walk(head):
+                if isinstance(node, ast.expr):
+                    yield node
+
+    @property
+    def function(self) -> ast.AST | None:
+        """The function around the statement."""
+        return next((p for p in self.parents if isinstance(p, ast.FunctionDef)), None)
+
+
+def failure_sites(error: BaseException) -> list[FailureSite]:
+    """Return the statements that ``error`` passed through, innermost first; those of torch and Triton are left out."""
+    sites: list[FailureSite] = []
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if _is_theirs(file) and (found := _statement(file, trace.tb_lineno)):
+            sites.append(FailureSite(found[0], tuple(found[1:]), trace.tb_frame))
+        trace = trace.tb_next
+    return sites[::-1]
+
+
+def _is_theirs(file: str) -> bool:
+    if any(part in file for part in _NOT_THEIRS) or file.startswith("<"):
+        return False
+    standard = sysconfig.get_paths()["stdlib"]
+    return not file.startswith(standard) or "site-packages" in file
+
+
+def _statement(file: str, line: int) -> list[ast.stmt] | None:
+    """The statement of a line and those around it, innermost first."""
+    tree = _parsed(file)
+    around: list[ast.stmt] = []
+    body: list[ast.AST] = [tree] if tree else []
+    while body:
+        inner = next(
+            (
+                node
+                for node in ast.iter_child_nodes(body[-1])
+                if isinstance(node, (ast.stmt, ast.ExceptHandler))
+                and node.lineno <= line <= (node.end_lineno or node.lineno)
+            ),
+            None,
+        )
+        if inner is None:
+            break
+        body.append(inner)
+        if isinstance(inner, ast.stmt):
+            around.append(inner)
+    return around[::-1] or None
+
+
+@cache
+def _parsed(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return None

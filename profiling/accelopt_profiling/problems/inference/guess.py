@@ -1,0 +1,316 @@
+"""Guess the call of an entry from how its parameters are used, what its docstring says, and what names usually mean."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, names_in
+from accelopt_profiling.problems.inference.conventions import (
+    names_a_size,
+    usual_size,
+    usual_tensor,
+    usual_value,
+)
+from accelopt_profiling.problems.inference.docstring_shapes import comment_shapes, docstring_shapes
+from accelopt_profiling.problems.inference.entries import EntryCandidate
+from accelopt_profiling.problems.inference.launch_grid import launch_grid, stride_values
+from accelopt_profiling.problems.inference.usage import FunctionUse, ParameterUse
+
+_BY_RANK = {
+    0: [],
+    1: ["columns"],
+    2: ["rows", "columns"],
+    3: ["batch", "rows", "columns"],
+    4: ["batch", "heads", "rows", "columns"],
+}
+_LIKE_MAIN = re.compile(
+    r"(d|grad_?)?(o|y|out|output|x|input|inp|hidden_states|residual|r|res|z)(_ptr|put)?|do|dy|dx|grad\w*"
+)
+
+
+@dataclass
+class _Guessing:
+    text: str
+    use: FunctionUse
+    call: InferredCall
+    shapes: dict[str, list[str]]
+    docs: dict[str, list[str]]
+
+    def size(self, name: str) -> str:
+        return self.call.add_size(name, usual_size(name))
+
+    def dims(self, use: ParameterUse) -> tuple[list[str], str]:
+        """The dimensions that the code or the documentation gives a tensor, and which of them; [] where none does."""
+        stated = self.docs.get(use.name, [])
+        if use.rank is not None:
+            dims = [d or (stated[n] if len(stated) == use.rank else "") for n, d in enumerate(use.dims)]
+            dims = [d or use.named.get(n, "") or use.named.get(n - use.rank, "") for n, d in enumerate(dims)]
+            return dims, f"rank from line {use.line}" if use.line else "rank from the code"
+        if stated:
+            return stated, "shape from the docstring"
+        if use.at_least:
+            rank = self._rank(use)
+            return [
+                use.named.get(n, "") or use.named.get(n - rank, "") for n in range(rank)
+            ], "rank from the code"
+        return [], ""
+
+    def _rank(self, use: ParameterUse) -> int:
+        """The rank of a tensor of which the code shows a dimension or two: that of the main tensor, if it has more."""
+        usual = usual_tensor(use.name)
+        first_alone = use.at_least == 1 and list(use.named) == [0]
+        if usual.get("vector") or usual.get("rows") or usual.get("dims") or first_alone:
+            return use.at_least
+        return max(use.at_least, len(_main(self)) or 2)
+
+
+def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUse]) -> InferredCall:
+    """Guess the call of ``entry``, which is a function of ``functions``. Nothing is run."""
+    use = functions[entry.function]
+    call = InferredCall(entry.name)
+    docs = {**docstring_shapes(use.node), **comment_shapes(text, use.node)}
+    guessing = _Guessing(text, use, call, {}, docs)
+    wanted = list(use.parameters.values())[entry.skip :]
+    if entry.kind == "kernel":
+        _guess_launch(guessing, wanted)
+        return call
+    required = [p for p in wanted if p.default is None]
+    kinds = {p.name: _is_tensor(p, guessing) for p in required}
+    _add_tensors(guessing, [p for p in required if kinds[p.name]])
+    for parameter in required:
+        made = _tensor(guessing, parameter) if kinds[parameter.name] else _value(guessing, parameter)
+        call.arguments.append(made)
+    _order(call, use, entry)
+    call.drop_unused_sizes()
+    return call
+
+
+def add_argument(
+    call: InferredCall, text: str, use: FunctionUse, name: str, tensor: bool
+) -> InferredArgument:
+    """Add the argument ``name`` that has a default to a call, as a tensor or a number."""
+    guessing = _Guessing(text, use, call, {a.name: a.dims for a in call.tensors}, docstring_shapes(use.node))
+    parameter = use.parameters[name]
+    made = _tensor(guessing, parameter) if tensor else _value(guessing, parameter)
+    call.arguments.append(made)
+    return made
+
+
+def _order(call: InferredCall, use: FunctionUse, entry: EntryCandidate) -> None:
+    """Put the arguments into the order of the parameters; what follows a parameter that is left out goes by name."""
+    names = list(use.parameters)[entry.skip :]
+    call.arguments.sort(key=lambda a: names.index(a.name))
+    given = [a.name for a in call.arguments]
+    leading = 0
+    while (
+        leading < len(given) and names[leading] == given[leading] and given[leading] not in use.keyword_only
+    ):
+        leading += 1
+    call.keywords = given[leading:]
+
+
+def order_arguments(call: InferredCall, use: FunctionUse, entry: EntryCandidate) -> None:
+    """Restore the order after arguments were added; autograd functions take no names, so that gaps get defaults."""
+    _order(call, use, entry)
+    if call.keywords and entry.kind == "autograd":
+        names = list(use.parameters)[entry.skip :]
+        last = max(names.index(k) for k in call.keywords)
+        for name in names[: last + 1]:
+            default = use.parameters[name].default
+            if call.argument(name) is None and default is not None:
+                call.arguments.append(
+                    InferredArgument(name, "value", value=ast.unparse(default), reason="its default")
+                )
+        _order(call, use, entry)
+
+
+def _is_tensor(use: ParameterUse, guessing: _Guessing) -> bool:
+    annotation = use.annotation
+    if "Tensor" in annotation and "int" not in annotation.lower().replace("pointer", ""):
+        return not re.match(r"(typing\.)?(List|list|Tuple|tuple|Sequence)\b", annotation)
+    if re.match(
+        r"(typing\.)?(Optional\[)?(int|float|bool|str|dtype|torch\.dtype|Callable|List|list|Tuple|tuple|Dict)\b",
+        annotation,
+    ):
+        return False
+    if use.choices or use.called or use.dtype_like or use.name.endswith("shape"):
+        return False
+    if use.tensor or use.rank is not None or use.at_least or use.name in guessing.docs:
+        return True
+    if use.flag or use.whole or use.scalar:
+        return False
+    return usual_value(use.name) is None and not names_a_size(
+        use.name.lower().removeprefix("n_") if len(use.name) > 1 else "-"
+    )
+
+
+def _add_tensors(guessing: _Guessing, tensors: list[ParameterUse]) -> None:
+    """Settle the dimensions of all tensors: those that the code names first, since the others follow them."""
+    for use in tensors:
+        dims, _ = guessing.dims(use)
+        if dims and all(dims) and (use.rank is not None or use.name in guessing.docs):
+            guessing.shapes[use.name] = [_sized(guessing, d) for d in dims]
+    for use in tensors:
+        if use.name not in guessing.shapes and not usual_tensor(use.name):
+            guessing.shapes[use.name] = _filled(guessing, use)
+    for use in tensors:
+        if use.name not in guessing.shapes:
+            guessing.shapes[use.name] = _filled(guessing, use)
+
+
+def _sized(guessing: _Guessing, dimension: str) -> str:
+    """A dimension whose names have sizes: those of a call are made for it."""
+    if dimension.isdigit():
+        return dimension
+    names = names_in(dimension)
+    if not names or not all(n.isidentifier() for n in names):
+        name = re.sub(r"\W+", "_", dimension).strip("_") or "size"
+        return guessing.size(name if name.isidentifier() else f"n{name}")
+    for name in names:
+        guessing.size(name)
+    return dimension
+
+
+def _main(guessing: _Guessing) -> list[str]:
+    """The dimensions of the tensor that the others follow: the first with the highest rank."""
+    return max(guessing.shapes.values(), key=len, default=[])
+
+
+def _filled(guessing: _Guessing, use: ParameterUse) -> list[str]:
+    """The dimensions of a tensor of which some or all are not named: as those of the main tensor, or by convention."""
+    dims, _ = guessing.dims(use)
+    usual = usual_tensor(use.name)
+    main = _main(guessing)
+    if not dims:
+        if use.single:
+            return ["1"]
+        if usual.get("dims"):
+            renamed = {"batch": main[0] if len(main) > 2 else "batch", "rows": main[0] if main else "rows"}
+            return [_sized(guessing, renamed.get(d, d)) for d in usual["dims"]]
+        if usual.get("vector"):
+            return main[-1:] or [guessing.size("columns")]
+        if usual.get("rows"):
+            return main[:-1] or [guessing.size("rows")]
+        return list(main) or [guessing.size(d) for d in _BY_RANK[2]]
+    rank = len(dims)
+    plain = _BY_RANK.get(rank) or [f"size{n}" for n in range(rank)]
+    follows = main if len(main) == rank else main[-rank:] if len(main) > rank else []
+    if usual.get("rows") and len(main) > rank:
+        follows = main[:rank]
+    own = [d or (follows[n] if follows else plain[n]) for n, d in enumerate(dims)]
+    return [_sized(guessing, d) for d in own]
+
+
+def _tensor(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
+    if use.name not in guessing.shapes:
+        _add_tensors(guessing, [use])
+    dims, why = guessing.dims(use)
+    usual = usual_tensor(use.name)
+    made = InferredArgument(
+        use.name, "tensor", guessing.shapes[use.name], firm=bool(dims) and use.rank is not None
+    )
+    made.dtype, made.fill = usual.get("dtype", "bfloat16"), usual.get("fill", "random")
+    if use.integers and not made.dtype.startswith("int"):
+        made.dtype, made.fill = "int64" if made.dtype == "bfloat16" else "int32", "index"
+        why = f"{why}, integers since it is used as an index".removeprefix(", ")
+    made.reason = why or ("by its name" if usual else "a tensor by its use" if use.tensor else "a guess")
+    return made
+
+
+def _value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
+    value, why = _value_of(guessing, use)
+    return InferredArgument(use.name, "value", value=value, reason=why)
+
+
+def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
+    annotation = use.annotation.replace("typing.", "")
+    usual = usual_value(use.name)
+    if annotation.startswith(("Optional", "Union")) and "None" in annotation + "None" * annotation.startswith(
+        "Optional"
+    ):
+        return "None", "optional"
+    if annotation.endswith("| None"):
+        return "None", "optional"
+    if use.choices and annotation in ("", "str"):
+        return repr(use.choices[0]), f"one of {', '.join(use.choices[:4])}"
+    if annotation == "bool" or (use.flag and not use.whole and not usual and not annotation):
+        return "False", "a flag"
+    if use.dtype_like or annotation.endswith("dtype"):
+        return (usual if usual and usual.startswith("torch.") else "torch.bfloat16"), "a dtype by its use"
+    if re.match(r"(List|list|Tuple|tuple|Sequence)", annotation) or use.name.endswith(("_shape", "shape")):
+        if "Tensor" in annotation:
+            guessing.shapes.setdefault(use.name, _main(guessing) or [guessing.size(d) for d in _BY_RANK[2]])
+            shape = ", ".join(guessing.shapes[use.name])
+            return f'[torch.randn({shape}, device="cuda", dtype=torch.bfloat16)]', "a list of tensors"
+        last = (_main(guessing) or [guessing.size("columns")])[-1]
+        return f"({last},)", "a shape by its name"
+    if use.called or annotation.startswith("Callable"):
+        return "None", "a function, which cannot be inferred"
+    size = next((s for s in guessing.call.sizes if s.lower() == use.name.lower()), None)
+    whole = annotation == "int" or use.whole
+    if size:
+        return size, "the size of that name"
+    if usual is not None:
+        if whole and not re.fullmatch(r"-?\d+", usual):
+            return str(int(float(usual))) if re.fullmatch(
+                r"-?[\d.]+", usual
+            ) else usual, "a usual value of this name"
+        return usual, "a usual value of this name"
+    if names_a_size(use.name) or (whole and annotation != "float"):
+        close = _size_like(guessing, use.name)
+        return close or str(usual_size(use.name)), "a size by its name or use"
+    if annotation == "float" or use.scalar:
+        return "1.0", "a number by its use"
+    if annotation == "str":
+        return '""', "a string"
+    return "None", "nothing tells what it is"
+
+
+def _size_like(guessing: _Guessing, name: str) -> str | None:
+    """A size whose usual value is that of ``name``: ``n_cols`` is ``columns``."""
+    wanted = usual_size(name)
+    return next((s for s, size in guessing.call.sizes.items() if size == wanted and names_a_size(name)), None)
+
+
+def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
+    """Guess the arguments of a kernel that no function launches, and its grid."""
+    call = guessing.call
+    for name in _BY_RANK[2]:
+        guessing.size(name)
+    tensors = [p for p in parameters if p.tensor]
+    for use in tensors:
+        dims = guessing.docs.get(use.name) or _BY_RANK[2]
+        guessing.shapes[use.name] = [_sized(guessing, d) for d in dims]
+    strides = stride_values([p.name for p in parameters])
+    for use in parameters:
+        if use.tensor:
+            call.arguments.append(_tensor(guessing, use))
+        elif use.default is not None:
+            continue
+        elif use.name in strides:
+            call.arguments.append(
+                InferredArgument(use.name, "value", value=strides[use.name], reason="a stride")
+            )
+        else:
+            call.arguments.append(_launch_value(guessing, use))
+    names = [p.name for p in parameters]
+    given = [a.name for a in call.arguments]
+    leading = next((n for n, (a, b) in enumerate(zip(names, given, strict=False)) if a != b), len(given))
+    call.keywords = given[leading:]
+    call.grid = launch_grid(guessing.use.node, {a.name: a.value for a in call.arguments if a.kind == "value"})
+    call.drop_unused_sizes()
+
+
+def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
+    low = use.name.lower()
+    if re.fullmatch(r"(n|n_?elem\w*|numel|total\w*|size|length|num_elem\w*|xnumel)", low):
+        return InferredArgument(use.name, "value", value="rows * columns", reason="the elements of a tensor")
+    if re.fullmatch(r"(m|n_?rows|num_?rows|rows|batch\w*|b)", low):
+        return InferredArgument(use.name, "value", value="rows", reason="rows by its name")
+    if re.fullmatch(r"(k|n_?cols|num_?cols|cols|n_?columns|columns|hidden\w*|d|dim|row_size)", low):
+        return InferredArgument(use.name, "value", value="columns", reason="columns by its name")
+    if "block" in low or low.startswith(("bs", "bm", "bn", "bk", "tile")):
+        return InferredArgument(use.name, "value", value="64", reason="a tile by its name")
+    return _value(guessing, use)

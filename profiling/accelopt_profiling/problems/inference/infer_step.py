@@ -1,0 +1,187 @@
+"""The step ``infer``: find inputs with which a file's kernels run, by running them in this child process.
+
+The entries of a file are tried in turn. Each is called with guessed arguments; what its errors ask for is changed, a
+bounded number of times. The best call is sent as it gets better, so that a crash or a time limit does not lose it.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.problems.inference.arguments import InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.entries import EntryCandidate, entry_candidates
+from accelopt_profiling.problems.inference.guess import guess_call
+from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
+from accelopt_profiling.problems.inference.problem_text import problem_text
+from accelopt_profiling.problems.inference.usage import FunctionUse, function_uses
+from accelopt_profiling.problems.loading.call import perform, seed_everything
+from accelopt_profiling.problems.problem import Call, CallStyle, ProblemError
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.worker.usercode import load_module
+
+_ATTEMPTS = 24
+_ENTRIES = 8
+
+
+@dataclass
+class _Outcome:
+    """One run: the exception of the host code, and the launches that it made."""
+
+    error: BaseException | None
+    executions: list[Any]
+
+    @property
+    def score(self) -> tuple[int, int, int]:
+        good = sum(e.error is None and not e.faults for e in self.executions)
+        return (int(good > 0 and self.error is None), int(good > 0), int(bool(self.executions)))
+
+    @property
+    def complete(self) -> bool:
+        return self.error is None and bool(self.executions) and self._fault() is None
+
+    def _fault(self) -> Any:
+        return next((e for e in self.executions if e.error is not None or e.faults), None)
+
+    def remaining(self) -> str:
+        if self.error is not None:
+            return f"{type(self.error).__name__}: {self.error}"
+        fault = self._fault()
+        if fault is None:
+            return "" if self.executions else "no kernel was launched"
+        if fault.error is not None:
+            return f"{fault.launch.name} raised {type(fault.error).__name__}: {fault.error}"
+        from accelopt_profiling.triton.capture.session import describe
+
+        return describe(fault.faults[0])
+
+
+def infer(context: StepContext, params: InferParams) -> InferredProblem:
+    """Return the best problem that was found; each better one is emitted as well.
+
+    Raises:
+        StepFailedError: the file cannot be loaded, or has nothing that could be called.
+    """
+    from accelopt_profiling.triton.capture.session import emulated
+
+    ends = time.monotonic() + params.seconds
+    with emulated(params.target, sample=1):
+        module = load_module(context)
+    ends = max(ends, time.monotonic() + params.seconds / 2)
+    return _Inference(context, params, module, ends).run()
+
+
+class _Inference:
+    def __init__(self, context: StepContext, params: InferParams, module: Any, ends: float) -> None:
+        self._context, self._params, self._module, self._ends = context, params, module, ends
+        self._text = context.source.files[context.source.kernel]
+        self._tree = ast.parse(self._text)
+        names = [k.name.split("#")[0].split(".")[-1] for k in params.kernels]
+        every = {n.name for n in ast.walk(self._tree) if isinstance(n, ast.FunctionDef) and _jitted(n)}
+        self._functions = function_uses(self._tree, every | set(names))
+        self._kernels = {n: f.node for n, f in self._functions.items() if f.kernel}
+        self._entries = entry_candidates(self._tree, names)[:_ENTRIES]
+        self._best: tuple[tuple[int, int, int], InferredProblem] | None = None
+
+    def run(self) -> InferredProblem:
+        for entry in self._entries:
+            if self._try(entry) or time.monotonic() > self._ends:
+                break
+        if self._best is None:
+            message = "No function of the file launches its kernels, so there is nothing to infer inputs for."
+            raise StepFailedError(StepError("problem-invalid", message, self._context.source.kernel))
+        return self._best[1]
+
+    def _try(self, entry: EntryCandidate) -> bool:
+        """Try one entry until it runs, nothing more can be repaired, or the time is over."""
+        use = self._functions[entry.function]
+        call = guess_call(self._text, entry, self._functions)
+        seen: set[str] = set()
+        changes: list[str] = []
+        for _ in range(_ATTEMPTS):
+            text = problem_text(call)
+            if text in seen or time.monotonic() > self._ends:
+                return False
+            seen.add(text)
+            values, outcome = self._attempt(call, text, entry)
+            self._keep(call, outcome, changes)
+            if outcome.complete:
+                return True
+            made = self._repair(call, use, entry, values, outcome)
+            if made is None:
+                return False
+            changes.append(made)
+            call.drop_unused_sizes()
+        return False
+
+    def _attempt(
+        self, call: InferredCall, text: str, entry: EntryCandidate
+    ) -> tuple[dict[str, Any], _Outcome]:
+        from accelopt_profiling.triton.capture.session import emulated
+
+        values: dict[str, Any] = {}
+        with emulated(self._params.target, sample=1, seconds=0.0) as session:
+            try:
+                namespace: dict[str, Any] = {}
+                exec(compile(text, "<inferred>", "exec"), namespace)  # noqa: S102  (written here, in the sandbox)
+                seed_everything(0)
+                inputs = namespace["get_inputs"]()
+                values = dict(zip((a.name for a in call.arguments), inputs, strict=True))
+                style: CallStyle = "launch" if entry.kind == "kernel" else "returns"
+                made = Call(call.entry, style, keywords=call.keywords, grid=call.grid)
+                perform(self._module, made, inputs)
+                error: BaseException | None = None
+            except ProblemError as stop:
+                error = None if stop.code == "problem-empty" else stop
+            except BaseException as stop:  # user code: whatever it raises is what is to be repaired
+                error = stop
+        return values, _Outcome(error, [e for e in session.executions if not e.tuning])
+
+    def _repair(
+        self,
+        call: InferredCall,
+        use: FunctionUse,
+        entry: EntryCandidate,
+        values: dict[str, Any],
+        outcome: _Outcome,
+    ) -> str | None:
+        from accelopt_profiling.problems.inference.kernel_repair import repair_launch
+        from accelopt_profiling.problems.inference.repair import repair
+        from accelopt_profiling.problems.inference.subjects import CallSubjects
+
+        before = deepcopy(call)
+        subjects = CallSubjects(call, self._text, use, entry, values)
+        try:
+            for execution in outcome.executions:
+                if made := repair_launch(execution, subjects, self._kernels):
+                    return made
+                if execution.error is not None and (made := repair(execution.error, subjects)):
+                    return made
+            return repair(outcome.error, subjects) if outcome.error is not None else None
+        except NoSizeError:
+            call.__dict__.update(before.__dict__)
+            return None
+
+    def _keep(self, call: InferredCall, outcome: _Outcome, changes: list[str]) -> None:
+        if self._best is not None and self._best[0] >= outcome.score:
+            return
+        remaining = "" if outcome.complete else outcome.remaining()
+        launched = sorted({e.launch.name for e in outcome.executions})
+        problem = InferredProblem(
+            problem_text(call, remaining),
+            call.entry,
+            launched,
+            outcome.complete,
+            remaining[:300],
+            list(changes),
+        )
+        self._best = (outcome.score, problem)
+        self._context.emit(problem)
+
+
+def _jitted(node: ast.FunctionDef) -> bool:
+    return any("jit" in ast.unparse(d).split("(")[0].split(".")[-1] for d in node.decorator_list)

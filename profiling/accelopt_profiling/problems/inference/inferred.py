@@ -1,0 +1,82 @@
+"""A problem that was inferred, as data, and the kernel file that is profiled with it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+
+from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.problems.inference.entries import entry_candidates
+from accelopt_profiling.problems.inference.guess import guess_call
+from accelopt_profiling.problems.inference.problem_text import problem_text
+from accelopt_profiling.problems.inference.usage import function_uses
+from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
+from accelopt_profiling.source_text import parse_python
+
+
+@dataclass(frozen=True)
+class InferParams:
+    """``kernels`` are those that are to be launched; ``seconds`` bounds all tries together."""
+
+    kernels: list[Kernel]
+    target: str
+    seconds: float = 40.0
+
+
+@dataclass(frozen=True)
+class InferredProblem:
+    """A written problem: its ``text``, the ``entry`` it calls, the kernels that this launches, and how it went.
+
+    ``complete`` tells that the kernels ran without an error; else ``remaining`` is what still goes wrong. ``changes``
+    are the repairs that were made, in order.
+    """
+
+    text: str
+    entry: str
+    launched: list[str] = field(default_factory=list)
+    complete: bool = False
+    remaining: str = ""
+    changes: list[str] = field(default_factory=list)
+
+
+def guessed_problem(text: str, kernel: Kernel, remaining: str = "") -> InferredProblem:
+    """A problem for ``kernel`` of the Triton file ``text`` from its syntax alone: nothing is run."""
+    tree = parse_python(text)
+    name = kernel.name.split("#")[0].split(".")[-1]
+    functions = function_uses(tree, {name})
+    entries = [e for e in entry_candidates(tree, [name]) if e.function in functions]
+    if not entries:
+        called = f'"""Inputs of {name}: no function of the file launches it."""\n\nentry = "{name}"\n\n\n'
+        return InferredProblem(f"{called}def get_inputs():\n    return []\n", name, remaining=remaining)
+    call = guess_call(text, entries[0], functions)
+    return InferredProblem(problem_text(call, remaining), call.entry, remaining=remaining)
+
+
+def with_problem(file: KernelFile, problem: InferredProblem) -> KernelFile:
+    """The file with an inferred problem in place of none, as if its text stood in ``<stem>_problem.py``."""
+    path = file.path.resolve().with_name(f"{file.path.stem}_problem.py")
+    relative = path.relative_to(file.root).as_posix()
+    digest = hashlib.sha256(problem.text.encode()).hexdigest()[:16]
+    ref = ProblemRef("module", relative, None, "inferred", digest, {"unreferenced": True, "inferred": True})
+    lookup = ProblemLookup(
+        ref,
+        {relative: problem.text},
+        [inferred_finding(file, problem)],
+        file.root,
+        {relative: [("torch", 0)]},
+    )
+    return replace(file, problem=lookup)
+
+
+def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
+    """The finding that says what the numbers of such a file rest on."""
+    line = file.kernels[0].line if file.kernels else 1
+    message = (
+        f"No problem was found: the arguments of {problem.entry} were inferred, and its results are not checked. "
+        "Write the problem file to keep and edit them."
+    )
+    if problem.remaining:
+        message += f" What went wrong with them: {problem.remaining}."
+    return Finding("inferred-problem", line, "information", message, quickfix="createProblem")

@@ -1,0 +1,130 @@
+"""Tell by syntax which parameters of a Triton kernel are pointers, and which of them point to integers."""
+
+from __future__ import annotations
+
+import ast
+
+_ACCESSES = frozenset(("load", "store", "make_block_ptr", "make_tensor_descriptor", "multiple_of", "assume"))
+
+
+def pointers(kernel: ast.FunctionDef) -> set[str]:
+    """Return the parameters that addresses of the kernel start from, also those passed on in such a place."""
+    return {name for address in _addresses(kernel) for name in _roots(kernel, address)}
+
+
+def integer_pointers(kernel: ast.FunctionDef) -> set[str]:
+    """Return the pointers whose loaded values are part of another address, a loop's bounds or a mask."""
+    assigned = [
+        (node.targets[0].id, node.value)
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    ]
+    loaded: dict[str, set[str]] = {}
+    for name, value in assigned:
+        for call in ast.walk(value):
+            if isinstance(call, ast.Call) and _name(call) == "load" and call.args:
+                loaded.setdefault(name, set()).update(_roots(kernel, call.args[0]))
+    reached = dict(loaded)
+    for name, value in assigned:  # once more through plain arithmetic
+        if isinstance(value, (ast.BinOp, ast.Call)) and not _calls_load(value):
+            for used in _names(value) & set(loaded):
+                reached.setdefault(name, loaded[used])
+    whole: set[str] = set()
+    for address in _addresses(kernel):
+        for name in _names(address) & set(reached):
+            whole |= reached[name] - _roots(kernel, address)
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Call) and _name(node) in ("range", "cdiv", "arange"):
+            for name in {n for a in node.args for n in _names(a)} & set(reached):
+                whole |= reached[name]
+    return whole
+
+
+def single_pointers(kernel: ast.FunctionDef) -> set[str]:
+    """Return the pointers that are only read or written without an offset: to one number."""
+    addresses = _addresses(kernel)
+    plain = {a.id for a in addresses if isinstance(a, ast.Name)}
+    offset = {n for a in addresses if not isinstance(a, ast.Name) for n in _names(a)}
+    return plain - offset - _outside_of_accesses(kernel)
+
+
+def _outside_of_accesses(kernel: ast.FunctionDef) -> set[str]:
+    """The names that the body uses in anything but a load or a store."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = list(kernel.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        address = node.args[:1] if isinstance(node, ast.Call) and _name(node) in ("load", "store") else []
+        waiting += [child for child in ast.iter_child_nodes(node) if child not in address]
+    return names
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _addresses(kernel: ast.FunctionDef) -> list[ast.expr]:
+    found: list[ast.expr] = []
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Call):
+            name = _name(node)
+            if name in _ACCESSES or name.startswith("atomic_"):
+                found += node.args[:1]
+                found += [k.value for k in node.keywords if k.arg in ("base", "pointer")]
+    return found
+
+
+def _roots(kernel: ast.FunctionDef, address: ast.expr) -> set[str]:
+    """The names that an address starts from: the leftmost term of a sum, through earlier assignments."""
+    starts: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            starts.setdefault(node.targets[0].id, []).append(node.value)
+    names, waiting = set(), [address]
+    while waiting:
+        node = _leftmost(waiting.pop())
+        if isinstance(node, ast.IfExp):
+            waiting += [node.body, node.orelse]
+        elif isinstance(node, ast.Name) and node.id not in names:
+            names.add(node.id)
+            waiting += starts.get(node.id, [])
+    return names
+
+
+def _leftmost(node: ast.expr) -> ast.expr:
+    while True:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            node = node.left
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("to", "cast")
+        ):
+            on_type = isinstance(node.func.value, ast.Name) and node.func.value.id == "tl"
+            if on_type and not node.args:
+                return node
+            node = node.args[0] if on_type else node.func.value
+        elif isinstance(node, ast.Call) and _name(node) in (
+            "make_block_ptr",
+            "make_tensor_descriptor",
+            "advance",
+        ):
+            if not node.args:
+                base = next((k.value for k in node.keywords if k.arg == "base"), None)
+                if base is None:
+                    return node
+                node = base
+            else:
+                node = node.args[0]
+        else:
+            return node
+
+
+def _calls_load(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Call) and _name(n) == "load" for n in ast.walk(node))
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

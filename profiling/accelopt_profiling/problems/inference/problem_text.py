@@ -1,0 +1,85 @@
+"""Write an inferred call as a problem file, with a comment at each argument on what it was inferred from."""
+
+from __future__ import annotations
+
+from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
+
+_WIDTH = 108
+
+
+def problem_text(call: InferredCall, remaining: str = "") -> str:
+    """Return a problem file for ``call``, without a reference. ``remaining`` says what is still wrong with it."""
+    name = call.entry
+    lines = [
+        f'"""Inputs of {name}, inferred from its source. Edit what does not fit: sizes, dtypes, values.',
+        "",
+        "There is no reference, so results are not checked. To check them, add a function `reference` that takes",
+        "the same inputs and returns the right outputs in plain torch.",
+        '"""',
+        "",
+        "import torch",
+        "",
+    ]
+    if remaining:
+        lines += [f"# Still to be mended: {' '.join(remaining.split())[:220]}", ""]
+    lines.append(f'entry = "{name}"')
+    if call.grid:
+        lines += [
+            "# No function of the file launches the kernel: the inputs are its arguments, one program a tile."
+        ]
+        lines.append(f"grid = {_listed(call.grid)}")
+    if call.keywords:
+        lines.append(f"keywords = {_listed(call.keywords)}")
+    sizes = ", ".join(f"{name}={size}" for name, size in call.sizes.items())
+    lines += ["", "", f"def get_inputs({sizes}):"]
+    lines += [_line(call, argument) for argument in call.arguments]
+    returned = "    return [" + ", ".join(_variable(a.name) for a in call.arguments) + "]"
+    if len(returned) > _WIDTH:
+        rows = "".join(f"        {_variable(a.name)},\n" for a in call.arguments)
+        returned = f"    return [\n{rows}    ]"
+    lines.append(returned)
+    return "\n".join(lines) + "\n"
+
+
+def _listed(names: list[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+def _variable(name: str) -> str:
+    return f"{name}_" if name == "torch" else name
+
+
+def _line(call: InferredCall, argument: InferredArgument) -> str:
+    made = argument.value if argument.kind == "value" else _tensor(call, argument)
+    line = f"    {_variable(argument.name)} = {made}"
+    return f"{line}  # {argument.reason}" if argument.reason else line
+
+
+def _tensor(call: InferredCall, argument: InferredArgument) -> str:
+    shape = ", ".join(argument.dims)
+    sized = f"({shape},)" if len(argument.dims) == 1 else f"({shape})"
+    dtype, where = f"dtype=torch.{argument.dtype}", 'device="cuda"'
+    if argument.fill == "offsets":
+        count = argument.dims[0].removesuffix(" + 1") if argument.dims else "1"
+        total = max(call.sizes.values(), default=1)
+        longest = next((name for name, size in call.sizes.items() if size == total), str(total))
+        step = f"{longest} // {count}" if count in call.sizes and count != longest else "1"
+        return f"torch.arange({argument.dims[0]}, {where}, {dtype}) * ({step})"
+    if argument.fill == "full":
+        return f"torch.full({sized}, {_lowest(call)}, {where}, {dtype})"
+    if argument.fill == "mask" or argument.dtype == "bool":
+        return f"torch.rand({shape or '()'}, {where}) < 0.9"
+    if argument.fill == "index":
+        return f"torch.randint(0, {_lowest(call)}, {sized}, {where}, {dtype})"
+    if argument.dtype.startswith(("int", "uint")):
+        low = "0" if argument.dtype.startswith("uint") else "-8"
+        return f"torch.randint({low}, 8, {sized}, {where}, {dtype})"
+    if argument.dtype.startswith("float8"):
+        return f"torch.randn({shape}, {where}).to(torch.{argument.dtype})"
+    return f"torch.randn({shape or '()'}, {where}, {dtype})"
+
+
+def _lowest(call: InferredCall) -> str:
+    """The smallest size: an index below it is inside every dimension."""
+    smallest = min((size for size in call.sizes.values() if size > 1), default=1)
+    return next((name for name, size in call.sizes.items() if size == smallest), "1")

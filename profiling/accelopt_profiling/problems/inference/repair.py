@@ -1,0 +1,289 @@
+"""Repair an inferred call by the error that a run with it raised: a table of kinds of errors and what each asks for."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from accelopt_profiling.problems.inference.arguments import InferredArgument
+from accelopt_profiling.problems.inference.conditions import ConditionSolver, shape_place
+from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError, failure_sites
+from accelopt_profiling.problems.inference.subjects import CallSubjects
+
+_DTYPES = {
+    "Long": "int64", "Int": "int32", "Float": "float32", "float": "float32", "Half": "float16", "c10::Half": "float16",
+    "BFloat16": "bfloat16", "c10::BFloat16": "bfloat16", "Double": "float64", "Char": "int8", "Byte": "uint8",
+    "Bool": "bool",
+}  # fmt: skip
+
+
+def repair(error: BaseException, subjects: CallSubjects) -> str | None:
+    """Change the call as ``error`` asks for; return what was changed in words, None where nothing is known to help."""
+    text = f"{type(error).__name__}: {error}"
+    sites = failure_sites(error)
+    for site in sites:
+        if made := _condition(site, subjects):
+            return made
+    for pattern, mend in _TABLE:
+        matched = re.search(pattern, text)
+        if matched is None:
+            continue
+        for site in sites:
+            if made := mend(matched, site, subjects):
+                return made
+    return None
+
+
+def _condition(site: FailureSite, subjects: CallSubjects) -> str | None:
+    """An ``assert``, or a ``raise`` below conditions."""
+    solver = ConditionSolver(site, subjects)
+    if isinstance(site.statement, ast.Assert):
+        return solver.make(site.statement.test, True)
+    if not isinstance(site.statement, ast.Raise):
+        return None
+    inner: ast.stmt = site.statement
+    for parent in site.parents:
+        if isinstance(parent, ast.If):
+            if made := solver.make(parent.test, inner not in parent.body):
+                return made
+        elif isinstance(parent, ast.FunctionDef):
+            return None
+        inner = parent
+    return None
+
+
+def _unpack(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    wanted = int(matched[1])
+    if not isinstance(site.statement, ast.Assign):
+        return None
+    value = site.statement.value
+    present = matched[2] if matched[2] else None
+    try:
+        length = int(present) if present else len(site.value(value))
+    except (NoValueError, TypeError):
+        return None
+    for _, argument in _arguments_in(site, subjects):
+        if made := subjects.set_rank(
+            argument, len(argument.dims) + wanted - length, f"rank from line {site.statement.lineno}"
+        ):
+            return made
+    return None
+
+
+def _index(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    why = f"rank from line {site.statement.lineno}"
+    for node in site.expressions():
+        place = shape_place(node)
+        try:
+            if place is not None:
+                argument, index = subjects.argument_of(site.value(place[0])), site.value(place[1])
+                if argument and type(index) is int and not -len(argument.dims) <= index < len(argument.dims):
+                    return subjects.set_rank(argument, index + 1 if index >= 0 else -index, why)
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+                argument = subjects.argument_of(site.value(node.value))
+                count = sum(
+                    not (isinstance(e, ast.Constant) and e.value in (None, ...)) for e in node.slice.elts
+                )
+                if argument and count > len(argument.dims):
+                    return subjects.set_rank(argument, count, why)
+        except NoValueError:
+            continue
+    if matched[0].endswith(("out of range", "got")):
+        for _, argument in _arguments_in(site, subjects):
+            if not argument.firm:
+                return subjects.set_rank(argument, len(argument.dims) + 1, why)
+    return None
+
+
+def _attribute(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    for node in site.expressions():
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == matched[2]:
+            given = site.frame.f_locals.get(node.value.id)
+            why = f"needed in line {site.statement.lineno}"
+            made = None if isinstance(given, torch.Tensor) else subjects.make_tensor(node.value.id, why)
+            if made:
+                return made
+    return None
+
+
+def _missing(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
+    made = [subjects.make_value(name, "required") for name in re.findall(r"'(\w+)'", matched[1])]
+    return "; ".join(filter(None, made)) or None
+
+
+def _number(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    """A tensor stands where a number, a flag or a dtype is needed."""
+    flag = "ambiguous" in matched[0]
+    for name, argument in _arguments_in(site, subjects):
+        if argument.kind == "tensor" and not argument.firm and _plain_use(site, name):
+            value = "False" if flag else "torch.bfloat16" if "dtype" in matched[0] else None
+            if made := subjects.make_value(
+                argument.name, f"no tensor in line {site.statement.lineno}", value
+            ):
+                return made
+    return None
+
+
+def _nothing(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    """None stands where a number or a tensor is needed."""
+    items = "subscriptable" in matched[0] or "iterable" in matched[0] or "len()" in matched[0]
+    for node in site.expressions():
+        if isinstance(node, ast.Name) and site.frame.f_locals.get(node.id, 0) is None:
+            why = f"needed in line {site.statement.lineno}"
+            give = subjects.make_tensor if items or "Tensor" in matched[0] else subjects.make_value
+            made = give(node.id, why)
+            if made and not made.endswith("is None"):
+                return made
+            if made := subjects.make_value(node.id, why, "1"):
+                return made
+    return None
+
+
+def _tensor_needed(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    for node in site.expressions():
+        if not isinstance(node, ast.Name):
+            continue
+        argument = subjects.named(node.id)
+        missing = node.id in site.frame.f_locals and site.frame.f_locals[node.id] is None
+        wanted = missing or (argument is not None and argument.kind == "value")
+        why = f"needed in line {site.statement.lineno}"
+        if wanted and (made := subjects.make_tensor(node.id, why)):
+            return made
+    return None
+
+
+def _sizes(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
+    return subjects.resize(
+        int(matched[1]), int(matched[2]), "sizes that an operation wants equal"
+    ) or subjects.resize(int(matched[2]), int(matched[1]), "sizes that an operation wants equal")
+
+
+def _view(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    try:
+        shape = [int(n) for n in matched[1].split(",")]
+    except ValueError:
+        return None
+    why = f"shape from line {site.statement.lineno}"
+    for _, argument in _arguments_in(site, subjects):
+        own = subjects.call.shape(argument)
+        if math.prod(own) != int(matched[2]) or not own:
+            continue
+        if -1 not in shape and len(shape) == len(own):
+            return subjects.set_dims(argument, shape, why)
+        product = math.prod(n for n in shape if n > 0)
+        if -1 in shape:
+            last = product // math.gcd(product, math.prod(own[:-1]))
+            return subjects.set_dims(argument, [*own[:-1], max(last, 1)], why)
+        lead = math.prod(own[:-1])
+        if product % lead == 0:
+            return subjects.set_dims(argument, [*own[:-1], product // lead], why)
+        return subjects.set_dims(argument, shape, why)
+    return None
+
+
+def _split(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
+    total = sum(int(n) for n in re.findall(r"\d+", matched[2]))
+    return subjects.resize(int(matched[1]), total, "the parts that it is split into")
+
+
+def _wanted_dtype(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    wanted, present = _DTYPES.get(matched[1]), _DTYPES.get(matched[2])
+    for goal, other in ((wanted, present), (present, wanted)):
+        for _, argument in _arguments_in(site, subjects):
+            if goal and argument.dtype == other:
+                return subjects.set_dtype(argument, goal, f"dtype from line {site.statement.lineno}")
+    return None
+
+
+def _index_dtype(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    inner = [n.slice for n in site.expressions() if isinstance(n, ast.Subscript)]
+    inner += [a for n in site.expressions() if isinstance(n, ast.Call) for a in n.args]
+    for node in inner:
+        try:
+            argument = subjects.argument_of(site.value(node))
+        except NoValueError:
+            continue
+        if argument and not argument.dtype.startswith("int"):
+            return subjects.set_dtype(argument, "int64", f"an index in line {site.statement.lineno}")
+    return None
+
+
+def _unsupported_dtype(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    present = _DTYPES.get(matched[1], "")
+    made = [
+        subjects.set_dtype(argument, "float32", f"{present} is not supported in line {site.statement.lineno}")
+        for _, argument in _arguments_in(site, subjects)
+        if argument.dtype == present and present != "float32"
+    ]
+    return "; ".join(filter(None, made)) or None
+
+
+def _key(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    for node in site.expressions():
+        if not isinstance(node, ast.Subscript):
+            continue
+        try:
+            owner = site.value(node.value)
+        except NoValueError:
+            continue
+        names = [n.id for n in ast.walk(node.slice) if isinstance(n, ast.Name)]
+        if isinstance(owner, dict) and owner and names:
+            keys = [k for k in owner if isinstance(k, (str, int, torch.dtype))]
+            name = next((n for n in names if subjects.named(n)), None)
+            if name and keys:
+                return subjects.make_value(name, f"a key in line {site.statement.lineno}", _literal(keys[0]))
+    return None
+
+
+def _literal(value: Any) -> str:
+    return str(value) if isinstance(value, torch.dtype) else repr(value)
+
+
+def _arguments_in(site: FailureSite, subjects: CallSubjects) -> Iterator[tuple[str, InferredArgument]]:
+    """The tensor arguments that a statement names, each with the name that it has there."""
+    for node in site.expressions():
+        if isinstance(node, ast.Name):
+            argument = subjects.argument_of(site.frame.f_locals.get(node.id))
+            if argument is not None:
+                yield node.id, argument
+
+
+def _plain_use(site: FailureSite, name: str) -> bool:
+    """Tell that the statement uses ``name`` itself, not only attributes of it."""
+    owners = {
+        n.value.id
+        for n in site.expressions()
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+    }
+    return name not in owners
+
+
+_Mend = Callable[[re.Match[str], Any, CallSubjects], str | None]
+_TABLE: list[tuple[str, _Mend]] = [
+    (r"values to unpack \(expected (?:at least )?(\d+)(?:, got (\d+))?\)", _unpack),
+    (r"IndexError: (?:Dimension out of range|tuple index out of range|too many indices|Dimension specified)", _index),
+    (r"AttributeError: '(\w+)' object has no attribute '(\w+)'", _attribute),
+    (r"missing \d+ required (?:positional|keyword-only) arguments?: (.*)", _missing),
+    (r"ambiguous|cannot be interpreted as an integer|must be tuple of ints|only integer tensors|only one element"
+     r"|must be real number, not Tensor|must be (?:torch\.)?dtype, not Tensor|must be int, not Tensor|not Tensor\b"
+     r"|only tensors with one element|can only convert an array|Cannot interpret", _number),
+    (r"must be Tensor, not \w+|expected Tensor as element|expected a Tensor|Expected Tensor", _tensor_needed),
+    (r"NoneType.*|not 'NoneType'|not supported between", _nothing),
+    (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", _sizes),
+    (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _sizes),
+    (r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\)", _sizes),
+    (r"[Ee]xpected size (\d+) but got size (\d+)", _sizes),
+    (r"incompatible dimensions at index \d+: (\d+) and (\d+)", _sizes),
+    (r"shape '\[([^\]]*)\]' is invalid for input of size (\d+)", _view),
+    (r"sum exactly to (\d+).*split_sizes=\[([^\]]*)\]", _split),
+    (r"expected scalar type (\w+) but found (\w+)", _wanted_dtype),
+    (r"same dtype, but got:? (\S+) (?:!=|and) (\S+)", _wanted_dtype),
+    (r"used as indices must be|index tensor|dtype int64 for index|[Ee]xpected.*(?:Long|int64|integer)", _index_dtype),
+    (r"not implemented for '(\w+)'", _unsupported_dtype),
+    (r"KeyError", _key),
+]  # fmt: skip

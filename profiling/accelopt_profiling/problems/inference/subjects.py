@@ -1,0 +1,176 @@
+"""Change the arguments of an inferred call by what a run shows of them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import torch
+
+from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.conventions import usual_size
+from accelopt_profiling.problems.inference.entries import EntryCandidate
+from accelopt_profiling.problems.inference.guess import add_argument, order_arguments
+from accelopt_profiling.problems.inference.usage import FunctionUse
+
+_FRONT = {1: ["columns"], 2: ["rows"], 3: ["batch"], 4: ["heads"], 5: ["groups"]}
+
+
+class CallSubjects:
+    """The arguments of ``call`` and the ``values`` of a run with them. Each change returns what it did, None where it
+    cannot be made.
+    """
+
+    def __init__(
+        self, call: InferredCall, text: str, use: FunctionUse, entry: EntryCandidate, values: dict[str, Any]
+    ) -> None:
+        self.call, self._text, self._use, self._entry, self.values = call, text, use, entry, values
+        self.parameters = list(use.parameters)[entry.skip :]
+
+    def argument_of(self, value: Any) -> InferredArgument | None:
+        """The tensor argument that ``value`` is, or is a view of."""
+        if not isinstance(value, torch.Tensor):
+            return None
+        for name, given in self.values.items():
+            if given is value:
+                return self.call.argument(name)
+        for name, given in self.values.items():
+            both = isinstance(given, torch.Tensor) and given.numel() and value.numel()
+            if both and given.untyped_storage().data_ptr() == value.untyped_storage().data_ptr():
+                return self.call.argument(name)
+        return None
+
+    def named(self, name: str) -> InferredArgument | None:
+        return self.call.argument(name)
+
+    def set_rank(self, argument: InferredArgument, rank: int, why: str) -> str | None:
+        """Give a tensor ``rank`` dimensions: those of another one of that rank, or more in front, or its last ones."""
+        if not 0 <= rank <= 6 or rank == len(argument.dims):
+            return None
+        alike = next((t for t in self.call.tensors if len(t.dims) == rank and t is not argument), None)
+        if alike is not None:
+            argument.dims = list(alike.dims)
+        elif rank < len(argument.dims):
+            argument.dims = argument.dims[len(argument.dims) - rank :]
+        else:
+            while len(argument.dims) < rank:
+                name = _FRONT.get(len(argument.dims) + 1, ["size"])[0]
+                while name in argument.dims:
+                    name += "_2"
+                argument.dims.insert(0, self.call.add_size(name, usual_size(name)))
+        argument.reason = why
+        return f"{argument.name} has {rank} dimensions"
+
+    def set_dims(self, argument: InferredArgument, shape: list[int], why: str) -> str | None:
+        """Give a tensor a shape that a run showed, in words of the call's sizes where they have such values."""
+        dims = [self.call.expression(size) or str(size) for size in shape]
+        if dims == argument.dims:
+            return None
+        argument.dims, argument.reason = dims, why
+        return f"{argument.name} is {tuple(shape)}"
+
+    def set_dtype(self, argument: InferredArgument, dtype: Any, why: str) -> str | None:
+        name = str(dtype).removeprefix("torch.")
+        if argument.kind == "value":
+            if argument.value == f"torch.{name}":
+                return None
+            argument.value, argument.reason = f"torch.{name}", why
+            return f"{argument.name} is {name}"
+        if argument.dtype == name:
+            return None
+        argument.dtype, argument.reason = name, why
+        if name.startswith(("int", "uint")) and argument.fill == "random":
+            argument.fill = "index" if name in ("int32", "int64") else "integers"
+        if name.startswith(("float", "bfloat")):
+            argument.fill = "random"
+        return f"{argument.name} is {name}"
+
+    def set_value(self, argument: InferredArgument, value: str, why: str) -> str | None:
+        if argument.kind == "value" and argument.value == value:
+            return None
+        argument.kind, argument.value, argument.reason = "value", value, why
+        return f"{argument.name} is {value}"
+
+    def make_tensor(self, name: str, why: str) -> str | None:
+        """Pass a tensor for the parameter ``name``: one that was left out, or was taken for something else."""
+        return self._give(name, True, why)
+
+    def make_value(self, name: str, why: str, value: str | None = None) -> str | None:
+        """Pass a number or the like for the parameter ``name``."""
+        return self._give(name, False, why, value)
+
+    def _give(self, name: str, tensor: bool, why: str, value: str | None = None) -> str | None:
+        if name not in self._use.parameters or (name in list(self._use.parameters)[: self._entry.skip]):
+            return None
+        before = self.call.argument(name)
+        if before is not None:
+            if tensor and before.kind == "tensor":
+                return None
+            self.call.arguments.remove(before)
+        made = add_argument(self.call, self._text, self._use, name, tensor)
+        if not tensor and value is not None:
+            made.value = value
+        made.reason = why
+        if before is not None and before.kind == made.kind == "value" and before.value == made.value:
+            return None
+        order_arguments(self.call, self._use, self._entry)
+        return f"{name} is {'a tensor' if tensor else made.value}"
+
+    def leave_out(self, name: str) -> str | None:
+        argument = self.call.argument(name)
+        if argument is None or self._use.parameters[name].default is None:
+            return None
+        self.call.arguments.remove(argument)
+        order_arguments(self.call, self._use, self._entry)
+        return f"{name} is left out"
+
+    def resize(self, current: int, wanted: int, why: str) -> str | None:
+        """Make what has the size ``current`` have ``wanted``: two sizes become one, or a size gets another value."""
+        if current == wanted or wanted < 1 or wanted > 1 << 24:
+            return None
+        sizes = {size: name for name, size in self.call.sizes.items()}
+        if current in sizes and wanted in sizes:
+            self.call.merge(sizes[wanted], sizes[current])
+            return f"{sizes[current]} is {sizes[wanted]}"
+        if current in sizes:
+            self.call.sizes[sizes[current]] = wanted
+            return f"{sizes[current]} is {wanted}"
+        expression = self.call.expression(current)
+        if expression is not None and (goal := self.call.expression(wanted)) is not None:
+            changed = False
+            for tensor in self.call.tensors:
+                for at, dimension in enumerate(tensor.dims):
+                    if self._size(dimension) == current and dimension != goal:
+                        tensor.dims[at], tensor.reason, changed = goal, why, True
+            return f"{expression} is {goal}" if changed else None
+        for argument in self.call.arguments:
+            if argument.kind == "value" and self._number(argument) == current:
+                return self.set_value(argument, self.call.expression(wanted) or str(wanted), why)
+        return None
+
+    def set_dimension(self, argument: InferredArgument, index: int, wanted: int, why: str) -> str | None:
+        """Give one dimension of a tensor another size."""
+        rank = len(argument.dims)
+        if not -rank <= index < rank or wanted < 1:
+            return None
+        goal = self.call.expression(wanted) or str(wanted)
+        if argument.dims[index] == goal:
+            return None
+        argument.dims[index], argument.reason = goal, why
+        return f"{argument.name}.shape[{index}] is {goal}"
+
+    def _size(self, dimension: str) -> int | None:
+        try:
+            return self.call.size_of(dimension)
+        except NoSizeError:
+            return None
+
+    def _number(self, argument: InferredArgument) -> int | None:
+        try:
+            return self.call.size_of(argument.value)
+        except NoSizeError:
+            try:
+                value = ast.literal_eval(argument.value)
+            except (ValueError, SyntaxError):
+                return None
+            return value if type(value) is int else None
