@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from accelopt_profiling.duration import duration_text
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
@@ -115,7 +116,13 @@ class MeasurementBuilder:
         setting = LIMITS.get(code)
         finding = Finding(code, at, "error", f"{where}{error.message}", "raiseLimit" if setting else None)
         if setting and any(self._estimated(kernel) for kernel in kernels):
-            message = f"{finding.message} The estimate stands, the result was not checked; raise `{setting}`."
+            statuses = {k.correctness.status for k in self._kernels.values()}
+            stands = (
+                "The estimate stands, but the result was not checked"
+                if "not checked" in statuses
+                else "The estimate and the check of the result stand, but details are missing"
+            )
+            message = f"{finding.message} {stands}: raise `{setting}`."
             finding = dataclasses.replace(finding, severity="information", message=message)
         self._findings.append(finding)
 
@@ -170,8 +177,9 @@ def with_device_time(estimate: KernelMeasurement, latency: Latency, device: str)
     same = isinstance(target, GpuTarget) and target_of_device(device) == target.name
     if same and isinstance(target, GpuTarget) and impossible(latency, floor := floor_us(estimate, target)):
         message = (
-            f"The device's clock says {latency.us:.3g} us, but the work that was executed needs {floor:.3g} us at the"
-            f" peaks of {target.title}: the time is refused. Does all of the work run before the call returns?"
+            f"The device's clock says {duration_text(latency.us or 0.0)}, but the work that was executed needs "
+            f"{duration_text(floor)} at the peaks of {target.title}: the time is refused. Does all of the work run "
+            "before the call returns?"
         )
         finding = Finding("impossible-time", estimate.line, "warning", message)
         return dataclasses.replace(estimate, findings=[*estimate.findings, finding])

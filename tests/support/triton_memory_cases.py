@@ -123,7 +123,95 @@ STRAIGHT = """    if ONE_BLOCK:
     else:
 """
 
+SOFTMAX_ROWS = """
+@triton.jit
+def kernel(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * stride + cols, mask=cols < n, other=-float("inf"))
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + row * stride + cols, e / tl.sum(e, axis=0), mask=cols < n)
+
+
+def run(x):
+    rows, n = x.shape
+    out = torch.empty_like(x)
+    kernel[(rows,)](x, out, x.stride(0), n, BLOCK=256)
+    return out
+"""
+
+COLUMN_SUM = """
+@triton.jit
+def kernel(x_ptr, out_ptr, M, N, BLOCK: tl.constexpr):
+    col = tl.program_id(0)
+    largest = -float("inf")
+    for start in range(0, M, BLOCK):
+        rows = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + rows * N + col, mask=rows < M, other=-float("inf"))
+        largest = tl.maximum(largest, tl.max(x, axis=0))
+    tl.store(out_ptr + col, largest)
+
+
+def run(x):
+    M, N = x.shape
+    out = torch.empty(N, dtype=x.dtype, device=x.device)
+    kernel[(N,)](x, out, M, N, BLOCK=16)
+    return out
+"""
+
+LANES_APART = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, programs, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) + tl.arange(0, BLOCK) * programs
+    x = tl.load(x_ptr + offs, mask=offs < n)
+    tl.store(out_ptr + offs, x + 1, mask=offs < n)
+
+
+def run(x):
+    out = torch.empty_like(x)
+    n = x.numel()
+    programs = triton.cdiv(n, 256)
+    kernel[(programs,)](x, out, n, programs, BLOCK=256)
+    return out
+"""
+
 MEMORY_CASES = [
+    Case("triton-contiguous-lanes", "knows the number of programs by the launch", LANES_APART, {"tl.program_id(0) + tl.arange(0, BLOCK) * programs": "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)"}),
+    Case(
+        "triton-program-tile",
+        "takes several rows",
+        SOFTMAX_ROWS,
+        {
+            "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, n_rows, ROWS: tl.constexpr)",
+            "tl.program_id(0)": "(tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]",
+            "tl.arange(0, BLOCK)": "tl.arange(0, BLOCK)[None, :]",
+            'mask=cols < n, other=-float("inf")': 'mask=(row < n_rows) & (cols < n), other=-float("inf")',
+            "tl.max(x, axis=0)": "tl.max(x, axis=1, keep_dims=True)",
+            "tl.sum(e, axis=0), mask=cols < n": "tl.sum(e, axis=1, keep_dims=True), mask=(row < n_rows) & (cols < n)",
+            "(rows,)": "(triton.cdiv(rows, 16),)",
+            "BLOCK=256": "BLOCK=256, n_rows=rows, ROWS=16",
+        },
+    ),
+    Case(
+        "triton-program-tile",
+        "takes several columns, and a loop goes on from a column of numbers",
+        COLUMN_SUM,
+        {
+            "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, COLS: tl.constexpr)",
+            "tl.program_id(0)": "(tl.program_id(0) * COLS + tl.arange(0, COLS))[:, None]",
+            'largest = -float("inf")': 'largest = tl.full([COLS, 1], -float("inf"), tl.float32)',
+            "start + tl.arange(0, BLOCK)": "start + tl.arange(0, BLOCK)[None, :]",
+            "mask=rows < M": "mask=(col < N) & (rows < M)",
+            "tl.max(x, axis=0)": "tl.max(x, axis=1, keep_dims=True)",
+            "out_ptr + col, largest": "out_ptr + col, largest, mask=col < N",
+            "(N,)": "(triton.cdiv(N, 16),)",
+            "BLOCK=16)": "BLOCK=16, COLS=16)",
+        },
+    ),
+    Case("triton-program-tile", "leaves a branch on the row", SOFTMAX_ROWS.replace("    e = ", "    if row == 3:\n        x = x * 2\n    e = "), None),
+    Case("triton-program-tile", "leaves one place for all rows", SOFTMAX_ROWS.replace("out_ptr + row * stride", "out_ptr"), None),
+    Case("triton-program-tile", "leaves lanes in an order of their own", SOFTMAX_ROWS.replace("tl.exp(x - tl.max(x, axis=0))", "tl.cumsum(x, axis=0)"), None),
+
     Case(
         "triton-repeated-access",
         "reads a value that a variable holds, and stores once",

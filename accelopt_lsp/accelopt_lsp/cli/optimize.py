@@ -147,6 +147,7 @@ class _Search:
 
     def take(self, event: Event) -> None:
         from accelopt_agent import events
+        from accelopt_lsp.features.wording import speedup
 
         if isinstance(event, events.BaselineMeasured):
             if not self.measured:  # the costliest kernel comes first
@@ -161,7 +162,7 @@ class _Search:
             say("     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons))
         elif isinstance(event, events.SuggestionFound):
             self.suggestions.append(event.suggestion)
-            say(f"     suggestion {event.suggestion.id}: {event.suggestion.speedup.value:.2f}x")
+            say(f"     suggestion {event.suggestion.id}: {speedup(event.suggestion.speedup)}")
         elif isinstance(event, events.KernelSkipped):
             self.skipped.add(event.kernel)
             say(f"{event.kernel} is not searched. {event.text}")

@@ -333,6 +333,7 @@ class _Profile:
                 measurement,
                 latency=made.latency,
                 bound=made.bound,
+                waiting=hints.latency_cause(made),
                 percent_of_peak=made.percent_of_peak.value,
             )
         return dataclasses.replace(

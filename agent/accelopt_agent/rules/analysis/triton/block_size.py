@@ -47,7 +47,10 @@ def _number(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression
     if function is not None:
         assign = kernel.assigned(launch, node.value)
         if assign is not None:
-            return assign.value if isinstance(assign.value, cst.Integer) else None
+            alone = isinstance(assign.value, cst.Integer) and not _feeds_other_launches(
+                kernel, launch, node.value
+            )
+            return assign.value if alone and isinstance(assign.value, cst.Integer) else None
         if any(p.name.value == node.value for p in kernel.source.walk(function.params, cst.Param)):
             return _default(function.params, node.value)
         if any(n.value == node.value for n in _bound_in(kernel, function)):
@@ -63,6 +66,14 @@ def _number(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression
     if len(constants) != 1 or not isinstance(constants[0], cst.Integer):
         return None
     return constants[0] if _is_read_here_only(kernel, launch, node.value) else None
+
+
+def _feeds_other_launches(kernel: TritonKernel, launch: KernelLaunch, name: str) -> bool:
+    """Return whether another launch of the function is given a variable."""
+    assert launch.function is not None
+    calls = kernel.source.walk(launch.function.body, cst.Call)
+    others = [c for c in calls if isinstance(c.func, cst.Subscript) and c is not launch.call]
+    return any(n.value == name for c in others for a in c.args for n in kernel.source.walk(a.value, cst.Name))
 
 
 def _is_read_here_only(kernel: TritonKernel, launch: KernelLaunch, name: str) -> bool:
@@ -104,6 +115,20 @@ def grid_axis(kernel: TritonKernel, launch: KernelLaunch, axis: int) -> tuple[cs
             return None
         return grid.elements[axis].value, meta
     return (grid, meta) if axis == 0 and not isinstance(grid, cst.Name) else None
+
+
+def is_shared(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression) -> bool:
+    """Return whether ``node`` is a variable that the function reads for something else than this launch as well."""
+    if not isinstance(node, cst.Name) or launch.function is None:
+        return False
+    uses = [n for n in kernel.source.walk(launch.function.body, cst.Name) if n.value == node.value]
+    elsewhere = [
+        n for n in uses
+        if not isinstance(kernel.source.parent(n), (cst.AssignTarget, cst.Attribute))
+        and not any(p is launch.call for p in kernel.source.parents(n))
+        and not (isinstance(arg := kernel.source.parent(n), cst.Arg) and arg.keyword is n)
+    ]  # fmt: skip
+    return bool(elsewhere)
 
 
 def meaning(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression) -> cst.BaseExpression:

@@ -1,0 +1,162 @@
+"""Let each program take a tile of several rows, or of several columns, where it takes a single one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.triton.block_size import grid_axis, is_shared
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.triton.lane_shape import Shapes
+from accelopt_agent.rules.analysis.triton.values import Evaluation
+
+#: Rows, or columns, for each program to take.
+_COUNTS = (16, 8, 32, 4)
+#: A tile of so many bytes, loaded and stored, leaves the registers of four warps room for what is computed.
+_TILE_BYTES = 65536
+#: Percent of the sectors' bytes in use below which neighbouring programs share sectors.
+_SHARED_SECTORS = 60.0
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """``program`` is the statement ``name = tl.program_id(axis)``; ``extent`` is how many programs the launch runs."""
+
+    statement: cst.CSTNode
+    call: cst.Call
+    name: str
+    number: int
+
+
+def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
+    kernel = open_triton(subject)
+    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
+        return
+    launch = kernel.launches[0]
+    values = Evaluation(kernel)
+    values.walk(subject.function.body.body)
+    for axis in _axes(kernel):
+        limit = _limit(kernel, launch, axis)
+        shapes = Shapes(kernel, values, axis.name) if limit is not None else None
+        if limit is None or shapes is None:
+            continue
+        inside = shapes.edits(limit[0])
+        if inside is None:
+            continue
+        for count in _worthwhile(subject):
+            yield _rewrite(kernel, launch, axis, limit, inside, shapes.has_lanes, count)
+
+
+def _worthwhile(subject: RuleContext) -> list[int]:
+    """The counts to try: of rows as long as measured, those that fit the registers; all where programs share sectors
+    or nothing was measured."""
+    measured = subject.measurement.quantities if subject.measurement is not None else {}
+    loaded, stored, programs, use = (
+        measured[name].value if name in measured else None
+        for name in ("load_bytes", "store_bytes", "programs", "sector_use")
+    )
+    if not loaded or not programs or (use is not None and use < _SHARED_SECTORS):
+        return list(_COUNTS)
+    per_program = (loaded + (stored or 0)) / programs
+    return [count for count in _COUNTS if count * per_program <= _TILE_BYTES]
+
+
+def _axes(kernel: TritonKernel) -> list[_Axis]:
+    """The grid axes that one variable of the kernel stands for."""
+    found = []
+    calls = kernel.calls("program_id")
+    for statement in kernel.flow.simple():
+        call = statement.value
+        if (
+            isinstance(call, cst.Call)
+            and isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "to"
+        ):
+            call = call.func.value
+        if not isinstance(call, cst.Call) or call not in calls or not isinstance(statement.target, cst.Name):
+            continue
+        number = integer(call.args[0].value) if call.args else 0
+        name = statement.target.value
+        once = [c for c in calls if (integer(c.args[0].value) if c.args else 0) == number] == [call]
+        bound = [s for s in kernel.flow.simple() if name in s.writes]
+        if number is not None and once and bound == [statement] and not statement.loops:
+            found.append(_Axis(statement.node, call, name, number))
+    return found
+
+
+def _limit(
+    kernel: TritonKernel, launch: KernelLaunch, axis: _Axis
+) -> tuple[str, cst.BaseExpression, bool] | None:
+    """The argument that is the number of programs along the axis, what the grid has for it, and whether the launch has
+    to pass it yet."""
+    found = grid_axis(kernel, launch, axis.number)
+    if found is None or found[1] or is_shared(kernel, launch, launch.grid):
+        return None
+    count = found[0]
+    if not isinstance(count, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)):
+        return None
+    if isinstance(count, cst.Call) and not kernel.source.code(count.func).endswith((".size", ".numel")):
+        return None
+    steady = [p for p in kernel.parameters if not any(p in s.writes for s in kernel.flow.statements)]
+    for name in steady:
+        given = launch.arguments.get(name)
+        if given is not None and name not in kernel.constexprs and kernel.source.same(given, count):
+            return name, count, False
+    if isinstance(count, cst.Name):
+        assign = kernel.assigned(launch, count.value)
+        if (
+            assign is not None
+            and isinstance(assign.value, cst.Call)
+            and "cdiv" in kernel.source.code(assign.value)
+        ):
+            return None
+    new = next((n for n in (f"n_{_plural(axis.name)}", "n_programs") if n not in _taken(kernel)), None)
+    return (new, count, True) if new is not None else None
+
+
+def _plural(name: str) -> str:
+    """A word for several of what a program's number stands for."""
+    return "cols" if "col" in name.lower() else "rows"
+
+
+def _taken(kernel: TritonKernel) -> set[str]:
+    return {n.value for n in kernel.source.walk(kernel.function, cst.Name)}
+
+
+def _rewrite(
+    kernel: TritonKernel,
+    launch: KernelLaunch,
+    axis: _Axis,
+    limit: tuple[str, cst.BaseExpression, bool],
+    inside: list[ByteEdit],
+    has_lanes: bool,
+    count: int,
+) -> Rewrite:
+    source, (name, extent, is_new) = kernel.source, limit
+    rows = _plural(axis.name).upper()
+    block = next(n for n in (rows, f"{rows}_PER_PROGRAM", f"BLOCK_OF_{rows}") if n not in _taken(kernel))
+    start = f"{source.code(axis.call)} * {block} + {kernel.spell('arange')}(0, {block})"
+    edits = [source.replace(axis.call, f"({start})[:, None]" if has_lanes else start)]
+    edits += [ByteEdit(e.start, e.end, e.text.replace(_ROWS, block)) for e in inside]
+    parameters = list(source.walk(kernel.function.params, cst.Param))
+    last = parameters[-1]
+    parts = [part for part in (last.name, last.annotation, last.default) if part is not None]
+    end = max(source.end(node) for part in parts for node in source.below(part))
+    declared = [*([name] if is_new else []), f"{block}: {kernel.spell('constexpr')}"]
+    edits += source.added(source.start(last.name), end, declared)
+    cdiv = kernel.names.spelled("triton.cdiv")
+    passed = [*([f"{name}={source.code(extent)}"] if is_new else []), f"{block}={count}"]
+    final = launch.call.args[-1]
+    outside = [
+        source.replace(extent, f"{cdiv}({source.code(extent)}, {count})"),
+        *source.added(source.start(final), source.end(final), passed),
+    ]
+    summary = f"Work on {count} {_plural(axis.name)} per program instead of one."
+    return Rewrite(tuple(edits), summary, tuple(outside))
+
+
+_ROWS = "{ROWS}"
