@@ -92,6 +92,16 @@ def run(x):
     return out
 """
 
+_STEPPED = (
+    PRODUCT.replace("for k in range(0, K, BK):", "for k in range(0, tl.cdiv(K, BK)):")
+    .replace("        inner = k + tl.arange(0, BK)\n", "")
+    .replace("    acc = tl.zeros", "    inner = tl.arange(0, BK)\n    acc = tl.zeros")
+    .replace("        acc = tl.dot(a, b, acc)\n", "        acc += tl.dot(a, b)\n        inner += BK\n")
+    .replace("    tl.store(", "    c = acc.to(tl.float32)\n    tl.store(")
+    .replace("columns[None, :], acc,", "columns[None, :], c,")
+    .replace("torch.empty(M, N)", "torch.empty(M, N, dtype=x.dtype)")
+)
+
 _CAST = PRODUCT.replace("other=0.0)", "other=0.0).to(tl.float32)")
 
 _TUNED = PRODUCT.replace(
@@ -107,6 +117,75 @@ def configs():
 ).replace(", BM=32, BN=32, BK=32", "")
 
 PRODUCT_CASES = [
+    Case(
+        "triton-split-k",
+        "gives the parts an axis of their own and adds them up in float32",
+        PRODUCT,
+        {
+            "BK: tl.constexpr):": "BK: tl.constexpr, SPLIT_K: tl.constexpr):",
+            "    for k in range(0, K, BK):": "    split = tl.program_id(2)\n    for k in range(split * BK, K, BK * SPLIT_K):",
+            "tl.store(": "tl.atomic_add(",
+            "torch.empty(M, N)": "torch.zeros(M, N)",
+            "triton.cdiv(N, 32))": "triton.cdiv(N, 32), 4)",
+            "BK=32)": "BK=32, SPLIT_K=4)",
+        },
+    ),
+    Case(
+        "triton-split-k",
+        "steps pointers and converts the sum",
+        _STEPPED,
+        {
+            "BK: tl.constexpr):": "BK: tl.constexpr, SPLIT_K: tl.constexpr):",
+            "    for k in range(0, tl.cdiv(K, BK)):": "    split = tl.program_id(2)\n    inner += split * BK\n    for k in range(split, tl.cdiv(K, BK), SPLIT_K):",
+            "inner += BK\n": "inner += BK * SPLIT_K\n",
+            "    c = acc.to(tl.float32)\n": "",
+            "tl.store(": "tl.atomic_add(",
+            "columns[None, :], c,": "columns[None, :], acc,",
+            "torch.empty(M, N, dtype=x.dtype)": "torch.zeros(M, N, dtype=torch.float32)",
+            "triton.cdiv(N, 32))": "triton.cdiv(N, 32), 4)",
+            "BK=32)": "BK=32, SPLIT_K=4)\n    c = c.to(x.dtype)",
+        },
+    ),
+    Case(
+        "triton-split-k",
+        "leaves an accumulator that more happens to",
+        PRODUCT.replace("columns[None, :], acc,", "columns[None, :], tl.maximum(acc, 0.0),"),
+        None,
+    ),
+    Case(
+        "triton-causal-bound",
+        "ends the loop at the block's last row",
+        ATTENTION,
+        {"range(0, n, BLOCK_N)": "range(0, tl.minimum(n, (start + 1) * BLOCK_M), BLOCK_N)"},
+    ),
+    Case(
+        "triton-causal-bound",
+        "keeps the whole range where a flag takes the mask away",
+        ATTENTION.replace("D: tl.constexpr):", "D: tl.constexpr, CAUSAL: tl.constexpr = True):").replace(
+            "        scores = tl.where(", "        if CAUSAL:\n            scores = tl.where("
+        ),
+        {
+            "    for first in range(0, n, BLOCK_N)": "    last_key = n\n    if CAUSAL:\n        last_key = tl.minimum(last_key, (start + 1) * BLOCK_M)\n    for first in range(0, last_key, BLOCK_N)"
+        },
+    ),
+    Case(
+        "triton-causal-bound",
+        "leaves a mask of a band",
+        ATTENTION.replace("rows[:, None] >= columns[None, :]", "rows[:, None] + 8 >= columns[None, :]"),
+        None,
+    ),
+    Case(
+        "triton-causal-bound",
+        "leaves scores that are masked to zero",
+        ATTENTION.replace('scores, -float("inf"))', "scores, 0.0)"),
+        None,
+    ),
+    Case(
+        "triton-causal-bound",
+        "leaves a loop that ends at the diagonal",
+        ATTENTION.replace("range(0, n, BLOCK_N)", "range(0, (start + 1) * BLOCK_M, BLOCK_N)"),
+        None,
+    ),
     Case(
         "triton-dot-operands",
         "takes the casts of both operands away",

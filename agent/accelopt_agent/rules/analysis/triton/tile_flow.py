@@ -162,8 +162,9 @@ class TileFlow:
         dims = self.groups.join_shapes([left.dims, right.dims])
         if isinstance(node.operator, (cst.Add, cst.Subtract)):
             for tile, scalar in ((left, right), (right, left)):
-                if tile.dims and len(tile.dims) == 1 and scalar.dims == ():
-                    self._belongs(scalar, tile.dims[0])
+                lanes = [d for d in tile.dims or () if d != ONE]
+                if len(lanes) == 1 and scalar.dims == ():
+                    self._belongs(scalar, lanes[0])
         elif isinstance(node.operator, cst.Modulo) and left.dims and len(left.dims) == 1 and right.dims == ():
             self.wrapped.add(left.dims[0])
             self.bounds[left.dims[0]] |= self.arguments(node.right)
@@ -186,8 +187,10 @@ class TileFlow:
         dims = self.groups.join_shapes([v.dims for v in values])
         lanes = [d for d in dims or () if d != ONE]
         scalars = [v for v in values if v.dims == ()]
-        for scalar in scalars if len(lanes) == 1 else ():
-            self._belongs(replace(scalar, axes=frozenset()), lanes[0])
+        for one, value in zip(nodes, values, strict=True):
+            left = isinstance(one, cst.BinaryOperation) and isinstance(one.operator, cst.Subtract)
+            if left and value.dims == () and value.loops and not value.axes and len(lanes) == 1:
+                self._belongs(value, lanes[0])  # what is left of a size after the loop's blocks so far
         if len(lanes) == 1:
             self.bounds[lanes[0]] |= {a for n in nodes for a in self.arguments(n)}
         masked = frozenset(lanes) if scalars else frozenset[int]()
