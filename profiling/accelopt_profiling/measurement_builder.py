@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from accelopt_profiling.duration import duration_text
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
@@ -18,6 +19,11 @@ from accelopt_profiling.measurement import (
     Latency,
 )
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.inference.inferred import (
+    InferredProblem,
+    inferred_finding,
+    not_inferred_finding,
+)
 from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.targets import GpuTarget
@@ -57,6 +63,9 @@ class MeasurementBuilder:
         if not isinstance(value, dict):
             return False
         changed = False
+        if "inferred" in value:
+            inferred = from_plain(InferredProblem, value["inferred"])
+            self._findings.append(inferred_finding(self._file, inferred))
         for measured in from_plain(list[KernelMeasurement], value.get("kernels", [])):
             if measured.name in self._hashes:
                 self._kernels[measured.name] = dataclasses.replace(
@@ -92,8 +101,11 @@ class MeasurementBuilder:
 
     def fail(self, error: StepError, kernels: list[Kernel]) -> None:
         """Turn a failed step into one finding; what was measured before stays."""
-        own = error.file is None or error.file == self._kernel_file()
         ref = self._file.problem.ref
+        if ref is not None and ref.kind == "inferred" and not self._kernels:
+            self._findings.append(not_inferred_finding(kernels[0], error.message))
+            return
+        own = error.file is None or error.file == self._kernel_file()
         in_problem = not own and ref is not None and error.file == ref.path
         code = _FINDING_CODES.get(error.code, error.code)
         if in_problem and code == "kernel-raised":
@@ -104,7 +116,13 @@ class MeasurementBuilder:
         setting = LIMITS.get(code)
         finding = Finding(code, at, "error", f"{where}{error.message}", "raiseLimit" if setting else None)
         if setting and any(self._estimated(kernel) for kernel in kernels):
-            message = f"{finding.message} The estimate stands, the result was not checked; raise `{setting}`."
+            statuses = {k.correctness.status for k in self._kernels.values()}
+            stands = (
+                "The estimate stands, but the result was not checked"
+                if "not checked" in statuses
+                else "The estimate and the check of the result stand, but details are missing"
+            )
+            message = f"{finding.message} {stands}: raise `{setting}`."
             finding = dataclasses.replace(finding, severity="information", message=message)
         self._findings.append(finding)
 
@@ -159,8 +177,9 @@ def with_device_time(estimate: KernelMeasurement, latency: Latency, device: str)
     same = isinstance(target, GpuTarget) and target_of_device(device) == target.name
     if same and isinstance(target, GpuTarget) and impossible(latency, floor := floor_us(estimate, target)):
         message = (
-            f"The device's clock says {latency.us:.3g} us, but the work that was executed needs {floor:.3g} us at the"
-            f" peaks of {target.title}: the time is refused. Does all of the work run before the call returns?"
+            f"The device's clock says {duration_text(latency.us or 0.0)}, but the work that was executed needs "
+            f"{duration_text(floor)} at the peaks of {target.title}: the time is refused. Does all of the work run "
+            "before the call returns?"
         )
         finding = Finding("impossible-time", estimate.line, "warning", message)
         return dataclasses.replace(estimate, findings=[*estimate.findings, finding])

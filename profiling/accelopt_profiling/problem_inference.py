@@ -43,6 +43,13 @@ async def infer_problem(
     return best or guessed_problem(file.text, kernels[0], "the host gave no answer")
 
 
+def guessed(file: KernelFile, kernel: Kernel) -> InferredProblem:
+    """A problem from the file's syntax alone: nothing is run."""
+    if kernel.dialect == "nki":
+        return InferredProblem(problem_template(file.text, kernel), kernel.name)
+    return guessed_problem(file.text, kernel, "nothing of an untrusted workspace is run")
+
+
 def in_words(problem: InferredProblem) -> str:
     """What became of a problem that was written: what it launches, and what to do about it."""
     if problem.complete:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
@@ -14,7 +14,13 @@ from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect, FileMeasurement
 from accelopt_profiling.measurement_builder import MeasurementBuilder
-from accelopt_profiling.plain import to_plain
+from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.inference.inferred import (
+    InferredProblem,
+    inference_key,
+    to_be_inferred,
+    with_problem,
+)
 from accelopt_profiling.timing.time_step import TimeParams
 from accelopt_profiling.timing.timing_job import timing_steps
 
@@ -28,6 +34,7 @@ class ProfileRequest:
     ``kernels`` restricts to kernels of those names. ``input_specs`` remembers the inputs' shapes and dtypes by the
     problem's content hash between requests, so that first numbers need not wait for the inputs to be drawn. ``detail``
     asks for the slow facts too, ``timeline`` for the schedule of each engine; ``background`` jobs run at low priority.
+    ``inferred`` remembers the problems that were inferred for files without one.
     ``extent`` is how far the profile goes.
     """
 
@@ -40,6 +47,7 @@ class ProfileRequest:
     timeline: bool = False
     extent: Extent = "all"
     input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    inferred: MutableMapping[str, InferredProblem] = field(default_factory=dict)
 
     @property
     def wanted(self) -> list[Kernel]:
@@ -55,6 +63,7 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
     Raises:
         HostUnreachableError: the host cannot be reached or was lost.
     """
+    request = _with_inference(request)
     builder = MeasurementBuilder(request.file, request.wanted, request.targets, host.name)
     if not request.wanted or request.file.problem.ref is None:
         yield builder.measurement(complete=True)
@@ -70,6 +79,7 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
                 async for message in messages:
                     try:
                         _remember_inputs(request, message.value)
+                        _remember_inferred(request, message.value)
                         changed = builder.add(message.step, message.value)
                     except ValueError as error:
                         why = f"What {host.name} answered to the step {message.step} cannot be read: {error}."
@@ -88,6 +98,21 @@ def _remember_inputs(request: ProfileRequest, value: Any) -> None:
         request.input_specs[ref.content_hash] = value["input_specs"]
 
 
+def _with_inference(request: ProfileRequest) -> ProfileRequest:
+    """The request with the problem that was inferred for its file, or is to be; Triton files without a problem only."""
+    file = request.file
+    without = file.problem.ref is None and [f.code for f in file.problem.findings] == ["no-problem"]
+    if not without or {k.dialect for k in request.wanted} != {"triton"}:
+        return request
+    known = request.inferred.get(inference_key(file))
+    return replace(request, file=with_problem(file, known) if known else to_be_inferred(file))
+
+
+def _remember_inferred(request: ProfileRequest, value: Any) -> None:
+    if isinstance(value, dict) and "inferred" in value:
+        request.inferred[inference_key(request.file)] = from_plain(InferredProblem, value["inferred"])
+
+
 def _job(
     request: ProfileRequest,
     source: Source,
@@ -102,8 +127,11 @@ def _job(
         kernels, ref, request.targets[dialect], host.name, specs, request.detail,
         timeline=request.timeline, extent=request.extent,
     )  # fmt: skip
-    steps = [Step("profile", RUNTIMES[dialect], to_plain(params), request.limits)]
-    if dialect == "triton" and host.devices and ref.kind != "selfrun":
+    limits = request.limits
+    if ref.kind == "inferred":
+        limits = replace(limits, seconds=2 * limits.seconds)  # its tries come first
+    steps = [Step("profile", RUNTIMES[dialect], to_plain(params), limits)]
+    if dialect == "triton" and host.devices and ref.kind not in ("selfrun", "inferred"):
         steps += timing_steps(TimeParams(kernels, ref), request.limits)
     if dialect == "nki" and host.resources.get("neuron_devices") and ref.kind != "selfrun":
         # here, since it brings NumPy, which an editor's start need not wait for

@@ -42,6 +42,18 @@ def leaky_relu(x, s, ids, mode, *, groups):
 """
 
 
+def test_a_file_without_a_problem_is_profiled_with_inferred_arguments(accelopt: Command, home: Path) -> None:
+    (home / "k.py").write_text(FILE, encoding="utf-8")
+    profiled = accelopt("profile", "k.py", "--target", "h100", "--json")
+    (kernel,) = profiled.object["kernels"]
+    assert profiled.code == 0, profiled.out
+    assert kernel["latency"]["us"] > 0
+    assert kernel["correctness"]["status"] == "not checked"
+    (finding,) = profiled.object["findings"]
+    assert finding["code"] == "inferred-problem"
+    assert not (home / "k_problem.py").exists()
+
+
 def test_errors_say_what_to_change(accelopt: Command, home: Path) -> None:
     (home / "k.py").write_text(FILE, encoding="utf-8")
     written = accelopt("problem", "k.py", "--json")

@@ -32,7 +32,7 @@ from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problem_inference import infer_problem
-from accelopt_profiling.problems.inference.inferred import InferredProblem
+from accelopt_profiling.problems.inference.inferred import InferredProblem, inference_key
 from accelopt_profiling.profiler import profile as run_profile
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 _PASSING = frozenset(
     {
         "timeout", "out-of-memory", "too-much-output", "kernel-crashed", "kernel-exited", "kernel-raised",
-        "missing-package", "host-unreachable", "problem-raised",
+        "missing-package", "no-problem", "host-unreachable", "problem-raised",
     }
 )  # fmt: skip
 
@@ -61,6 +61,7 @@ class LocalBackend:
         self._connecting: set[asyncio.Future[HostFacts]] = set()
         self._hosts: dict[tuple[str, str], Host] = {}
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
+        self._inferred: dict[str, InferredProblem] = {}
         self._memory_trouble: str | None = None
         self._pauses: dict[str, PauseSwitch] = {}
         self._keys: OrderedDict[int, asyncio.Task[str]] = OrderedDict()
@@ -114,6 +115,9 @@ class LocalBackend:
 
     async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
+        known = self._inferred.get(inference_key(file.examined))
+        if known is not None and chosen.name in known.launched:
+            return known
         host, target = self._host(file.settings), file.settings.target_for(chosen.dialect)
         try:
             await self._connected(host)
@@ -257,7 +261,11 @@ class LocalBackend:
     async def _run(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         """Profile on the host of the settings; while that cannot be reached, without hardware on this machine."""
         host = self._host(file.settings)
-        request = replace(await asyncio.to_thread(profile_request, file), input_specs=self._input_specs)
+        request = replace(
+            await asyncio.to_thread(profile_request, file),
+            input_specs=self._input_specs,
+            inferred=self._inferred,
+        )
         try:
             await self._connected(host)
             if host.remote:

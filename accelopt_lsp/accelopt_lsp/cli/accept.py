@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
     """Apply the suggestion ID to its file and remember it as a slow-fast pair."""
     from accelopt_agent.suggestions.accept import accept as remember
+    from accelopt_lsp.features.wording import times
 
     with open_memory() as memory:
         suggestion = suggestion_named(memory, suggestion_id)
@@ -40,7 +41,9 @@ def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
         return
     if changed:
         say(f"Changed {suggestion.file}.")
-    click.echo(printable(f"Remembered as pair {pair}: {suggestion.kernel}, {suggestion.speedup.value:.2f}x."))
+    click.echo(
+        printable(f"Remembered as pair {pair}: {suggestion.kernel}, {times(suggestion.speedup.value)}.")
+    )
 
 
 @click.command()

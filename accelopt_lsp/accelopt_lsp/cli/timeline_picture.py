@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from accelopt_profiling.duration import duration_text
 from accelopt_profiling.timeline import Timeline
 
 STYLE = """
@@ -33,7 +34,8 @@ def pictures(timeline: Timeline, lines: Sequence[str]) -> str:
     )
     return (
         f"<h3>Engine timeline, estimated</h3>{whole}"
-        f'<p class="known">The darker, the busier. The middle of the run, {_time(first)} to {_time(last)}:</p>{closer}'
+        f'<p class="known">The darker, the busier. The middle of the run, {duration_text(first)} to '
+        f"{duration_text(last)}:</p>{closer}"
     )
 
 
@@ -54,7 +56,7 @@ def _svg(timeline: Timeline, first: float, last: float, shapes: Iterator[str], t
     parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH}" y1="{base}" y2="{base}"></line>')
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         x = _LEFT + share * (_WIDTH - _LEFT)
-        label = _time(first + share * (last - first))
+        label = duration_text(first + share * (last - first))
         parts.append(f'<text x="{x:.0f}" y="{base + 15}" text-anchor="{anchor}">{label}</text>')
     parts.append("</svg>")
     return "".join(parts)
@@ -77,7 +79,7 @@ def _work(timeline: Timeline, first: float, last: float, lines: Sequence[str]) -
             continue
         line = spans.line[n]
         source = f": {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""
-        text = f"{timeline.names[spans.name[n]]}, {_time(spans.us[n])}, line {line}{source}"
+        text = f"{timeline.names[spans.name[n]]}, {duration_text(spans.us[n])}, line {line}{source}"
         yield _bar(timeline.lanes[lane], lane, _LEFT + (start - first) * scale, (end - start) * scale, text)
 
 
@@ -98,7 +100,3 @@ def _middle(timeline: Timeline) -> tuple[float, float]:
         n_start + n_us for n_start, n_us in zip(starts[low : high + 1], timeline.spans.us[low:], strict=False)
     )
     return starts[low], min(last, timeline.us)
-
-
-def _time(us: float) -> str:
-    return f"{us / 1000:.3g} ms" if us >= 1000 else f"{us:.3g} us"

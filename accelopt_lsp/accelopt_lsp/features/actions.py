@@ -78,6 +78,15 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
         yield Action(
             "Create a problem file for this kernel", QUICKFIX, "createProblem", where, fixes=("no-problem",)
         )
+    elif any(f.code == "inferred-problem" for f in _findings(state)):
+        where = {
+            "uri": state.uri,
+            "kernel": inside[0].kernel.name if inside else state.kernels[0].kernel.name,
+        }
+        yield Action(
+            "Write the problem file (to keep and edit the inferred arguments)", QUICKFIX, "createProblem", where,
+            fixes=("inferred-problem",),
+        )  # fmt: skip
 
 
 def _raised_limits(state: FileState) -> Iterator[Action]:

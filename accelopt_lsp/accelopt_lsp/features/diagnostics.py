@@ -12,7 +12,14 @@ from accelopt_profiling.measurement import Finding
 
 #: Findings about the problem and the packages a run needs: editing the kernel does not change them.
 LASTING = frozenset(
-    {"no-problem", "problem-missing", "problem-invalid", "missing-package", "host-unreachable"}
+    {
+        "no-problem",
+        "inferred-problem",
+        "problem-missing",
+        "problem-invalid",
+        "missing-package",
+        "host-unreachable",
+    }
 )
 
 #: At most so many diagnostics for one file; the rest are counted in a last one.

@@ -95,7 +95,8 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
     if profiling:
         parts.append("checking the result..." if _awaits_check(result) else "profiling...")
     elif result.latency.us is not None and result.correctness.status == "not checked" and not stopped:
-        parts.append("result not checked")
+        inferred = any(f.code == "inferred-problem" for f in (*state.findings, *state.run_findings))
+        parts.append("inferred arguments, result not checked" if inferred else "result not checked")
     return " · ".join(parts)
 
 

@@ -49,6 +49,7 @@ from accelopt_agent.search.transcript import Transcript, TranscriptEntry, Transc
 from accelopt_agent.search.trial import Trial, VersionTexts
 from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial, suggestion_for
 from accelopt_memory.records import Rejection, Trap
+from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import KernelMeasurement
 
 #: More candidates than this are taken in by a thread: each takes a few milliseconds.
@@ -282,7 +283,9 @@ class KernelSearch:
             self._failed_steps.add(trial.step)
             await self._trap(trial, measured.code, detail)
         elif outcome == "slower":
-            await self._trap(trial, "slower", f"{node.us:.4g} us instead of {self.root.us:.4g} us")
+            await self._trap(
+                trial, "slower", f"{duration_text(node.us)} instead of {duration_text(self.root.us)}"
+            )
         composed = trial.composed
         number = self._meter.candidates + self._meter.remembered
         data = {

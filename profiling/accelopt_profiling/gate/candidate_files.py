@@ -72,7 +72,11 @@ def neutralised_names(request: GateRequest) -> list[str]:
 def _hidden_paths(request: GateRequest) -> list[str]:
     problem = request.problem
     workloads = problem.options.get("workloads")
-    paths = [p for p in (problem.path, workloads) if isinstance(p, str) and p != request.original.kernel]
+    stored = problem.options.get("stored")
+    stored = list(stored.values()) if isinstance(stored, dict) else []
+    paths = [
+        p for p in (problem.path, workloads, *stored) if isinstance(p, str) and p != request.original.kernel
+    ]
     imported = {name for name, _ in imported_names(request.original.files[request.original.kernel])}
     return [p for p in paths if PurePosixPath(p).stem not in {n.split(".")[-1] for n in imported}]
 

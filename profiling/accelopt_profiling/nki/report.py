@@ -93,7 +93,7 @@ def lines(answer: TimeEstimate) -> list[LineCost]:
         if wait is not None:
             text += f"; {_wait_text(wait)}"
             if wait.ns > ns:
-                hint = line_hint(f"waits on {wait.cause_line}", wait.ns / 1000, wait.ns / plan.total)
+                hint = line_hint(f"waits on {wait.cause_engine}", wait.ns / 1000, wait.ns / plan.total)
         details = {f"{e} busy": _interval(answer, t * scale) for e, t in engines.items()}
         if wait is not None:
             details[f"{wait.engine} waits"] = _interval(answer, wait.ns / 1000)

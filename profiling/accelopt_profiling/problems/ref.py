@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from accelopt_profiling.measurement import Finding
 
-ProblemKind = Literal["module", "nkibench", "kernelbench", "flashinfer", "gpumode", "recording", "selfrun"]
+ProblemKind = Literal[
+    "module", "nkibench", "kernelbench", "flashinfer", "gpumode", "recording", "selfrun", "inferred"
+]
 
 
 @dataclass(frozen=True)

@@ -236,21 +236,35 @@ def with_hints(
 ) -> list[LineCost]:
     """Give each counted line its share of what limits the kernel and, in a hint, its part of the estimated time. A
     launch that is limited by its own overhead has no such parts."""
-    if made.bound == "launch" or made.latency.us is None:
+    if made.bound in ("launch", "program starts") or made.latency.us is None:
         return lines
     amount = _AMOUNTS.get(made.bound, _sectors)
-    if not any(amount(line) for line in counts.lines.values()):
-        amount = _sectors
-    total = sum(amount(line) for line in counts.lines.values())
+    amounts = {number: amount(line) for number, line in counts.lines.items()}
+    if made.bound == "latency":
+        amounts = {number: made.waits_us.get(number, 0.0) for number in {*counts.lines, *made.waits_us}}
+    if not any(amounts.values()):
+        amounts = {number: _sectors(line) for number, line in counts.lines.items()}
+    total = sum(amounts.values())
     hinted = []
     for cost in lines:
         line = counts.lines.get(cost.line)
         if line is not None and total:
-            share = amount(line) / total
-            hint = line_hint(_cause(cost, line, facts), share * made.latency.us, share)
+            share = amounts[cost.line] / total
+            waits = made.bound == "latency" and share > 0
+            cause = "waits for load" if waits else _cause(cost, line, facts)
+            hint = line_hint(cause, share * made.latency.us, share)
             cost = dataclasses.replace(cost, share=share, hint=hint)
         hinted.append(cost)
     return hinted
+
+
+def latency_cause(made: LaunchEstimate) -> str:
+    """Return what a launch bound by latency waits for longest: ``programs wait for the load on line 12``; empty for
+    other launches."""
+    if made.bound != "latency" or not made.waits_us:
+        return ""
+    line = max(made.waits_us, key=lambda number: made.waits_us[number])
+    return f"programs wait for the load on line {line}" if line else "programs wait for their first loads"
 
 
 def _sectors(line: LineCounts) -> float:
@@ -261,6 +275,8 @@ def _sectors(line: LineCounts) -> float:
 _AMOUNTS: dict[str, Callable[[LineCounts], float]] = {
     "tensor core": lambda line: sum(line.mma_flops.values()),
     "fp32": lambda line: line.float_ops,
+    "fp64": lambda line: line.double_ops,
+    "atomics": lambda line: line.atomics,
     "special functions": lambda line: line.special,
 }
 

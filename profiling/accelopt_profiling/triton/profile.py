@@ -22,6 +22,7 @@ from accelopt_profiling.measurement import Correctness, Finding, KernelMeasureme
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton import hints
@@ -41,6 +42,8 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 SAMPLE = 4
 CHECK_SECONDS = 2.0
 TUNING_SECONDS = 6.0
+#: Seconds for the tries of a problem that is inferred, besides importing the file.
+INFER_SECONDS = 30.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -83,6 +86,8 @@ class _Profile:
         ref = self.params.problem
         if ref is None:
             return [self._without_problem(known.kernel) for known in self.known.values()]
+        if ref.kind == "inferred":
+            self._infer(ref)
         if ref.kind == "selfrun":
             self._self_run()
             self._compile(compile_launch)
@@ -102,6 +107,23 @@ class _Profile:
         message = f"No problem was found for {kernel.name}; write `get_inputs` and `reference` for it."
         finding = Finding("no-problem", kernel.line, "information", message, "create-problem")
         return KernelMeasurement(kernel.name, kernel.line, "triton", self.target.name, findings=[finding])
+
+    def _infer(self, ref: ProblemRef) -> None:
+        """Infer the problem first, and go on as if it had been written down beside the kernel file."""
+        from accelopt_profiling.problems.inference.infer_step import infer
+        from accelopt_profiling.problems.inference.inferred import InferParams
+
+        inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_SECONDS))
+        if not inferred.launched:
+            raise StepFailedError(StepError("no-problem", inferred.remaining))
+        self.context.emit({"inferred": inferred})
+        path = str(ref.path)
+        (self.context.folder / "src" / path).write_text(inferred.text, encoding="utf-8")
+        source = dataclasses.replace(
+            self.context.source, files={**self.context.source.files, path: inferred.text}
+        )
+        self.context = dataclasses.replace(self.context, source=source)
+        self.params = dataclasses.replace(self.params, problem=dataclasses.replace(ref, kind="module"))
 
     # the runs
 
@@ -311,6 +333,7 @@ class _Profile:
                 measurement,
                 latency=made.latency,
                 bound=made.bound,
+                waiting=hints.latency_cause(made),
                 percent_of_peak=made.percent_of_peak.value,
             )
         return dataclasses.replace(

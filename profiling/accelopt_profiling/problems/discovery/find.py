@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from accelopt_profiling.problems.discovery.locations import (
     named_in_comment,
     named_in_settings,
     nkibench_reference,
+    stored_inputs,
 )
 from accelopt_profiling.problems.discovery.problem_files import Recognised, recognise_json, recognise_python
 from accelopt_profiling.problems.discovery.script_detection import own_runs
@@ -182,9 +183,15 @@ class _ProblemSearch:
             content = read_text(workloads)
         except UnreadableFileError as error:
             return self._fault(error.code, line, f"The workloads {workloads.name} {error.why}.")
-        return self._lookup(
-            "flashinfer", file, origin, text, entry=entry, also={workloads: content}, workloads=workloads
-        )
+        stored = stored_inputs(workloads, content)
+        also = {workloads: content, **dict(stored.values())}
+        lookup = self._lookup("flashinfer", file, origin, text, entry=entry, also=also, workloads=workloads)
+        if lookup.ref is not None and lookup.root is not None and stored:
+            root = lookup.root
+            names = {name: path.relative_to(root).as_posix() for name, (path, _) in stored.items()}
+            ref = replace(lookup.ref, options={**lookup.ref.options, "stored": names})
+            return replace(lookup, ref=ref)
+        return lookup
 
     def _gpumode(self) -> ProblemLookup | None:
         """A submission to GPU MODE: its task's files are put beside it, where it imports them from."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
@@ -10,10 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from accelopt_profiling.source_text import UnreadableFileError, read_text, resolve_links
 
 _MAX_SIBLINGS = 500
+_MAX_STORED_BYTES = 32 << 20
+_DATA_SET_LEVELS = 5
 _COMMENT = re.compile(r"#\s*accelopt:\s*(?P<settings>.*)$")
 _SETTING = re.compile(r"(?P<key>\w+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>\S+))")
 
@@ -135,6 +139,44 @@ def flashinfer_candidates(path: Path) -> list[Path]:
     """List the JSON files beside a kernel file that may be its FlashInfer-Bench definition."""
     names = [path.stem, f"{path.stem}_definition", f"{path.stem}_problem", "definition"]
     return [path.parent / f"{n}.json" for n in names if (path.parent / f"{n}.json").is_file()]
+
+
+def stored_inputs(workloads: Path, content: str) -> dict[str, tuple[Path, str]]:
+    """Return the safetensors files that workloads name, by that name, each as its path and its bytes in base64.
+
+    A name is relative to the data set, which is at or above the workloads' folder. Files that do not exist, pointers of
+    Git LFS, and what goes beyond 32 MB together are left out.
+    """
+    names = dict.fromkeys(
+        spec["path"]
+        for line in content.split("\n")
+        for spec in _stored_specs(line)
+        if isinstance(spec.get("path"), str)
+    )
+    found: dict[str, tuple[Path, str]] = {}
+    left = _MAX_STORED_BYTES
+    for name in names:
+        for folder in [workloads.parent, *workloads.parents][:_DATA_SET_LEVELS]:
+            file = resolve_links(folder / name)
+            if not file.is_relative_to(folder.resolve()) or not file.is_file():
+                continue
+            size = file.stat().st_size
+            if 8 < size <= left and not (held := file.read_bytes()).startswith(b"version https://git-lfs"):
+                found[name] = (file, base64.b64encode(held).decode("ascii"))
+                left -= size
+            break
+    return found
+
+
+def _stored_specs(line: str) -> list[dict[str, Any]]:
+    try:
+        data = json.loads(line) if "safetensors" in line else {}
+    except (ValueError, RecursionError):
+        return []
+    data = data.get("workload") or data if isinstance(data, dict) else {}
+    inputs = data.get("inputs") if isinstance(data, dict) else None
+    specs = inputs.values() if isinstance(inputs, dict) else []
+    return [s for s in specs if isinstance(s, dict) and s.get("type") == "safetensors"]
 
 
 def flashinfer_workloads(definition: Path, name: str) -> Path | None:

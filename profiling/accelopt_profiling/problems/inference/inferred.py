@@ -54,6 +54,20 @@ def guessed_problem(text: str, kernel: Kernel, remaining: str = "") -> InferredP
     return InferredProblem(problem_text(call, remaining), call.entry, remaining=remaining)
 
 
+def inference_key(file: KernelFile) -> str:
+    """A key of what an inferred problem rests on: the host code, and the kernels' names and arguments."""
+    kernels = [(k.name, k.arguments) for k in file.discovery.kernels]
+    return f"{file.path}:{file.discovery.rest_hash}:{kernels}"
+
+
+def to_be_inferred(file: KernelFile) -> KernelFile:
+    """The file with the problem that its profile is to infer, in place of none."""
+    path = file.path.resolve().with_name(f"{file.path.stem}_problem.py").relative_to(file.root).as_posix()
+    options = {"unreferenced": True, "inferred": True}
+    ref = ProblemRef("inferred", path, None, "inferred", file.discovery.rest_hash, options)
+    return replace(file, problem=ProblemLookup(ref, root=file.root))
+
+
 def with_problem(file: KernelFile, problem: InferredProblem) -> KernelFile:
     """The file with an inferred problem in place of none, as if its text stood in ``<stem>_problem.py``."""
     path = file.path.resolve().with_name(f"{file.path.stem}_problem.py")
@@ -80,3 +94,12 @@ def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
     if problem.remaining:
         message += f" What went wrong with them: {problem.remaining}."
     return Finding("inferred-problem", line, "information", message, quickfix="createProblem")
+
+
+def not_inferred_finding(kernel: Kernel, why: str) -> Finding:
+    """The finding of a file without a problem for which none could be inferred."""
+    message = (
+        f"No problem was found, and inputs for {kernel.name} could not be inferred ({why[:300].rstrip('.')}). "
+        "Add get_inputs() here or in a problem file beside it; `accelopt problem` writes a first version."
+    )
+    return Finding("no-problem", kernel.line, "information", message, quickfix="createProblem")

@@ -21,6 +21,7 @@ from accelopt_profiling.problems.loading.flashinfer_definition import (
     parse_definition,
     parse_workloads,
 )
+from accelopt_profiling.problems.loading.safetensors import SafetensorsError, stored_tensor
 from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
@@ -36,9 +37,11 @@ class FlashInferProblem:
         file: str,
         entry: str | None,
         source: Source,
+        stored: Mapping[str, str] | None = None,
     ) -> None:
         self._definition, self._workloads, self._file = definition, workloads, file
         self._entry, self._source = entry, source
+        self._stored = stored or {}
         self._kernel_text = source.files[source.kernel]
         self.tolerance = Tolerance()
         self.shapes: Sequence[Mapping[str, Any]] = [{"workload": n} for n in range(1, len(workloads))]
@@ -49,8 +52,25 @@ class FlashInferProblem:
 
         seed_everything(seed)
         workload = self._workloads[int((shape or {}).get("workload", 0))]
-        drawn = [_draw(torch, spec, workload, self._sizes(workload)) for spec in self._definition.inputs]
+        drawn = [self._drawn(torch, spec, workload) for spec in self._definition.inputs]
         return [to_device(v) for v in drawn] if torch.cuda.is_available() else drawn
+
+    def _drawn(self, torch: Any, spec: TensorSpec, workload: Workload) -> Any:
+        """An input as the workload says: from a safetensors file, a number, or drawn."""
+        given, sizes = workload.inputs.get(spec.name, {}), self._sizes(workload)
+        if given.get("type") != "safetensors":
+            return _draw(torch, spec, workload, sizes)
+        path, shape = str(given.get("path")), [sizes[a] for a in spec.shape or []]
+        try:
+            tensor = stored_tensor(self._source.files[self._stored[path]], str(given.get("tensor_key")))
+        except SafetensorsError as error:
+            raise ProblemError("problem-invalid", f"In {path} {error}.", self._file) from error
+        if list(tensor.shape) != shape or tensor.dtype != getattr(torch, spec.dtype):
+            message = (
+                f"In {path} {spec.name} is {tensor.dtype} {list(tensor.shape)}, not {spec.dtype} {shape}."
+            )
+            raise ProblemError("problem-invalid", message, self._file)
+        return tensor
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         if not self._namespace:
@@ -150,10 +170,11 @@ def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
                 "problem-missing", f"The job lacks the file {needed!r} of the definition.", file
             )
     definition = parse_definition(files[file], file)
-    workloads, refused = parse_workloads(files[workloads_file], definition, workloads_file)
+    stored = ref.options.get("stored", {})
+    workloads, refused = parse_workloads(files[workloads_file], definition, workloads_file, stored)
     if not workloads:
         why = f": {refused[0]}" if refused else "; it is empty"
         raise ProblemError(
             "problem-invalid", f"No workload of {workloads_file} can be drawn here{why}.", workloads_file
         )
-    return FlashInferProblem(definition, workloads, file, ref.entry, context.source)
+    return FlashInferProblem(definition, workloads, file, ref.entry, context.source, stored)

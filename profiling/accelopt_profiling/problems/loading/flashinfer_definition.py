@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,11 +111,13 @@ def _tensor(name: str, entry: Any, axes: set[str], fail: Any) -> TensorSpec:
     return TensorSpec(name, shape, dtype)
 
 
-def parse_workloads(text: str, definition: Definition, file: str) -> tuple[list[Workload], list[str]]:
+def parse_workloads(
+    text: str, definition: Definition, file: str, stored_files: Container[str] = ()
+) -> tuple[list[Workload], list[str]]:
     """Return the workloads of a JSON-lines file that can be drawn here, and why others cannot.
 
-    A line is a workload or a trace that holds one. Inputs kept in safetensors files are not shipped with a job, so
-    workloads that need them are named in the second list.
+    A line is a workload or a trace that holds one. ``stored_files`` are the safetensors files that came with the job;
+    workloads that need others are named in the second list.
 
     Raises:
         ProblemError: a line is no workload.
@@ -142,10 +145,16 @@ def parse_workloads(text: str, definition: Definition, file: str) -> tuple[list[
         if missing:
             message = f"{file}:{number} gives no size for the axis {missing[0]}."
             raise ProblemError("problem-invalid", message, file, number)
-        stored = [name for name, spec in inputs.items() if spec.get("type") == "safetensors"]
+        stored = [
+            name
+            for name, spec in inputs.items()
+            if spec.get("type") == "safetensors" and spec.get("path") not in stored_files
+        ]
         uuid = str(data.get("uuid", number))
         if stored:
-            refused.append(f"the workload {uuid} takes {', '.join(stored)} from a safetensors file")
+            refused.append(
+                f"the workload {uuid} takes {', '.join(stored)} from a safetensors file that is not here, or too large"
+            )
         else:
             workloads.append(Workload(uuid, axes, inputs))
     return workloads, refused

@@ -192,6 +192,10 @@ class _HostGenerator(torch.Generator, metaclass=_AnyGenerator):  # type: ignore[
 
 
 class _Device(contextlib.nullcontext[None]):
+    """``torch.cuda.device``: there is one, whichever is asked for."""
+
+    idx = prev_idx = 0
+
     def __init__(self, *_: Any) -> None:
         super().__init__()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate
@@ -27,15 +28,15 @@ def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget,
         where = _most(counts, lambda cost: cost.hottest) or line
         updates = counts.lines[where].hottest
         message = (
-            f"{updates:,.0f} atomic updates go to one address, one after the other: about {times['atomics']:.3g} us. "
-            "Sum in registers first, or spread them over several addresses."
+            f"{updates:,.0f} atomic updates go to one address, one after the other: about "
+            f"{duration_text(times['atomics'])}. Sum in registers first, or spread them over several addresses."
         )
         found.append(Finding("contended-atomics", where, "warning", message))
     if times["fp64"] >= WORTH * whole:
         where = _most(counts, lambda cost: cost.double_ops) or line
         share = target["peak.fp32"] / target["peak.fp64"]
         message = (
-            f"fp64 runs at 1/{share:.0f} of the fp32 rate on {target.title}: about {times['fp64']:.3g} us. "
+            f"fp64 runs at 1/{share:.0f} of the fp32 rate on {target.title}: about {duration_text(times['fp64'])}. "
             "Use fp32 where its precision is enough."
         )
         found.append(Finding("slow-type", where, "warning", message))
@@ -44,14 +45,15 @@ def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget,
     if waited and sum(waited.values()) >= WORTH * whole:
         where = max(waited, key=lambda number: waited[number])
         message = (
-            f"Each iteration waits for this load: about {waited[where]:.3g} us that nothing fills. Load ahead (a "
-            "pipelined loop, more stages), take more per iteration, or let more programs share a multiprocessor."
+            f"Each iteration waits for this load: about {duration_text(waited[where])} that nothing fills. "
+            "Load ahead (a pipelined loop, more stages), take more per iteration, or let more programs share a "
+            "multiprocessor."
         )
         found.append(Finding("exposed-latency", where, "information", message))
     if first + times["program starts"] >= MOST * whole and made.bound != "launch":
         message = (
             f"{counts.programs:,} short programs: starting them and waiting for their first loads takes about "
-            f"{first + times['program starts']:.3g} us. Let each program do more."
+            f"{duration_text(first + times['program starts'])}. Let each program do more."
         )
         found.append(Finding("small-programs", line, "information", message))
     return found
