@@ -103,7 +103,7 @@ def _first_estimate(execution: LaunchExecution, target: GpuTarget) -> float:
 def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfiguration | None:
     """Return the configuration with the shortest estimate; the first of equals, None when none can be launched.
 
-    The model does not see pipelining depth, bank conflicts or overlap: configurations that differ only there tie.
+    The model does not see bank conflicts or instruction order: configurations that differ only there tie.
     """
     launchable = [c for c in configurations if c.estimate is not None]
     return min(launchable, key=lambda c: (c.estimate and c.estimate.latency.us) or 0.0, default=None)
