@@ -41,4 +41,4 @@ def test_the_end_says_what_the_best_is_worth() -> None:
     told.of(SuggestionFound(suggestion(2.0)))
     (end,) = SearchProgressFormatter.of(told, Finished("r", "1 suggestion", Usage()))
     assert isinstance(end, SearchEnd)
-    assert end.message.startswith("silu: 1 suggestion; 0 candidates tried; the best is 2.0x est. (1.8-2.2).")
+    assert end.message.startswith("silu: 1 suggestion; the best is 2.0x est. (1.8-2.2).")

@@ -209,6 +209,8 @@ MEMORY_CASES = [
         },
     ),
     Case("triton-program-tile", "leaves a branch on the row", SOFTMAX_ROWS.replace("    e = ", "    if row == 3:\n        x = x * 2\n    e = "), None),
+    Case("triton-program-tile", "leaves blocks that a launch rounds up", LANES_APART, None),
+    Case("triton-program-tile", "leaves blocks of one range", LITERALS.replace("((n + 31) // 32,)", "(x.shape[0] * 4,)"), None),
     Case("triton-program-tile", "leaves one place for all rows", SOFTMAX_ROWS.replace("out_ptr + row * stride", "out_ptr"), None),
     Case("triton-program-tile", "leaves lanes in an order of their own", SOFTMAX_ROWS.replace("tl.exp(x - tl.max(x, axis=0))", "tl.cumsum(x, axis=0)"), None),
 

@@ -147,7 +147,7 @@ class _Search:
 
     def take(self, event: Event) -> None:
         from accelopt_agent import events
-        from accelopt_lsp.features.wording import speedup
+        from accelopt_lsp.features.wording import duration, speedup
 
         if isinstance(event, events.BaselineMeasured):
             if not self.measured:  # the costliest kernel comes first
@@ -157,7 +157,9 @@ class _Search:
                 say(f"{event.kernel}: looking for faster versions")
         elif isinstance(event, events.CandidateTried):
             self.tried = max(self.tried, event.number)
-            say(f"{event.number:4} {event.outcome:8} {event.candidate.origin}: {event.candidate.summary}")
+            known = event.detail if event.outcome == "failed" else duration(event.latency)
+            what = f"{event.candidate.origin}: {event.candidate.summary}"
+            say(f"{event.number:4} {event.outcome:8} {what}{f' ({known})' if known else ''}")
         elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:
             say("     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons))
         elif isinstance(event, events.SuggestionFound):

@@ -23,9 +23,11 @@ _NEARLY = 0.02
 _LEVELS = (0, 1e-4, 1e-3, 5e-3, *(n / 100 for n in range(1, 100)), 0.995, 0.999, 0.9999, 1)
 
 
-def describe(flat: Any, budget: int) -> tuple[dict[str, Any] | None, bool]:
-    """Return how the one-dimensional tensor ``flat`` is filled, and whether that gives its very values. None where
-    nothing is known of integers: a launch that was not run left them.
+def describe(flat: Any, budget: int) -> tuple[dict[str, Any], bool]:
+    """Return how the one-dimensional tensor ``flat`` is filled, and whether that gives its very values.
+
+    Memory that nobody wrote to holds no values: an output, or what a launch that was not run would have left. Its
+    integers become zeros, which are within the bounds of whatever they may count or index.
     """
     import torch
 
@@ -40,7 +42,7 @@ def describe(flat: Any, budget: int) -> tuple[dict[str, Any] | None, bool]:
     if bool((wide == first).all()):
         wide_integers = not floating and flat.dtype not in (torch.bool, torch.uint8, torch.int8)
         if wide_integers and first == torch.iinfo(flat.dtype).max:
-            return None, False
+            return {"fill": "constant", "value": 0}, False
         if not isinstance(first, float) or math.isfinite(first):
             return {"fill": "constant", "value": first}, True
     finite = not floating or bool(torch.isfinite(wide).all())

@@ -51,9 +51,6 @@ class EncodedArguments:
     def storages(self, budget: int) -> tuple[list[dict[str, Any]], list[str]]:
         """Return the storages with their fill, and the arguments whose values are only described. ``budget`` is how
         many bytes of values may be kept.
-
-        Raises:
-            UnrecordableValueError: indices whose values are not known: an earlier launch that writes them did not run.
         """
         import torch
 
@@ -63,10 +60,6 @@ class EncodedArguments:
             with torch.no_grad():
                 flat = reach.tensor.detach().as_strided((reach.stop - reach.start,), (1,), reach.start)
             how, exact = describe(flat, budget)
-            if how is None:
-                raise UnrecordableValueError(
-                    f"the values of {self.names.get(number, 'an argument')} are not known"
-                )
             budget -= len(how.get("values", ""))
             if not exact:
                 approximated.append(self.names.get(number, f"storage {number}"))

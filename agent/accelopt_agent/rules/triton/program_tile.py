@@ -9,7 +9,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.block_size import grid_axis, is_shared
+from accelopt_agent.rules.analysis.triton.block_size import grid_axis, is_shared, meaning
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
 from accelopt_agent.rules.analysis.triton.lane_shape import Shapes
 from accelopt_agent.rules.analysis.triton.values import Evaluation
@@ -36,11 +36,13 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
         return
+    if any(p.default is not None for p in kernel.source.walk(subject.function.params, cst.Param)):
+        return  # what is passed from now on could not stand behind a default
     launch = kernel.launches[0]
     values = Evaluation(kernel)
     values.walk(subject.function.body.body)
     for axis in _axes(kernel):
-        limit = _limit(kernel, launch, axis)
+        limit = None if _splits_into_blocks(kernel, values, axis) else _limit(kernel, launch, axis)
         shapes = Shapes(kernel, values, axis.name) if limit is not None else None
         if limit is None or shapes is None:
             continue
@@ -49,6 +51,34 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
             continue
         for count in _worthwhile(subject):
             yield _rewrite(kernel, launch, axis, limit, inside, shapes.has_lanes, count)
+
+
+def _splits_into_blocks(kernel: TritonKernel, values: Evaluation, axis: _Axis) -> bool:
+    """Return whether programs take neighbouring blocks of one range: there a larger block does as well as a tile."""
+    program = values.of(axis.call)
+    for call in kernel.calls("arange"):
+        lane = values.of(call)
+        length = values.of(call.args[-1].value) if call.args else None
+        if program is None or lane is None or length is None:
+            return True
+        start = values.terms(values.product(program, length))
+        for node in kernel.source.walk(kernel.function.body, cst.BinaryOperation):
+            terms = values.terms(value) if (value := values.of(node)) is not None else {}
+            if terms.get((lane,)) == 1 and all(
+                terms.get(product) == count for product, count in start.items()
+            ):
+                return True
+    return False
+
+
+def _counts_blocks(kernel: TritonKernel, count: cst.BaseExpression) -> bool:
+    """Return whether a number of programs was rounded up: it counts blocks, not rows."""
+    if any("cdiv" in kernel.source.code(c.func) for c in kernel.source.walk(count, cst.Call)):
+        return True
+    divided = kernel.source.walk(count, cst.BinaryOperation)
+    return any(
+        isinstance(d.operator, cst.FloorDivide) and isinstance(d.left, cst.BinaryOperation) for d in divided
+    )
 
 
 def _worthwhile(subject: RuleContext) -> list[int]:
@@ -101,19 +131,13 @@ def _limit(
         return None
     if isinstance(count, cst.Call) and not kernel.source.code(count.func).endswith((".size", ".numel")):
         return None
+    if _counts_blocks(kernel, meaning(kernel, launch, count)):
+        return None
     steady = [p for p in kernel.parameters if not any(p in s.writes for s in kernel.flow.statements)]
     for name in steady:
         given = launch.arguments.get(name)
         if given is not None and name not in kernel.constexprs and kernel.source.same(given, count):
             return name, count, False
-    if isinstance(count, cst.Name):
-        assign = kernel.assigned(launch, count.value)
-        if (
-            assign is not None
-            and isinstance(assign.value, cst.Call)
-            and "cdiv" in kernel.source.code(assign.value)
-        ):
-            return None
     new = next((n for n in (f"n_{_plural(axis.name)}", "n_programs") if n not in _taken(kernel)), None)
     return (new, count, True) if new is not None else None
 

@@ -100,7 +100,7 @@ class Shapes:
         path = kernel.names.path(call.func) or ""
         name = path.removeprefix("triton.language.")
         if name == "arange":
-            return [source.replace(call, f"{source.code(call)}[None, :]")]
+            return [ByteEdit(source.end(call), source.end(call), "[None, :]")]
         if name in ("load", "store", "atomic_add"):
             return self._access(call, limit)
         if name in ("zeros", "full") and call.args:
@@ -148,9 +148,10 @@ class Shapes:
                 return None
             at = source.end(placed[least - 1])
             return [ByteEdit(at, at, f", mask={bound}")]
-        text = source.code(mask.value)
-        inner = text if isinstance(mask.value, cst.Name) else f"({text})"
-        return [source.replace_with_parentheses(mask.value, f"({bound}) & {inner}")]
+        start, end = source.start(mask.value), source.end(mask.value)
+        if isinstance(mask.value, cst.Name):
+            return [ByteEdit(start, start, f"({bound}) & ")]
+        return [ByteEdit(start, start, f"({bound}) & ("), ByteEdit(end, end, ")")]
 
     def _is_dependent(self, node: cst.CSTNode) -> bool:
         return bool(self.kernel.flow.variables(node) & self.depends)

@@ -53,6 +53,8 @@ def present_product(subject: RuleContext, rows: int, columns: int, inner: int) -
 #: Accumulators of more 32-bit registers than this per thread leave too few for operands and addresses.
 _MOST_ACCUMULATORS = 128
 _SIDES = (16, 32, 64, 128, 256)
+#: Narrower tiles than this serve a narrow output only.
+_NARROW = 32
 #: A step along the inner dimension reads this many bytes of each row: a whole cache line.
 _LINE = 128
 #: The share of the present cost below which another tile is worth a try.
@@ -80,8 +82,8 @@ def _fitting(target: GpuTarget, present: PresentProduct) -> Iterator[ProductSche
     capacity = int(target["shared_memory_per_program"])
     least = max(16, _LINE // present.element_bytes // 2)
     for inner in (least, 2 * least):
-        for rows in _SIDES:
-            for columns in _SIDES:
+        for rows in (side for side in _SIDES if side >= min(_NARROW, present.rows)):
+            for columns in (side for side in _SIDES if side >= min(_NARROW, present.columns)):
                 warps = 8 if rows * columns >= 128 * 128 else 4
                 if rows * columns / (warps * 32) > _MOST_ACCUMULATORS or max(rows, columns) > 8 * min(
                     rows, columns
