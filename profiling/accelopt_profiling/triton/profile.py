@@ -211,9 +211,14 @@ class _Profile:
         return size is not None
 
     def _not_checked(self, size: CheckSize) -> None:
+        unreferenced = self.params.problem is not None and self.params.problem.unreferenced
         why = (
-            f"at this size {size.excess}, and no smaller one is known: give `get_inputs` integer arguments with "
-            "defaults, from which its shapes come"
+            "The problem has no reference."
+            if unreferenced
+            else (
+                f"at this size {size.excess}, and no smaller one is known: give `get_inputs` integer arguments with "
+                "defaults, from which its shapes come"
+            )
         )
         for known in self.known.values():
             if known.executions:

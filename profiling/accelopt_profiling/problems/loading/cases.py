@@ -24,9 +24,13 @@ class ProblemCase:
 def profiled_case(problem: Problem, seed: int) -> ProblemCase:
     """Return the case that occurred most often where the problem tells (``counts``), else the one with most bytes.
 
-    ``problem.counts`` has a number per case: the main one, then each of ``shapes``. Cases that cannot be drawn are left
-    out. Sizes are found by drawing, so this is called where draws cost nothing.
+    A problem whose main case was chosen already says so in words (``headline``). ``problem.counts`` has a number per
+    case: the main one, then each of ``shapes``. Cases that cannot be drawn are left out. Sizes are found by drawing, so
+    this is called where draws cost nothing.
     """
+    headline = str(getattr(problem, "headline", ""))
+    if headline:
+        return ProblemCase(chosen=headline)
     cases: list[Mapping[str, Any] | None] = [None, *problem.shapes]
     if len(cases) == 1:
         return ProblemCase()
