@@ -46,6 +46,12 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
     path = file.with_name(f"{file.stem}_problem.py")
     if path.exists():
         raise _exists(path)
+    if (known := examined.problem.ref) is not None and known.kind != "selfrun":
+        if as_json:
+            print_json({"path": None, "kernel": chosen[0].name, "problem": known.origin})
+        else:
+            say(printable(f"{file} has a problem already ({known.origin}); nothing was written."))
+        return
     found = asyncio.run(_infer(settings, examined, chosen, targets_for(settings, target)))
     try:
         with path.open("x", encoding="utf-8") as written:
