@@ -32,11 +32,12 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Three workers on two cores: a quarter of its time a test waits for a process.
 check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "not editor and not slow"
+	$(BIN)/pytest -q -n 3 --dist worksteal -m "not editor and not slow"
 
 # The programs of the system come first: the tests of hosts and editors need them.
 test: tools check vsix

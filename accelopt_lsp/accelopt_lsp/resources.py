@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +62,8 @@ def host_named(settings: Settings, name: str) -> Host:
     if name == "local":
         from accelopt_profiling.hosts.local import LocalHost
 
-        return RetryingHost(LocalHost(local_python(settings)))
+        interpreter = settings.interpreter
+        return RetryingHost(LocalHost(interpreter.path, variables=settings.env, origin=interpreter.origin))
     host = settings.hosts[name]
     try:
         return RetryingHost(_ray_host(name, host) if host.ray else _ssh_host(name, host))
@@ -72,8 +72,8 @@ def host_named(settings: Settings, name: str) -> Host:
 
 
 def local_python(settings: Settings) -> str:
-    """The interpreter on this machine whose packages kernels see: the setting `python`, or this one."""
-    return str(Path(settings.python).expanduser()) if settings.python else sys.executable
+    """The interpreter on this machine whose packages kernels see."""
+    return settings.interpreter.path
 
 
 def _ssh_host(name: str, host: HostSettings) -> Host:

@@ -10,3 +10,5 @@ EXAMPLES = ROOT / "examples"
 GATE_CORPUS, DEVICE_CORPUS = ROOT / "benchmarks" / "gate_corpus", ROOT / "benchmarks" / "device_corpus"
 #: Our kernels for the operations whose times others published.
 PUBLISHED_CORPUS = ROOT / "benchmarks" / "published_corpus"
+#: Naive kernels and planted slowdowns, with their problems.
+REWRITE_CORPUS = ROOT / "benchmarks" / "rewrite_corpus"

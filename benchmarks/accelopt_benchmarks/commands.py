@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_benchmarks.checkout import EXAMPLES, GATE_CORPUS
+from accelopt_benchmarks.checkout import EXAMPLES, GATE_CORPUS, REWRITE_CORPUS
 from accelopt_benchmarks.device import PARTS as DEVICE_PARTS
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
@@ -21,8 +21,10 @@ from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_benchmarks.foreign.library_files import LibraryFile, LibraryOutcome, Way
+    from accelopt_benchmarks.foreign.rewrites import RewriteOutcome
     from accelopt_benchmarks.gate.corpus import CorpusCase
     from accelopt_benchmarks.gate.detection import CorpusVerdict
+    from accelopt_benchmarks.published.comparison import PublishedRow
     from accelopt_benchmarks.result import GoalResult
     from accelopt_benchmarks.search.study import KernelResult, StudyPlan
     from accelopt_benchmarks.search.summary import Interval
@@ -59,11 +61,17 @@ def _print_rows(rows: Sequence[GoalResult]) -> None:
     multiple=True,
     help="A checkout with published measurements (Liger-Kernel, AccelOpt); can be given again.",
 )
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="TEXT",
+    help="Only measurements whose name holds TEXT: first numbers, answers, start.",
+)
 @json_option
-def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
+def self_(examples: Path, data: tuple[Path, ...], only: tuple[str, ...], as_json: bool) -> int:
     """Measure what AccelOpt promises, on this machine. Exit code 1: a goal is missed."""
     _check_examples(examples)
-    rows = asyncio.run(_measure_self(examples, data))
+    rows = asyncio.run(_measure_self(examples, data, only))
     missed = any(row.met is False for row in rows)
     if as_json:
         print_json({"met": not missed, "rows": rows})
@@ -72,7 +80,7 @@ def self_(examples: Path, data: tuple[Path, ...], as_json: bool) -> int:
     return Exit.NO if missed else Exit.DONE
 
 
-async def _measure_self(examples: Path, data: Sequence[Path]) -> list[GoalResult]:
+async def _measure_self(examples: Path, data: Sequence[Path], only: Sequence[str]) -> list[GoalResult]:
     from accelopt_benchmarks.foreign import files, triton_bench
     from accelopt_benchmarks.nki import time_model
     from accelopt_benchmarks.server import responsiveness, startup
@@ -88,9 +96,52 @@ async def _measure_self(examples: Path, data: Sequence[Path]) -> list[GoalResult
     }
     rows: list[GoalResult] = []
     for name, measure in measures.items():
+        if only and not any(text in name for text in only):
+            continue
         say(f"measuring {name} ...")
         rows += await measure()
     return rows
+
+
+@click.command()
+@click.option("--only", default="", metavar="TEXT", help="Only publications whose name holds TEXT.")
+@json_option
+def estimates(only: str, as_json: bool) -> int:
+    """Compare the estimate of Triton kernels with times that others published. Exit code 1: a goal is missed.
+
+    Takes half an hour on two quiet cores: the kernels run at full size, two programs of each.
+    """
+    from accelopt_benchmarks.published.comparison import compare, summary
+
+    found = []
+    for row in compare(only):
+        say(f"{row.group}: {row.shape}: {row.measured_us:.4g} us, estimated {row.estimate_us:.4g}")
+        found.append(row)
+    if not found:
+        raise wrong_input(f"No publication's name holds {only!r}.")
+    rows = summary(found)
+    met = all(row.met is not False for row in rows)
+    if as_json:
+        print_json({"met": met, "rows": rows, "figures": found})
+    else:
+        _print_published(found)
+        _print_rows(rows)
+    return Exit.DONE if met else Exit.NO
+
+
+def _print_published(found: Sequence[PublishedRow]) -> None:
+    from rich.table import Table
+
+    columns = ("published", "shape", "tile", "us", "estimate (us)", "interval", "ratio", "bound")
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in found:
+        interval = f"{row.low_us:.4g}-{row.high_us:.4g}" + ("" if row.inside else " MISSED")
+        table.add_row(
+            row.group, row.shape, row.tile, f"{row.measured_us:.4g}", f"{row.estimate_us:.4g}", interval,
+            f"{row.ratio:.2f}", row.bound,
+        )  # fmt: skip
+    out().print(table)
+    out().print()
 
 
 @click.command()
@@ -351,6 +402,61 @@ def _print_library_files(found: list[LibraryOutcome]) -> None:
         counts = f"{one.kernels} of {one.of}"
         table.add_row(
             one.file.path, one.way, counts, us, one.correctness, f"{one.seconds:.0f}", printable(one.trouble)
+        )
+    out().print(table)
+
+
+@click.command()
+@click.argument("kernels", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--budget", default="120", show_default=True, metavar="LIMITS", help="Of each search.")
+@click.option(
+    "--python", metavar="PROGRAM", help="The interpreter that the kernels need; the setting otherwise."
+)
+@json_option
+def rewrite(kernels: tuple[Path, ...], budget: str, python: str | None, as_json: bool) -> int:
+    """Search KERNELS, or the naive kernels and planted slowdowns of the checkout, without a model.
+
+    Exit code 1: a planted slowdown was not named or not mended, or too few kernels got a proved suggestion.
+    """
+    from accelopt_benchmarks.foreign import rewrites
+
+    chosen = list(kernels) or sorted(REWRITE_CORPUS.glob("*.py"))
+    found = asyncio.run(_search_corpus(chosen, budget, python))
+    table = rewrites.rows(found)
+    met = all(row.met is not False for row in table)
+    if as_json:
+        print_json({"met": met, "rows": table, "files": found})
+    else:
+        _print_rewrites(found)
+        _print_rows(table)
+    return Exit.DONE if met else Exit.NO
+
+
+async def _search_corpus(chosen: list[Path], budget: str, python: str | None) -> list[RewriteOutcome]:
+    from accelopt_benchmarks.foreign import rewrites
+
+    found: list[RewriteOutcome] = []
+    with tempfile.TemporaryDirectory(prefix="accelopt-rewrite-") as work:
+        async with aclosing(rewrites.search_corpus(chosen, budget, python, Path(work))) as outcomes:
+            async for one in outcomes:
+                found.append(one)
+                say(f"{len(found)} of {len(chosen)}: {one.file}: {_speedup(one) or 'no suggestion'}")
+    return found
+
+
+def _speedup(one: RewriteOutcome) -> str:
+    return "" if one.speedup is None else f"{one.speedup:.2f}x"
+
+
+def _print_rewrites(found: list[RewriteOutcome]) -> None:
+    from rich.table import Table
+
+    table = Table("file", "finding", "speedup", "by", "tried", "s", "", box=None, pad_edge=False)
+    for one in found:
+        finding = "none" if one.finding is None else one.finding
+        seconds = f"{one.seconds:.0f}"
+        table.add_row(
+            one.file, finding, _speedup(one), one.rule, str(one.tried), seconds, printable(one.trouble)
         )
     out().print(table)
 

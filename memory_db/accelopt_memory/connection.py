@@ -14,13 +14,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlite_utils import Database
-
+from accelopt_memory.database import Database
 from accelopt_memory.errors import MemoryUnavailableError, explain
-from accelopt_memory.migrations import migrations
 
 #: Seconds to wait for another process that is writing; its transactions take milliseconds.
 BUSY_SECONDS = 2.0
+
+NEWEST_MIGRATION = "m009_text_search"
 
 
 class Connection:
@@ -97,9 +97,9 @@ class Connection:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
             db.execute("PRAGMA secure_delete=ON")
-            if migrations.pending(db):
+            if not _is_current(db):
                 with _immediate(db):  # of several programs that open an old file at once, one migrates
-                    migrations.apply(db)
+                    _migrate(db)
         except BaseException:
             db.conn.close()
             raise
@@ -112,7 +112,7 @@ class Connection:
         # memory there.
         alone = not os.access(self.path.parent, os.W_OK) and not Path(f"{self.path}-wal").exists()
         db = self._connect(f"{self.path.as_uri()}?mode=ro" + ("&immutable=1" if alone else ""))
-        if not migrations.pending(db):
+        if _is_current(db):
             return db
         copy = sqlite3.connect(":memory:", check_same_thread=False)
         db.conn.backup(copy)
@@ -123,15 +123,12 @@ class Connection:
         connection = sqlite3.connect(
             where, timeout=self._busy_seconds, check_same_thread=False, uri=where.startswith("file:")
         )
-        db = Database(connection, execute_plugins=False)
         try:
-            db.execute(
-                "SELECT count(*) FROM sqlite_master"
-            ).fetchone()  # says at once whether it is a database
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # fails if it is no database
+            return Database(connection)
         except sqlite3.Error:
             connection.close()
             raise
-        return db
 
 
 @contextlib.contextmanager
@@ -151,8 +148,25 @@ def _immediate(db: Database) -> Iterator[None]:
         raise
 
 
+def _is_current(db: Database) -> bool:
+    """Whether every migration of this version was applied, which are applied in order."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone():
+        return False
+    known = "SELECT 1 FROM _sqlite_migrations WHERE migration_set = 'accelopt' AND name = ?"
+    return db.execute(known, [NEWEST_MIGRATION]).fetchone() is not None
+
+
+def _migrate(db: Database) -> None:
+    """Apply what is missing; sqlite-utils is imported for this alone, as it takes a fifth of a second."""
+    import sqlite_utils
+
+    from accelopt_memory.migrations import migrations
+
+    migrations.apply(sqlite_utils.Database(db.conn, execute_plugins=False))
+
+
 def _migrated(db: Database) -> Database:
-    migrations.apply(db)
+    _migrate(db)
     return db
 
 

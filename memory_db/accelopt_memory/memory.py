@@ -215,7 +215,7 @@ class Memory:
                 "body_json": to_json(receipt.body),
                 "created": now(),
             }
-            db.table("receipts").insert(row, ignore=True)
+            db.insert("receipts", row, "IGNORE")
         return receipt.id
 
     def receipt(self, receipt: str) -> Receipt | None:

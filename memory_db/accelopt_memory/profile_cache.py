@@ -49,7 +49,7 @@ class ProfileCache:
         now = time.time()
         with self._connection.writing() as db:
             row = {"key": key, "value_json": text, "bytes": size, "used": now}
-            db.table("profile_cache").insert(row, replace=True)
+            db.insert("profile_cache", row, "REPLACE")
             db.execute("DELETE FROM profile_cache WHERE used < ?", [now - AGE_SECONDS])
             db.execute(
                 "DELETE FROM profile_cache WHERE key IN (SELECT key FROM (SELECT key, "

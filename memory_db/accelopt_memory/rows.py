@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlite_utils import Database
-
+from accelopt_memory.database import Database
 from accelopt_profiling.plain import from_plain, to_plain
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def insert_record(db: Database, table: str, record: Any) -> str:
     dated = dataclasses.replace(record, created=record.created or now())
     if not record.imported:
         db.execute(f"DELETE FROM {table} WHERE id = ? AND imported = 1", [record.id])
-    db.table(table).insert(to_row(dated, id=record.id), ignore=True)
+    db.insert(table, to_row(dated, id=record.id), "IGNORE")
     return str(record.id)
 
 

@@ -29,7 +29,7 @@ class RunLog:
         """Record that a search began and return its id."""
         run = Run(secrets.token_hex(6), file, kernel, kernel_hash, target, host, options or {}, started=now())
         with self._connection.writing() as db:
-            db.table("runs").insert(to_row(storable_record(run)))
+            db.insert("runs", to_row(storable_record(run)))
         return run.id
 
     def add_event(self, run: str, kind: str, data: dict[str, Any], key: str | None = None) -> int:
@@ -52,7 +52,7 @@ class RunLog:
             last = db.execute("SELECT max(number) FROM run_events WHERE run = ?", [run]).fetchone()[0]
             number = (last or 0) + 1
             row = {"run": run, "number": number, "kind": kind, "key": key, "data_json": to_json(data)}
-            db.table("run_events").insert({**row, "created": now()})
+            db.insert("run_events", {**row, "created": now()})
             return int(number)
 
     def finish(self, run: str, status: RunStatus = "finished", result: dict[str, Any] | None = None) -> None:

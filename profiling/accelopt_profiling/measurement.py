@@ -77,7 +77,8 @@ class KernelMeasurement:
     latency, ``waiting`` says what waits for what.
     ``stage`` grows while results arrive: "traced", "executed", "compiled", "checked", "timed".
     ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``). ``timeline`` is
-    present if it was requested (``ProfileRequest.timeline``) and a model schedules the kernel.
+    present if it was requested (``ProfileRequest.timeline``) and a model schedules the kernel. ``case`` says what the
+    cost is stated for ("x 4096x1024 fp16"), ``configuration`` what it was compiled for ("TILE=128, num_warps=4").
     """
 
     name: str
@@ -98,6 +99,8 @@ class KernelMeasurement:
     toolchain: dict[str, str] = field(default_factory=dict)
     timeline: Timeline | None = None
     waiting: str = ""
+    case: str = ""
+    configuration: str = ""
 
 
 @dataclass(frozen=True)

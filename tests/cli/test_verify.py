@@ -57,7 +57,20 @@ INVALID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("problem", "message"), INVALID.values(), ids=INVALID)
+#: One of each kind outside the slow tests: each case starts a worker, which is what takes its time.
+QUICK = {
+    "does not parse", "raises on import", "exits on import", "get_inputs raises", "reference returns an object",
+    "tolerance is text", "shapes has another argument", "entry is not in the kernel file",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        pytest.param(*case, id=name, marks=() if name in QUICK else pytest.mark.slow)
+        for name, case in INVALID.items()
+    ],
+)
 def test_an_invalid_problem_is_wrong_input(accelopt: Command, home: Path, problem: str, message: str) -> None:
     (home / "k.py").write_text(KERNEL)
     (home / "p.py").write_text(problem)

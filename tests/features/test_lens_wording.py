@@ -223,3 +223,10 @@ def test_thousands_of_findings_are_counted() -> None:
     said = findings(replace(STATE, run_findings=found))
     assert len(said) == MOST + 1
     assert (said[-1].code, said[-1].message) == ("more-findings", "900 more findings are not shown.")
+
+
+def test_a_result_for_inferred_arguments_says_so() -> None:
+    inferred = Finding("inferred-problem", 3, "information", "The arguments were inferred.")
+    state = replace(STATE, run_findings=(inferred,))
+    title = result_title(state, KernelState(KERNEL, replace(SHOWN, correctness=Correctness())), "trn1", False)
+    assert title.endswith("VectorE bound · inferred arguments, result not checked")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database
 
+from accelopt_memory.connection import NEWEST_MIGRATION
 from accelopt_memory.memory import Memory
 from accelopt_memory.migrations import migrations
 from accelopt_memory.records import Trap
@@ -32,6 +33,7 @@ def _tables(db: Database) -> set[str]:
 
 def test_steps_are_ordered_by_name() -> None:
     assert sorted(NAMES) == NAMES == list(ADDS)
+    assert NAMES[-1] == NEWEST_MIGRATION
 
 
 @pytest.mark.parametrize("name", NAMES)

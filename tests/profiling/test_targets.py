@@ -18,7 +18,7 @@ NEEDED = {
     "multiprocessor_l2_bytes_per_clock", "special_per_clock", "peak.fp32", "peak.fp16", "peak.bf16",
     "model.dram_efficiency", "model.tensor_efficiency", "model.fp32_efficiency", "model.launch_floor",
     "model.l2_share", "peak.fp64", "l1_bytes", "l1_bytes_per_clock", "l2_merged_requests", "atomic_updates_per_clock",
-    "model.l2_latency", "model.load_latency", "model.program_start", "model.iteration_overhead",
+    "model.l2_latency", "model.load_latency", "model.program_start", "model.product_overhead",
 }  # fmt: skip
 
 

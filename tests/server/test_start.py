@@ -120,3 +120,10 @@ def test_an_error_after_the_first_answer_is_shown() -> None:
     (shown,) = written.messages
     assert shown["method"] == "window/showMessage"
     assert "no such kind" in shown["params"]["message"]
+
+
+def test_the_backend_starts_without_what_it_seldom_needs() -> None:
+    code = "import sys, accelopt_lsp.backend.process_main, accelopt_lsp.backend.local; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seldom = {"sqlite_utils", "numpy", "libcst", "lsprotocol", "pygls", "attrs"}
+    assert not {name.partition(".")[0] for name in done.stdout.split()} & seldom

@@ -17,6 +17,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+#: What the servers of the tests import; a server imports its own parts only after its first answer.
+HEAVY = (
+    "support.scripted_server",
+    "accelopt_lsp.server.setup",
+    "accelopt_lsp.server.request_stream",
+    "accelopt_lsp.backend.process_main",
+)
+
 #: The most that a request may hold, in bytes: an environment.
 LARGEST = 1 << 20
 
@@ -43,7 +51,9 @@ class Parent:
 
 def serve(address: str) -> str | None:
     """Fork for each connection until standard input ends; in the child, the module to run."""
-    for heavy in ("support.scripted_server", "accelopt_lsp.backend.process_main"):
+    import_lsp_types = importlib.import_module("accelopt_lsp.server.lsp_types").import_lsp_types
+    import_lsp_types()
+    for heavy in HEAVY:
         importlib.import_module(heavy)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(address)

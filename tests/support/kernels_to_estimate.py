@@ -57,8 +57,11 @@ def product(a, b, c, K, row_a, row_b, row_c, M: tl.constexpr, N: tl.constexpr, K
 
 
 def zeros(*shape, dtype=torch.float32):
-    """A tensor of zeros whose pages the system hands out on first touch."""
-    return torch.from_numpy(np.zeros(math.prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(shape)
+    """A tensor of zeros whose pages the system hands out on first touch; aligned as a device's would be."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    pages = np.zeros(nbytes + 512, np.uint8)
+    start = -pages.ctypes.data % 512
+    return torch.from_numpy(pages[start : start + nbytes]).view(dtype).view(shape)
 
 
 def run_add(block, n=1 << 25):

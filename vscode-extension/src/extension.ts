@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import { onKernelAtCursor } from './cursor';
 import { showMenu } from './menu';
 import { chooseModel } from './models';
+import { onChosenPython } from './python';
 import { askForModelKey } from './secrets';
 import { Server } from './server';
 import { StatusItem } from './status';
@@ -47,6 +48,7 @@ export function activate(context: vscode.ExtensionContext): void {
       }
     }),
   );
+  void onChosenPython(context, output, () => void running.restart());
   void running.restart(); // not waited for: the commands are there at once
 }
 

@@ -6,6 +6,7 @@ import {
 import { WrongInterpreter, findServer, offerEnvironment } from './environment';
 import { complete, lendsModels } from './models';
 import { showPage } from './page';
+import { chosenPython } from './python';
 import { serverEnvironment } from './secrets';
 import { openSettings } from './settings';
 import type { Status, StatusItem } from './status';
@@ -78,7 +79,8 @@ export class Server implements vscode.Disposable {
         return;
       }
       this.output.info(`Server: ${found.command} ${found.args.join(' ')} (${found.why})`);
-      const client = new LanguageClient('accelopt', 'AccelOpt', executable(found, await serverEnvironment(this.context)), this.options());
+      const env = { ...(await serverEnvironment(this.context)), ...(await chosenPython(this.output)) };
+      const client = new LanguageClient('accelopt', 'AccelOpt', executable(found, env), this.options());
       client.onNotification('accelopt/status', (shown: Status) => this.status.show(shown));
       client.onNotification('accelopt/show', showPage);
       client.onNotification('accelopt/searchEnded', (ended: Ended) => void tellEnd(this, ended));

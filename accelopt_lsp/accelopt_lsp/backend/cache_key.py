@@ -31,7 +31,9 @@ def _sources(file: FileText) -> dict[str, str]:
 
 def content_key(file: FileText) -> str:
     """A hash of everything that results come from: texts, targets, host, and this program's version."""
-    parts = [_sources(file), _targets(file.settings), file.settings.host, file.settings.python, own_version()]
+    settings = file.settings
+    where = [settings.host, settings.interpreter.path, settings.env]
+    parts = [_sources(file), _targets(settings), where, own_version()]
     return "profile:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -289,7 +289,8 @@ class LocalBackend:
 
     def _host(self, settings: Settings, name: str | None = None) -> Host:
         name = name or settings.host
-        described = settings.python if name == "local" else repr(settings.hosts[name])
+        local = f"{settings.interpreter} {sorted(settings.env.items())}"
+        described = local if name == "local" else repr(settings.hosts[name])
         if (name, described) not in self._hosts:
             self._hosts[name, described] = host_named(settings, name)
         return self._hosts[name, described]

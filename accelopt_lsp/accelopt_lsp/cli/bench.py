@@ -21,9 +21,11 @@ OTHERS = {
 #: The commands that measure the project itself, by their names in ``OWN_COMMANDS``.
 OWN = {
     "device": "device",
+    "estimates": "estimates",
     "foreign": "foreign",
     "gate": "gate",
     "hosts": "hosts",
+    "rewrite": "rewrite",
     "search": "search",
     "self": "self_",
 }

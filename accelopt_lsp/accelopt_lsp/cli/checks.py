@@ -32,6 +32,7 @@ def all_checks(folder: Path) -> list[Check]:
     settings = load_settings(folder)
     return [
         python(),
+        kernel_python(settings),
         package("numpy", "numpy", needed=True),
         package("ml_dtypes", "ml_dtypes", needed=True),
         torch(),
@@ -51,6 +52,32 @@ def all_checks(folder: Path) -> list[Check]:
 
 def python() -> Check:
     return Check("Python", "ok", f"{platform.python_version()} at {sys.executable}")
+
+
+#: Prints the versions of what kernels need, from metadata alone.
+_VERSIONS = """import importlib.metadata as m, platform
+def version(name):
+    try: return m.version(name)
+    except m.PackageNotFoundError: return "none"
+print(platform.python_version(), *(f"{n} {version(n)}" for n in ("numpy", "torch", "triton")), sep=", ")"""
+
+
+def kernel_python(settings: Settings) -> Check:
+    """The Python whose packages kernels see, and where its name comes from."""
+    name, chosen = "Python for kernels", settings.interpreter
+    fix = "Name another with the setting `python`."
+    try:
+        done = subprocess.run(
+            [chosen.path, "-I", "-c", _VERSIONS], capture_output=True, text=True, timeout=60, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check(name, "broken", f"{chosen} does not run: {error}", fix)
+    found = f"{chosen}: {done.stdout.strip()}"
+    return (
+        Check(name, "broken", found, f"It needs NumPy. {fix}")
+        if "numpy none" in found
+        else Check(name, "ok", found)
+    )
 
 
 def package(name: str, distribution: str, *, needed: bool) -> Check:

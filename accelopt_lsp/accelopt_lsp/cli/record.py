@@ -72,6 +72,7 @@ def record(
         RecordOptions(files=tuple(str(f) for f in files), max_shapes=max_shapes),
         targets_for(settings, target)["triton"],
         seconds,
+        settings.env,
     )
     try:
         parent = os.getppid()  # an editor's server that dies takes its command with it

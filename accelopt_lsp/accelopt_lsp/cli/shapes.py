@@ -35,6 +35,8 @@ def kernel_object(kernel: KernelMeasurement) -> dict[str, Any]:
         "latency": latency_object(kernel.latency),
         "percent_of_peak": kernel.percent_of_peak,
         "bound": kernel.bound,
+        "case": kernel.case,
+        "configuration": kernel.configuration,
         "quantities": to_plain(kernel.quantities),
         "lines": to_plain(kernel.lines),
         "findings": [finding_object(finding) for finding in kernel.findings],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accelopt_lsp.features.stop_reason import stop_reason
-from accelopt_lsp.features.wording import duration_interval, origin, percent, speedup
+from accelopt_lsp.features.wording import duration_interval, origin, percent, profiled_at, speedup
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def print_measurement(console: Console, measurement: FileMeasurement) -> None:
     if measurement.kernels:
         console.print(measurement_table([measurement]))
     for kernel in measurement.kernels:
+        if kernel.case:
+            console.print(printable(f"  {kernel.name}: at {profiled_at(kernel)}"))
         _print_lines(console, measurement.file, kernel)
     for kernel in measurement.kernels:
         if kernel.waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.stop_reason import WRONG, stop_reason
-from accelopt_lsp.features.wording import headline, origin, percent, quantity, speedup
+from accelopt_lsp.features.wording import headline, origin, percent, profiled_at, quantity, speedup
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.quantity import Quantity
@@ -29,6 +29,8 @@ def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> s
     elif changed := change(kernel.before, result):
         parts.append(f"{str(changed).capitalize()}.")
     parts.append(_correctness(result))
+    if result.case:
+        parts.append(f"Profiled at {profiled_at(result)}.")
     time = result.latency
     rows = [
         ("time", quantity(Quantity(time.us, time.known, "us", time.low_us, time.high_us)), str(time.known))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accelopt_lsp.features.change import change
 from accelopt_lsp.features.stop_reason import stop_reason, syntax_fault
-from accelopt_lsp.features.wording import headline, speedup, version_name
+from accelopt_lsp.features.wording import headline, profiled_at, speedup, version_name
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
@@ -92,6 +92,9 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
         parts.insert(0, stopped)
     if result.latency.known is not Known.NOT_MEASURED and (changed := change(kernel.before, result)):
         parts.append(str(changed))
+    if result.case:
+        tuned = "autotune_configurations" in result.quantities
+        parts.append(profiled_at(result) if tuned else result.case)
     if profiling:
         parts.append("checking the result..." if _awaits_check(result) else "profiling...")
     elif result.latency.us is not None and result.correctness.status == "not checked" and not stopped:

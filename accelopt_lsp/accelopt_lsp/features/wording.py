@@ -118,3 +118,8 @@ def headline(result: KernelMeasurement) -> str:
     if result.bound:
         parts.append(f"{result.bound} bound{f' ({result.waiting})' if result.waiting else ''}")
     return " · ".join(parts)
+
+
+def profiled_at(result: KernelMeasurement) -> str:
+    """What a cost is stated for: ``x 4096x1024 fp16, BLOCK=128, num_warps=4``."""
+    return ", ".join(part for part in (result.case, result.configuration) if part)

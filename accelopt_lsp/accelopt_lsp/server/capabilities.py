@@ -27,7 +27,7 @@ CODE_ACTION_KINDS = (
 #: The names of the server commands, after ``accelopt.server.``.
 COMMANDS = (
     "profile", "optimize", "pause", "resume", "showRuns", "cancel", "accept", "reject", "versions", "choose",
-    "explain", "createProblem", "record", "raiseLimit",
+    "explain", "createProblem", "raiseLimit", "record",
 )  # fmt: skip
 
 _ENCODINGS = ("utf-8", "utf-16", "utf-32")

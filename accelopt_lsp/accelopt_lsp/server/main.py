@@ -58,6 +58,9 @@ def _make(
     parser_child: subprocess.Popen[bytes] | None = None,
 ) -> AccelOptServer:
     gc.disable()  # nothing that is imported is ever garbage: collections would walk it again and again
+    from accelopt_lsp.server.lsp_types import import_lsp_types
+
+    import_lsp_types()
     from accelopt_lsp.backend.parser import ParserProcess
     from accelopt_lsp.server.setup import build
 

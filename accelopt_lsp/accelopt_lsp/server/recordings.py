@@ -110,8 +110,8 @@ class Recordings:
     async def _recorded(self, uri: str, root: Path, test: ReachingTest) -> dict[str, Any]:
         """Run the command line's ``record`` in the root; cancelling ends it and what it started."""
         file = await self._files.read(uri)
-        python = (await self._configuration.of(file.path)).python
-        given = ["record", "--json", "--file", file.path, *(["--python", python] if python else [])]
+        python = (await self._configuration.of(file.path)).interpreter.path
+        given = ["record", "--json", "--file", file.path, "--python", python]
         process = await asyncio.create_subprocess_exec(
             *own_process("accelopt_lsp.cli.main"), *given, "--", *test.command,
             cwd=root, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,

@@ -77,7 +77,7 @@ def user_file(environ: Mapping[str, str]) -> Path:
 
 def user_layer(environ: Mapping[str, str]) -> Layer:
     path = user_file(environ)
-    return _file_layer(path, "your settings") if path.is_file() else Layer("your settings")
+    return _file_layer(path, "your settings", personal_too=True) if path.is_file() else Layer("your settings")
 
 
 def project_layer(start: Path) -> Layer:
@@ -131,7 +131,7 @@ def given_layer(name: str, values: Mapping[str, Any], folder: Path | None) -> La
     return layer
 
 
-def _file_layer(path: Path, name: str, table: tuple[str, ...] = ()) -> Layer:
+def _file_layer(path: Path, name: str, table: tuple[str, ...] = (), *, personal_too: bool = False) -> Layer:
     layer = Layer(f"{name} ({path})", folder=path.parent)
     try:
         with path.open("rb") as file:
@@ -150,8 +150,11 @@ def _file_layer(path: Path, name: str, table: tuple[str, ...] = ()) -> Layer:
         layer.complain(".".join(table), "must be a table.")
         return layer
     for dotted, value in _flat(data, ""):
+        setting = setting_named(dotted)
         if holds_secret(dotted):
             layer.complain(dotted, _NO_KEYS)
+        elif not personal_too and setting is not None and setting.personal:
+            layer.complain(dotted, "belongs into your own settings, not into a project's.")
         else:
             _take_named(layer, dotted, value)
     return layer

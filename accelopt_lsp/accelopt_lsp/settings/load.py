@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from accelopt_lsp.settings.interpreter import OWN, KernelPython, find_interpreter
 from accelopt_lsp.settings.layers import (
     Complaint,
     Layer,
@@ -107,12 +108,13 @@ class Settings:
 
     ``project_root`` is the folder of the project's settings file, or of its repository; ``problem_root``
     the folder that the paths in ``problem`` are relative to. ``complaints`` are the settings that are wrong
-    and were not used.
+    and were not used. ``interpreter`` is the Python that ``python`` leads to.
     """
 
     target: TargetSettings
     host: str
     python: str
+    env: dict[str, str] = field(repr=False)
     hosts: dict[str, HostSettings]
     model: ConfiguredModel
     memory: MemorySettings
@@ -123,6 +125,7 @@ class Settings:
     project_root: Path | None = None
     complaints: tuple[Complaint, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
+    interpreter: KernelPython = OWN
 
     def target_for(self, dialect: Dialect) -> str:
         return self.target.nki if dialect == "nki" else self.target.triton
@@ -185,12 +188,15 @@ def load_settings(
         complaints.append(Complaint(origins.pop("host"), "host", message))
         nested["host"] = "local"
     known = from_plain(Settings, {**nested, "complaints": [], "origins": {}})
+    root = project.folder if project.folder is not None else asked.folder
+    interpreter = find_interpreter(known.python, origins.get("python", ""), start, root, environ, trusted)
     return Settings(
         **{
             **known.__dict__,
             "project_root": project.folder,
             "complaints": tuple(dict.fromkeys(complaints)),
             "origins": origins,
+            "interpreter": interpreter,
         }
     )
 

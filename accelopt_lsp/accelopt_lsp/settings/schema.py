@@ -28,7 +28,7 @@ class Setting:
     """One setting. ``name`` is dotted; ``NAME`` in it stands for the name of a host.
 
     A ``sensitive`` one names a host, a command, a file to write or a model: a workspace that is not trusted
-    cannot give it.
+    cannot give it. A ``personal`` one no project gives, trusted or not.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Setting:
     about: str
     example: str
     sensitive: bool = False
+    personal: bool = False
     pattern: str | None = None
     choices: tuple[str, ...] = ()
     minimum: float | None = None

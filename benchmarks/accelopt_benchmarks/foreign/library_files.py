@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -15,14 +13,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+from accelopt_benchmarks.foreign.command_line import run_accelopt
 from accelopt_benchmarks.result import GoalResult
 
 #: ``file``: as it is. ``problem``: after ``accelopt problem``, unedited.
 Way = Literal["file", "problem"]
 FileSet = Literal["tuned", "lot"]
 
-#: Seconds for one command; a person would not wait longer.
-_SECONDS = 300.0
 #: The share of the files that should have a number, by way and set.
 _GOALS: dict[tuple[Way, FileSet], float] = {("problem", "tuned"): 25 / 39, ("problem", "lot"): 0.5}
 
@@ -107,9 +104,9 @@ async def _profiled(file: LibraryFile, way: Way, path: Path, python: str) -> Lib
     began = time.monotonic()
     trouble = ""
     if way == "problem":
-        code, _, errors = await _accelopt(["problem", str(path)], python)
+        code, _, errors = await run_accelopt(["problem", str(path)], python)
         trouble = errors if code else ""
-    code, printed, errors = await _accelopt(["profile", str(path), "--target", "h100", "--json"], python)
+    code, printed, errors = await run_accelopt(["profile", str(path), "--target", "h100", "--json"], python)
     seconds = time.monotonic() - began
     try:
         report: dict[str, Any] = json.loads(printed)
@@ -131,24 +128,6 @@ async def _profiled(file: LibraryFile, way: Way, path: Path, python: str) -> Lib
         seconds,
         trouble or first,
     )
-
-
-async def _accelopt(arguments: Sequence[str], python: str) -> tuple[int, str, str]:
-    """Exit code, standard output, and the last line of standard error of one command."""
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "accelopt_lsp", *arguments),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "ACCELOPT_PYTHON": python, "NO_COLOR": "1"},
-    )
-    try:
-        printed, errors = await asyncio.wait_for(child.communicate(), _SECONDS)
-    except TimeoutError:
-        child.terminate()
-        await child.wait()
-        return -1, "", f"no answer within {_SECONDS:g} s"
-    lines = errors.decode(errors="replace").strip().splitlines()
-    return child.returncode or 0, printed.decode(errors="replace"), lines[-1] if lines else ""
 
 
 def rows(outcomes: Sequence[LibraryOutcome]) -> list[GoalResult]:

@@ -10,14 +10,19 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from accelopt_benchmarks.checkout import PUBLISHED_CORPUS
+from accelopt_benchmarks.result import GoalResult
 from accelopt_profiling.targets import load_gpu
 from nkibench.liger.timings import zeros
+
+#: Programs of each launch that are interpreted: enough to see what they share, few enough for long loops.
+SAMPLE = 2
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def _estimate(group: dict[str, Any], shape: dict[str, Any], tile: list[int]) -> 
     from accelopt_profiling.triton.estimation.estimate import estimate
 
     gpu = load_gpu(group["target"])
-    with emulated(group["target"], "capture", sample=4, hollow=True) as session:
+    with emulated(group["target"], "capture", sample=SAMPLE, hollow=True) as session:
         _kernels().RUN[group["kernel"]](zeros, shape, tile)
     (execution,) = session.executions
     if execution.error is not None or execution.counts is None:
@@ -122,6 +127,31 @@ def _microseconds(group: dict[str, Any], row: dict[str, Any]) -> float:
         work = 4.0 * shape["rows"] * shape["columns"]  # fp16, read and written
     rate = value * (1e12 if group["unit"] == "TFLOP/s" else 1e9)
     return float(1e6 * work / rate)
+
+
+def summary(rows: Sequence[PublishedRow]) -> list[GoalResult]:
+    """Return how often and how well the estimate agrees, on the figures for calibration and on the others; and the
+    rank correlation of the tiles of one product."""
+    found = []
+    for held_out in (False, True):
+        chosen = [row for row in rows if row.held_out == held_out]
+        if not chosen:
+            continue
+        kind = "not used for calibration" if held_out else "used for calibration"
+        share = 100 * sum(row.inside for row in chosen) / len(chosen)
+        middle = statistics.median(row.ratio for row in chosen)
+        detail = f"{len(chosen)} figures"
+        goal = share >= 90 if held_out else None
+        found += [
+            GoalResult(f"figures {kind} inside the interval", ">= 90 %", share, "%", goal, detail),
+            GoalResult(f"figures {kind}: median of estimate / published", "", middle, "x", None, detail),
+        ]
+    for group in dict.fromkeys(row.group for row in rows):
+        tiles = [row for row in rows if row.group == group]
+        if len({row.shape for row in tiles}) == 1 and len(tiles) > 2:
+            rank = spearman([row.measured_us for row in tiles], [row.estimate_us for row in tiles])
+            found.append(GoalResult(group, "> 0", rank, "Spearman", rank > 0, f"{len(tiles)} tiles"))
+    return found
 
 
 def spearman(left: list[float], right: list[float]) -> float:

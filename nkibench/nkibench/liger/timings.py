@@ -121,13 +121,18 @@ def _row(entry: dict[str, str], liger_path: Path) -> PublishedTiming:
 
 
 def zeros(*shape: int, dtype: str = "float32", integer: bool = False) -> Any:
-    """Storage that the system hands out on first touch: full-size shapes cost the sampled programs' pages only."""
+    """Storage that the system hands out on first touch: full-size shapes cost the sampled programs' pages only.
+
+    It begins where a device's would, at a multiple of 512 bytes, so that rows cover no more sectors than there.
+    """
     import numpy as np
     import torch
 
     kind = torch.int64 if integer else getattr(torch, dtype.removeprefix("torch."))
-    pages = np.zeros(math.prod(shape) * kind.itemsize, np.uint8)
-    return torch.from_numpy(pages).view(kind).view(shape)
+    nbytes = math.prod(shape) * kind.itemsize
+    pages = np.zeros(nbytes + 512, np.uint8)
+    start = -pages.ctypes.data % 512
+    return torch.from_numpy(pages[start : start + nbytes]).view(kind).view(shape)
 
 
 def _layer_norm(c: dict[str, Any]) -> None:

@@ -48,10 +48,10 @@ class CallLog:
         self.change(number)
         return number
 
-    def change(self, number: int) -> None:
-        """Take note that a call was made again, or launched a further kernel."""
+    def change(self, number: int, now: bool = False) -> None:
+        """Take note that a call was made again, or (``now``: a kill would lose it) launched a further kernel."""
         self._changed.add(number)
-        if time.monotonic() - self._flushed > _SECONDS_BETWEEN:
+        if now or time.monotonic() - self._flushed > _SECONDS_BETWEEN:
             self.flush()
 
     def note(self, **facts: Any) -> None:

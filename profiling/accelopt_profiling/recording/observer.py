@@ -179,12 +179,13 @@ class LaunchObserver:
 
     def _add_launch(self, number: int, kernel: str, state: _KernelFile) -> None:
         logged = self._log.calls[number]
-        if kernel not in logged.kernels:
+        first = kernel not in logged.kernels
+        if first:
             logged.kernels[kernel] = 0
             state.shapes[kernel] = state.shapes.get(kernel, 0) + 1
         if logged.count == 1:
             logged.kernels[kernel] += 1
-        self._log.change(number)
+        self._log.change(number, first)
 
 
 @cache

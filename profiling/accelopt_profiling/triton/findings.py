@@ -6,6 +6,7 @@ import traceback
 
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.triton.capture.session import LaunchExecution, describe
+from accelopt_profiling.triton.check_size import CheckSize
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.worker.step_context import StepFailedError
@@ -21,7 +22,9 @@ def execution_findings(execution: LaunchExecution) -> list[Finding]:
     if error is not None:
         line = line_of(error, execution.launch.file) or execution.launch.line
         if isinstance(error, UnsupportedOperationError):
-            found.append(Finding("unsupported", line, "information", str(error)))
+            found.append(
+                Finding("unsupported", line, "information", f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            )
         else:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             found.append(Finding("kernel-raised", line, "error", f"The kernel raised {what}"))
@@ -43,6 +46,12 @@ def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Findin
     if sampled:
         said += " Not all programs were run, which may be why."
     return Finding("kernel-raised", error.line or line, "information" if sampled else "error", said)
+
+
+def smaller_check_finding(size: CheckSize, smaller: str, line: int) -> Finding:
+    """Return the finding for results that were checked at smaller sizes than the cost is stated for."""
+    message = f"At the full size {size.excess}; the result was checked at {smaller}."
+    return Finding("checked-smaller", line, "information", message)
 
 
 def compile_findings(facts: CompiledFacts, line: int) -> list[Finding]:

@@ -15,25 +15,35 @@ from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import returned
+from accelopt_profiling.comparison.memory import byte_count
 from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
+from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_case
 from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton import hints
+from accelopt_profiling.triton.capture.launch import describe_configuration, largest_tensor
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, emulated, interpreter
+from accelopt_profiling.triton.check_size import CheckSize, check_size
 from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
 from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.estimation.causes import cost_findings
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
-from accelopt_profiling.triton.findings import compile_findings, execution_findings, own_run_finding
+from accelopt_profiling.triton.findings import (
+    compile_findings,
+    execution_findings,
+    own_run_finding,
+    smaller_check_finding,
+)
 from accelopt_profiling.triton.interpreter import coverage
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
@@ -41,7 +51,6 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
 CHECK_SECONDS = 2.0
-TUNING_SECONDS = 6.0
 #: Seconds for the tries of a problem that is inferred, besides importing the file.
 INFER_SECONDS = 30.0
 
@@ -63,10 +72,11 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
 
 @dataclasses.dataclass
 class _KernelResults:
-    """The results for one kernel so far."""
+    """The results for one kernel so far. ``checks`` are launches at smaller sizes, whose results were compared."""
 
     kernel: Kernel
     executions: list[LaunchExecution] = dataclasses.field(default_factory=list)
+    checks: list[LaunchExecution] = dataclasses.field(default_factory=list)
     tried: list[LaunchExecution] = dataclasses.field(default_factory=list)
     configurations: list[autotune.AutotuneConfiguration] = dataclasses.field(default_factory=list)
     chosen: autotune.AutotuneConfiguration | None = None
@@ -81,6 +91,9 @@ class _Profile:
         self.known = {k.name: _KernelResults(k) for k in params.kernels}
         self._modules: tuple[ModuleType, Problem] | None = None
         self._broke_off: Finding | None = None
+        self._case = ProblemCase()
+        self._check: CheckSize | None = None
+        self._smaller = ""
 
     def run(self) -> list[KernelMeasurement]:
         ref = self.params.problem
@@ -137,12 +150,14 @@ class _Profile:
         self._tune()
 
     def _sampled_run(self) -> None:
-        """Count with the problem's inputs, four programs of each launch."""
+        """Count with the problem's inputs of the profiled case, four programs of each launch."""
+        with emulated(self.target.name, hollow=True), suppress(StepFailedError), user_errors(self.context):
+            self._case = profiled_case(self._loaded()[1], self.params.seed)
         with emulated(self.target.name, sample=SAMPLE) as session:
             with user_errors(self.context):
                 module, problem = self._loaded()
             with problem_errors(self.context, "get_inputs"):
-                inputs = problem.inputs(self.params.seed)
+                inputs = ProblemSizes(problem, self._case.shape).inputs(self.params.seed)
             with user_errors(self.context):
                 problem.run(module, inputs)
         self._take(session)
@@ -151,32 +166,82 @@ class _Profile:
     def _hollow_run(self) -> None:
         """Count with zeros for inputs; an error here is ignored, as the real inputs follow."""
         with emulated(self.target.name, sample=SAMPLE, hollow=True) as session:
-            module, problem = self._loaded()
+            _, problem = self._loaded()
             with suppress(StepFailedError), user_errors(self.context):
                 # Zeros are not the user's data: an error that they cause is not reported.
-                problem.run(module, problem.inputs(self.params.seed))
+                self._case = profiled_case(problem, self.params.seed)
+                self._check = self._counted_run(session, ProblemSizes(problem, self._case.shape))
         if not session.launches:
             return
         self._take(session)
         self._emit("executed")
 
+    def _counted_run(self, session: CaptureSession, sizes: ProblemSizes) -> CheckSize:
+        """Run on hollow inputs of these sizes; return what a check of their results would take."""
+        module, problem = self._loaded()
+        with sizes.applied():
+            inputs = sizes.inputs(self.params.seed)
+            problem.run(module, inputs)
+        return check_size(session.executions, byte_count(inputs))
+
     def _checked_run(self) -> None:
-        """Run on the real inputs, then compare with the reference."""
-        with emulated(self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS) as session:
-            with user_errors(self.context):
-                module, problem = self._loaded()
-            with problem_errors(self.context, "get_inputs"):
-                inputs = problem.inputs(self.params.seed)
-            kept = _copy(inputs)
-            with user_errors(self.context):
-                outputs = returned(partial(problem.run, module, inputs))
-            self._take(session)
-            self._emit("executed")
-            failed = [e.launch.name for e in session.executions if e.error is not None]
-            verdict = Correctness("not checked", f"{failed[0]} did not run to its end") if failed else None
-            with problem_errors(self.context, "reference"):
-                known_elements = partial(coverage.known_elements, session.coverage)
-                verdict = verdict or check_outputs(problem, kept, outputs, inputs, known_elements)
+        """Run on the real inputs, then compare with the reference; at smaller sizes where that does not fit."""
+        with emulated(self.target.name):
+            _, problem = self._loaded()
+        sizes = ProblemSizes(problem, self._case.shape)
+        if self._check is not None and not self._check.fits and not self._make_smaller(sizes):
+            self._not_checked(self._check)
+            return
+        with sizes.applied(), emulated(self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS) as session:
+            self._checked_at(session, sizes)
+
+    def _make_smaller(self, sizes: ProblemSizes) -> bool:
+        """Make ``sizes`` smaller until a check fits; False where that is not possible."""
+        size = self._check
+        while size is not None and not size.fits:
+            if not sizes.halve():
+                return False
+            size = None
+            with emulated(self.target.name, sample=SAMPLE, hollow=True) as session:
+                with suppress(StepFailedError), user_errors(self.context):
+                    size = self._counted_run(session, sizes)
+                if not session.launches:
+                    return False
+        self._smaller = str(sizes)
+        return size is not None
+
+    def _not_checked(self, size: CheckSize) -> None:
+        unreferenced = self.params.problem is not None and self.params.problem.unreferenced
+        why = (
+            "The problem has no reference."
+            if unreferenced
+            else (
+                f"at this size {size.excess}, and no smaller one is known: give `get_inputs` integer arguments with "
+                "defaults, from which its shapes come"
+            )
+        )
+        for known in self.known.values():
+            if known.executions:
+                known.correctness = Correctness("not checked", why)
+        self._emit("checked")
+
+    def _checked_at(self, session: CaptureSession, sizes: ProblemSizes) -> None:
+        with user_errors(self.context):
+            module, problem = self._loaded()
+        with problem_errors(self.context, "get_inputs"):
+            inputs = sizes.inputs(self.params.seed)
+        kept = _copy(inputs)
+        with user_errors(self.context):
+            outputs = returned(partial(problem.run, module, inputs))
+        self._take(session, checks=bool(sizes.smaller))
+        self._emit("executed")
+        failed = [e.launch.name for e in session.executions if e.error is not None]
+        verdict = Correctness("not checked", f"{failed[0]} did not run to its end") if failed else None
+        with problem_errors(self.context, "reference"):
+            known_elements = partial(coverage.known_elements, session.coverage)
+            verdict = verdict or check_outputs(problem, kept, outputs, inputs, known_elements)
+        if sizes.smaller:
+            verdict = dataclasses.replace(verdict, detail=f"{verdict.detail}, at {sizes}")
         for known in self.known.values():
             if known.executions:
                 known.correctness = verdict
@@ -217,8 +282,10 @@ class _Profile:
                 self._modules = (module, load_problem(self.context, self.params.problem, module))
         return self._modules
 
-    def _take(self, session: CaptureSession) -> None:
-        """Assign a session's launches to the kernels of this file by the line of their ``def``."""
+    def _take(self, session: CaptureSession, checks: bool = False) -> None:
+        """Assign a session's launches to the kernels of this file by the line of their ``def``; those of ``checks`` at
+        smaller sizes beside the ones that the cost is stated for.
+        """
         path = str(self.context.kernel_path)
         for known in self.known.values():
             mine = [
@@ -226,6 +293,9 @@ class _Profile:
                 for e in session.executions
                 if e.launch.line == known.kernel.line and _same_file(e.launch.file, path)
             ]
+            if checks:
+                known.checks = [e for e in mine if not e.tuning]
+                continue
             known.executions = [e for e in mine if not e.tuning]
             known.tried = known.tried or [t for e in known.executions for t in autotune.tried_for(e, mine)]
 
@@ -242,8 +312,7 @@ class _Profile:
         """Choose among autotuners' configurations by their estimates; all are compiled, none is run."""
         tuned = [known for known in self.known.values() if known.tried]
         for known in tuned:
-            seconds = TUNING_SECONDS / len(tuned)
-            known.configurations = autotune.try_all(known.tried, self.target, SAMPLE, seconds)
+            known.configurations = autotune.try_all(known.tried, self.target, SAMPLE)
             known.chosen = autotune.best(known.configurations)
             if known.chosen is not None:
                 known.compiled = known.chosen.compiled
@@ -300,12 +369,14 @@ class _Profile:
             finding = Finding("never-launched", kernel.line, "warning", message)
             return dataclasses.replace(measurement, findings=[finding])
         execution, made = chosen
-        findings = [f for e in known.executions for f in execution_findings(e)]
+        findings = [f for e in known.checks or known.executions for f in execution_findings(e)]
         if self._broke_off is not None and known is next(iter(self.known.values())):
             findings.append(self._broke_off)
         quantities = {"launches": executed(len(known.executions), "launches")}
         if known.tried:
             quantities["autotune_configurations"] = executed(len(known.tried), "configurations")
+        if self._smaller and self._check is not None:
+            findings.append(smaller_check_finding(self._check, self._smaller, kernel.line))
         findings += autotune.configuration_findings(known.configurations, kernel.line)
         lines: list[LineCost] = []
         if execution.counts is not None:
@@ -331,6 +402,8 @@ class _Profile:
             quantities["percent_of_peak"] = made.percent_of_peak
             measurement = dataclasses.replace(
                 measurement,
+                case=self._case_text(execution),
+                configuration=describe_configuration(execution.launch),
                 latency=made.latency,
                 bound=made.bound,
                 waiting=hints.latency_cause(made),
@@ -343,6 +416,10 @@ class _Profile:
             findings=list(dict.fromkeys(findings)),
             toolchain=known.compiled.toolchain if known.compiled else {},
         )
+
+    def _case_text(self, execution: LaunchExecution) -> str:
+        chosen = f" ({self._case.chosen})" if self._case.chosen else ""
+        return largest_tensor(execution.launch) + chosen
 
 
 def _counted(known: _KernelResults) -> bool:

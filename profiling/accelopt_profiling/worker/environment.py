@@ -12,10 +12,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+#: Tells a worker and its steps which Python they run in and where its name comes from, for messages.
+INTERPRETER = "ACCELOPT_INTERPRETER"
+#: Lists the variables that a person's settings give to steps, whatever they are called.
+_GIVEN = "ACCELOPT_GIVEN_VARIABLES"
 #: Variables of the host that a step sees.
 _STEP_NAMES = frozenset({
     "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX",
-    "ACCELOPT_NRTPY_PYTHON",
+    "ACCELOPT_NRTPY_PYTHON", INTERPRETER,
 })  # fmt: skip
 _STEP_PREFIXES = (
     "CUDA_", "NVIDIA_", "ROCM_", "HIP_", "ROCR_", "NEURON_", "TRITON_", "OMP_", "MKL_", "OPENBLAS_",
@@ -55,6 +59,16 @@ def step_environment(folder: Path, host: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **{name: str(path) for name, path in own.items()}, "PYTHONHASHSEED": "0"}
 
 
+def given_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return what a worker is started with so that its steps see ``variables``."""
+    return {**variables, _GIVEN: ",".join(sorted(variables))} if variables else {}
+
+
+def interpreter_in_use() -> str:
+    """Return the Python that this process runs in, for messages; with where its name comes from, if known."""
+    return os.environ.get(INTERPRETER) or sys.executable
+
+
 def worker_environment(host: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of ``host`` that a worker may be started with."""
     return _kept(host, _WORKER_NAMES, _WORKER_PREFIXES)
@@ -72,8 +86,9 @@ def restart_without_secrets() -> None:
 
 
 def _kept(host: Mapping[str, str], names: frozenset[str], prefixes: tuple[str, ...]) -> dict[str, str]:
+    given = {_GIVEN, *host.get(_GIVEN, "").split(",")} if host.get(_GIVEN) else set()
     return {
         name: value
         for name, value in host.items()
-        if name in names or (name.startswith(prefixes) and not _SECRET.search(name))
+        if name in names or name in given or (name.startswith(prefixes) and not _SECRET.search(name))
     }

@@ -17,17 +17,20 @@ from accelopt_profiling.jobs import Limits
 #: How the first process of a sandbox ends when its step used too much.
 TOO_MUCH_MEMORY, TOO_MANY_PROCESSES, TOO_MUCH_WRITTEN = 41, 42, 43
 WATCH_SECONDS = 0.1
+#: How many times its memory limit a step may reserve without touching it. Our choice.
+RESERVED = 16
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def apply_limits(limits: Limits, device: bool = False) -> None:
+def apply_limits(limits: Limits, *, watched: bool, device: bool = False) -> None:
     """Bound this process: address space, CPU time, file size, open files, processes; no core files.
 
-    A step that uses the ``device`` has no bound on its address space, of which drivers reserve terabytes: what it
-    really uses is watched from its sandbox.
+    Memory is what a process touches, so a step that is ``watched`` from its sandbox may reserve ``RESERVED`` times its
+    limit: the inputs of a large problem that nothing reads cost nothing. Without a watch the address space is the
+    bound. A step that uses the ``device`` has none, as drivers reserve terabytes.
     """
     if not device:
-        _bound(resource.RLIMIT_AS, _address_space() + limits.memory_bytes)
+        _bound(resource.RLIMIT_AS, _address_space() + limits.memory_bytes * (RESERVED if watched else 1))
     _bound(resource.RLIMIT_CPU, int(limits.seconds * (os.cpu_count() or 1)) + 2)
     _bound(resource.RLIMIT_FSIZE, limits.file_bytes)
     _bound(resource.RLIMIT_NOFILE, limits.open_files)

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import (
     TOO_MANY_PROCESSES,
@@ -42,6 +43,10 @@ _WANTED: dict[Runtime, tuple[str, ...]] = {
     "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", "accelopt_profiling.gate.steps.table"),
     "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps.table"),
 }
+#: What each runtime imports once it has had nothing to do for a while after a first step: parts of those packages that
+#: many libraries import, and that take seconds. Torch's compiler is a third of what such a library's imports take.
+_LATER: dict[Runtime, tuple[str, ...]] = {"numpy": (), "torch": ("torch._dynamo",)}
+_IDLE_SECONDS = 3.0
 _WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes", TOO_MUCH_WRITTEN: "written"}
 LARGEST_TOKEN = 64
 
@@ -105,10 +110,9 @@ class PreloadedParent:
     @property
     def missing_error(self) -> StepError:
         """The answer of its steps when it lacks a package."""
-        what = f"{self.missing} cannot be imported where kernels run"
-        return StepError(
-            "missing-package", f"{what}: pip install 'accelopt-lsp[triton]' there, then save again."
-        )
+        what = f"{self.missing} cannot be imported in {interpreter_in_use()}, where kernels run"
+        fix = "pip install 'accelopt-lsp[triton]' there or name another Python in the setting `python`"
+        return StepError("missing-package", f"{what}: {fix}, then save again.")
 
     def request(self, token: str, body: dict[str, Any], base: Path, frames: int, output: int) -> None:
         """Ask for a child that runs the step in ``body`` and writes to the descriptors ``frames`` and ``output``.
@@ -171,7 +175,7 @@ def serve(control: socket.socket, runtime: Runtime, base: Path, sandboxed: bool)
     gc.collect()
     gc.freeze()  # children share these pages as long as the collector leaves them alone
     _send(control, {"ready": True, "missing": missing})
-    _StepForker(control, sandboxes).loop()
+    _StepForker(control, sandboxes, _LATER[runtime] if missing is None else ()).loop()
 
 
 def _import_all(runtime: Runtime) -> str | None:
@@ -193,8 +197,11 @@ def _send(control: socket.socket, message: dict[str, Any]) -> None:
 class _StepForker:
     """Forks children and reports their ends; runs in the preloaded parent's process."""
 
-    def __init__(self, control: socket.socket, sandboxes: SandboxLauncher | None) -> None:
+    def __init__(
+        self, control: socket.socket, sandboxes: SandboxLauncher | None, later: tuple[str, ...]
+    ) -> None:
         self._control, self._sandboxes = control, sandboxes
+        self._later, self._served = list(later), False
         self._children: dict[int, tuple[str, Sandbox | None]] = {}  # pid -> token and sandbox
         self._wake_read, self._wake_write = socket.socketpair()
         self._wake_read.setblocking(False)
@@ -208,7 +215,11 @@ class _StepForker:
         selector.register(self._control, selectors.EVENT_READ)
         selector.register(self._wake_read, selectors.EVENT_READ)
         while True:
-            for key, _ in selector.select():
+            idle = self._served and self._later and not self._children
+            ready = selector.select(_IDLE_SECONDS if idle else None)
+            if not ready:
+                self._import_later()
+            for key, _ in ready:
                 if key.fileobj is self._control:
                     self._request()
                 else:
@@ -216,7 +227,14 @@ class _StepForker:
                         self._wake_read.recv(4096)
             self._reap()
 
+    def _import_later(self) -> None:
+        with contextlib.suppress(Exception):  # a step that needs it will say what is wrong with it
+            importlib.import_module(self._later.pop(0))
+        gc.collect()
+        gc.freeze()
+
     def _request(self) -> None:
+        self._served = True
         token, descriptors, _, _ = socket.recv_fds(self._control, LARGEST_TOKEN, 3)
         if not token:
             self._end()

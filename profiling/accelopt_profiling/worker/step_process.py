@@ -61,7 +61,7 @@ def run_step(
         os.environ.clear()
         os.environ.update(environment)
         tempfile.tempdir = None  # the preloaded parent may have looked for its own already
-        apply_limits(limits, device)
+        apply_limits(limits, watched=sandbox is not None, device=device)
         context = StepContext(
             folder, source, lambda value: send({"type": "partial", "value": to_plain(value)})
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 import traceback
@@ -11,8 +12,11 @@ from pathlib import Path
 from types import ModuleType
 
 from accelopt_profiling.jobs import StepError
+from accelopt_profiling.problems.discovery.imports import MAX_BYTES, MAX_FILES
 from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.worker.relative_imports import package_for
+from accelopt_profiling.worker.environment import interpreter_in_use
+from accelopt_profiling.worker.package_members import enter_package, member_name
+from accelopt_profiling.worker.relative_imports import PACKAGE, package_for
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: Names under which user files were imported in this process.
@@ -36,24 +40,43 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
     relative = path or context.source.kernel
     full = context.folder / "src" / relative
     with user_errors(context):
-        package = package_for(relative, context.source.files, context.folder / "src")
-        module_name = name or _module_name(context, Path(relative).stem)
-        plain = module_name
-        if package is not None:
-            module_name = f"{package}.{module_name}"
-            if (loaded := sys.modules.get(module_name)) is not None:
-                sys.modules[plain] = loaded
-                return loaded  # its package imports it
-        spec = importlib.util.spec_from_file_location(module_name, full)
-        if spec is None or spec.loader is None:
-            raise StepFailedError(StepError("unsupported", f"{relative} is not a Python file.", relative))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module
-        _loaded.add(module_name)
-        sys.modules[plain] = module  # for files that import it by its own name
-        _loaded.add(plain)
-        spec.loader.exec_module(module)
+        member = member_name(context.source, relative) if name is None else None
+        if member is None:
+            return _load_file(context, relative, name)
+        refused = None if member in sys.modules else enter_package(context.source, member, full)
+        if refused is not None:
+            try:
+                return _load_file(context, relative, name)
+            except Exception:
+                raise refused from None  # what its package wants is the reason, not what follows from it
+        module = importlib.import_module(member)
+        plain = _module_name(context, Path(relative).stem)
+        sys.modules[plain] = module
+        _loaded.update((member, plain))
         return module
+
+
+def _load_file(context: StepContext, relative: str, name: str | None) -> ModuleType:
+    """Import a file of the job by itself, or in a package of the job's files where it imports relatively."""
+    full = context.folder / "src" / relative
+    package = package_for(relative, context.source.files, context.folder / "src")
+    module_name = name or _module_name(context, Path(relative).stem)
+    plain = module_name
+    if package is not None:
+        module_name = f"{package}.{module_name}"
+        if (loaded := sys.modules.get(module_name)) is not None:
+            sys.modules[plain] = loaded
+            return loaded  # its package imports it
+    spec = importlib.util.spec_from_file_location(module_name, full)
+    if spec is None or spec.loader is None:
+        raise StepFailedError(StepError("unsupported", f"{relative} is not a Python file.", relative))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    _loaded.add(module_name)
+    sys.modules[plain] = module  # for files that import it by its own name
+    _loaded.add(plain)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _module_name(context: StepContext, stem: str) -> str:
@@ -78,7 +101,12 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         raise StepFailedError(StepError(error.code, error.message, error.file, error.line)) from error
     except ModuleNotFoundError as error:
         file, line = user_line(context, error)
-        message = f"The package {error.name!r} is not installed where the kernel runs; install it there and save again."
+        if (error.name or "").startswith(f"{PACKAGE}."):
+            raise StepFailedError(_not_among_sources(error, file, line)) from error
+        message = (
+            f"The package {error.name!r} is not installed in {interpreter_in_use()}, where kernels run; install it "
+            "there or name another Python in the setting `python`, and save again."
+        )
         raise StepFailedError(StepError("missing-package", message, file, line)) from error
     except MemoryError as error:
         file, line = user_line(context, error)
@@ -97,6 +125,16 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         detail = "".join(traceback.format_exception(error))[-4000:]
         raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error
+
+
+def _not_among_sources(error: ModuleNotFoundError, file: str | None, line: int | None) -> StepError:
+    """Return the error for a module of the file's own package that did not come with the job."""
+    name = (error.name or "").removeprefix(f"{PACKAGE}.")
+    message = (
+        f"The module {name!r} of the file's own package is not there, or it was left out: at most {MAX_FILES} files of "
+        f"{MAX_BYTES >> 20} MiB travel with a kernel."
+    )
+    return StepError("missing-package", message, file, line)
 
 
 def problem_errors(context: StepContext, function: str) -> AbstractContextManager[None]:

@@ -60,7 +60,9 @@ def test_some_numbers_may_be_rounded_the_other_way(checker: Checker) -> None:
     assert verdict.accepted, verdict.reasons
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(
+    "name", ["cut off", *(pytest.param(name, marks=pytest.mark.slow) for name in WRONG if name != "cut off")]
+)
 def test_another_rounding_is_wrong(checker: Checker, name: str) -> None:
     verdict, _ = checker.numpy(WRONG[name], PROBLEM, KERNEL)
     assert "wrong-result" in codes(verdict), verdict.reasons

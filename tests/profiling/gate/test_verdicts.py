@@ -7,6 +7,7 @@ tested, and without reading the text, so that the run itself has to find them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from support.gate_checker import ORIGINAL, PROBLEM, Checker, codes, running_checker
@@ -100,13 +101,25 @@ HONEST = {
 }  # fmt: skip
 
 
+#: Honest kernels outside the slow tests: an accepted one goes through all steps of the gate, each in a process.
+QUICK = {"the original", "with a workspace of its own"}
+
+
 @pytest.fixture(scope="module")
 def checker() -> Iterator[Checker]:
     with running_checker() as running:
         yield running
 
 
-@pytest.mark.parametrize("name", WRONG)
+def one_for_each_reason() -> Iterator[Any]:
+    """Every wrong kernel; each runs in a dozen processes, so one for each reason stays out of the slow tests."""
+    known: list[set[str]] = []
+    for name, (_, reasons) in WRONG.items():
+        yield pytest.param(name, marks=pytest.mark.slow if reasons in known else ())
+        known.append(reasons)
+
+
+@pytest.mark.parametrize("name", one_for_each_reason())
 def test_wrong_kernels_are_refused(checker: Checker, name: str) -> None:
     text, expected = WRONG[name]
     verdict, receipt = checker.numpy(text, PROBLEM, ORIGINAL, CaseOptions(reading=False))
@@ -115,7 +128,9 @@ def test_wrong_kernels_are_refused(checker: Checker, name: str) -> None:
     assert receipt.body["accepted"] is False
 
 
-@pytest.mark.parametrize("name", HONEST)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in HONEST]
+)
 def test_honest_kernels_are_accepted(checker: Checker, name: str) -> None:
     verdict, receipt = checker.numpy(HONEST[name], PROBLEM, ORIGINAL)
     assert verdict.accepted, verdict.reasons

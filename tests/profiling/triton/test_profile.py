@@ -143,6 +143,16 @@ def test_out_of_bounds_is_a_finding_on_its_line(warm):
     assert "element 1000 of 1000 in program (3, 0, 0); 24 lanes" in finding["message"]
 
 
+def test_a_result_that_does_not_fit_is_checked_at_smaller_sizes(warm):
+    text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
+    text = text.replace("n=1000", "n=1 << 28").replace("{grid}", "triton.cdiv(x.numel(), 256)")
+    kernel = only(profile(warm, text=text))
+    assert kernel["correctness"]["status"] == "passed"
+    assert kernel["case"] == "x 268435456 fp32"
+    assert "checked-smaller" in [f["code"] for f in kernel["findings"]]
+    assert kernel["latency"]["us"] > 500
+
+
 def test_a_wrong_result_is_a_finding(warm):
     kernel = only(profile(warm, "tl.store(out + at, 3 * tl.load(x + at, mask=at < n), mask=at < n)"))
     assert kernel["correctness"]["status"] == "failed"
@@ -242,7 +252,14 @@ def test_no_problem_is_a_finding(warm):
     assert [f["code"] for f in answer["result"][0]["findings"]] == ["no-problem"]
 
 
-@pytest.mark.parametrize("target", ["a100", "b200", "mi300x"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param("a100", marks=pytest.mark.slow),  # each compiles the kernel anew
+        pytest.param("b200", marks=pytest.mark.slow),
+        "mi300x",
+    ],
+)
 def test_other_targets(warm, target):
     kernel = only(warm.profile_path(ROOT / "examples" / "triton_softmax.py", target=target))
     assert kernel["target"] == target

@@ -1,9 +1,10 @@
 """Load problems written in Python; here what all their layouts share, and the layout ``get_inputs``, ``reference``.
 
 Optional names of such a file: ``tolerance`` (a number, or ``{"rtol": ..., "atol": ...}``), ``shapes`` (a list of
-keyword arguments for ``get_inputs``), ``entry`` (the function of the kernel file that takes the inputs, or its name),
-``keywords`` (the names by which the last inputs are passed), ``grid`` (of an entry that is a Triton kernel). Without
-``reference`` the kernels are measured and their results not checked; a rewrite is compared with the original.
+keyword arguments for ``get_inputs``; the key ``count`` of each says how often the case occurred, ``count`` of the file
+how often the main one), ``entry`` (the function of the kernel file that takes the inputs, or its name), ``keywords``
+(the names by which the last inputs are passed), ``grid`` (of an entry that is a Triton kernel). Without ``reference``
+the kernels are measured and their results not checked; a rewrite is compared with the original.
 """
 
 from __future__ import annotations
@@ -22,11 +23,16 @@ from typing import Any
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
 from accelopt_profiling.problems.loading.call import perform, seed_everything
+from accelopt_profiling.problems.loading.sizes import integer_constants
 from accelopt_profiling.problems.problem import Call, CallStyle, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
+#: The functions of a problem that say how large it is.
+DRAWING = ("get_inputs", "get_init_inputs")
+#: The key of a case that says how often it occurred; it is no argument of ``get_inputs``.
+COUNT = "count"
 #: The keys of a ``tolerance`` in the words of NumPy and torch.testing, and in the project's own.
 _TOLERANCE_KEYS = {"rtol": "relative", "atol": "absolute", "relative": "relative", "absolute": "absolute"}
 
@@ -49,15 +55,21 @@ class PythonProblem(ABC):
         entry: str | None = None,
         layout: str = "",
     ) -> None:
-        self._module, self._file, self._source = module, file, source
+        self.module = self._module = module
+        self._file, self._source = file, source
         for name in names:
             if not callable(getattr(module, name, None)):
                 what = "class" if name[0].isupper() else "function"
                 message = f"{file} has no {what} `{name}`{layout}; add one."
                 raise ProblemError("problem-invalid", message, file)
         self.tolerance = parse_tolerance(getattr(module, "tolerance", None), file)
-        self.shapes: Sequence[Mapping[str, Any]] = parse_shapes(getattr(module, "shapes", []), file)
+        listed = parse_shapes(getattr(module, "shapes", []), file)
+        self.shapes: Sequence[Mapping[str, Any]] = [_without_count(shape) for shape in listed]
+        main = getattr(module, COUNT, 0)  # in a kernel file it may be a function
+        self.counts = parse_counts(main if type(main) is int else 0, listed, file)
         self.axes = integer_axes(module.get_inputs)
+        drawing = [f for n in DRAWING if callable(f := getattr(module, n, None))]
+        self.constants = integer_constants(module, drawing)
         self._entry = entry
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
@@ -228,6 +240,24 @@ def parse_shapes(value: Any, file: str | None) -> list[Mapping[str, Any]]:
         " `get_inputs`."
     )
     raise ProblemError("problem-invalid", message, file)
+
+
+def parse_counts(main: Any, shapes: Sequence[Mapping[str, Any]], file: str | None) -> list[int]:
+    """Return how often each case occurred: the main one (``count`` of the module), then each of ``shapes`` (its own key
+    ``count``); 0 where that is not stated.
+
+    Raises ProblemError: a count is no integer of at least 0.
+    """
+    counts = [main, *(shape.get(COUNT, 0) for shape in shapes)]
+    if all(type(count) is int and count >= 0 for count in counts):
+        return counts
+    wrong = next(c for c in counts if type(c) is not int or c < 0)
+    message = f"`count` in {file or 'the problem'} is {repr(wrong)[:80]}; give how often the case occurred."
+    raise ProblemError("problem-invalid", message, file)
+
+
+def _without_count(shape: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in shape.items() if name != COUNT}
 
 
 def parse_names(value: Any, name: str, file: str | None) -> list[str]:

@@ -33,6 +33,8 @@ class RecordingProblem:
         self._main = covering(recording.calls)
         others = [n for n in range(len(recording.calls)) if n not in self._main]
         self.shapes: Sequence[Mapping[str, Any]] = [{"call": n} for n in others]
+        of = f"the headline of {len(recording.calls)} recorded calls"
+        self.headline = of if len(self._main) == 1 else f"{of} for each kernel"
         self._original: ModuleType | None = None
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:

@@ -32,3 +32,28 @@ class CapturedLaunch:
     def programs(self) -> int:
         x, y, z = self.grid
         return x * y * z
+
+
+def describe_configuration(launch: CapturedLaunch) -> str:
+    """Return what a launch was compiled for as text: "TILE=128, num_warps=4, num_stages=2"."""
+    chosen = {p.name for p in launch.fn.params if p.is_constexpr}
+    values = {n: v for n, v in launch.constants.items() if n in chosen and isinstance(v, int)}
+    parts = [f"{name}={value}" for name, value in values.items() if not isinstance(value, bool)]
+    options = [
+        f"{name}={launch.options[name]}" for name in ("num_warps", "num_stages") if name in launch.options
+    ]
+    return ", ".join(parts + options)
+
+
+def largest_tensor(launch: CapturedLaunch) -> str:
+    """Return the largest tensor of a launch as text: "x 4096x1024 fp16"; the grid where it has none."""
+    tensors = {
+        name: value
+        for name, value in zip(launch.fn.arg_names, launch.args, strict=False)
+        if hasattr(value, "shape") and hasattr(value, "dtype")
+    }
+    if not tensors:
+        return f"grid {'x'.join(map(str, launch.grid))}"
+    name = max(tensors, key=lambda n: tensors[n].numel() if hasattr(tensors[n], "numel") else 0)
+    kind = launch.signature.get(name, "").removeprefix("*") or str(tensors[name].dtype).removeprefix("torch.")
+    return f"{name} {'x'.join(map(str, tensors[name].shape)) or 'scalar'} {kind}"

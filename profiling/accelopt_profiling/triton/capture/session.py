@@ -19,7 +19,7 @@ from accelopt_profiling.targets import GpuTarget, load_gpu
 from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operators_on_cpu
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
-from accelopt_profiling.triton.capture.torch_device import gpu_on_cpu
+from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
@@ -120,12 +120,16 @@ class CaptureSession:
         self.coverage.begin_launch()
         started = time.perf_counter()
         try:
-            interpreter().run(launch, sample.counted, counter=counter, coverage=coverage, memory=memory)
+            interpreter().run(
+                launch, sample.counted, counter=counter, coverage=coverage, memory=memory, sample_loops=self.hollow
+            )  # fmt: skip
             each = (time.perf_counter() - started) / max(1, len(sample.counted))
             if counter is not None:
                 execution.counts = counter.finish()
                 execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
             execution.complete = sample.complete
+            if self.hollow:  # values do not matter, so neither do the programs that are not counted
+                return
             rest = list(sample.edges)
             if not sample.complete and each * sample.programs <= self.seconds - self._spent:
                 done = set(sample.counted)
@@ -145,14 +149,17 @@ class CaptureSession:
 
 
 def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
-    """Interpret and count ``sample`` programs of a launch that was captured before; its error is kept, not raised."""
+    """Interpret and count ``sample`` programs of a launch that was captured before; its error is kept, not raised.
+
+    Of long loops some iterations are run, so that what the programs write is wrong: nobody may read it any more.
+    """
     execution = LaunchExecution(launch)
     regions = regions_of(dict(zip(launch.fn.arg_names, launch.args, strict=False)))
     memory = LaunchMemory(regions)
     programs = sample_programs(launch.grid, sample)
     counter = OperationCounter(launch.file, programs.programs, regions)
     try:
-        interpreter().run(launch, programs.counted, counter=counter, memory=memory)
+        interpreter().run(launch, programs.counted, counter=counter, memory=memory, sample_loops=True)
         execution.counts = counter.finish()
         execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
     except Exception as error:  # the kernel's own, or something that cannot run here
@@ -266,7 +273,7 @@ def emulated(
         )  # kept from another session else
         return try_one(tuner, *arguments, config=config, **rest)
 
-    replaced = [
+    replaced: list[tuple[Any, str, Any]] = [
         (Autotuner, "_bench", tried),
         (triton.compiler, "compile", deferred),
         (triton.testing, "do_bench", _run_once),
@@ -279,6 +286,9 @@ def emulated(
             (o, n, _lenient(getattr(o, n), session))
             for o, n in (*comparisons, (triton.testing, "assert_close"))
         ]
+    cublas = getattr(getattr(triton._C.libtriton, "nvidia", None), "cublas", None)
+    if cublas is not None:
+        replaced.append((cublas, "CublasLt", CublasOnCpu))
     with ExitStack() as stack:
         session.device = stack.enter_context(
             gpu_on_cpu(gpu, hollow=hollow, poison=mode == "execute" or not hollow)

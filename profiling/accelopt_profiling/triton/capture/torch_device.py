@@ -22,6 +22,9 @@ _ALIGNMENT = 256
 
 _CPU = torch.device("cpu")
 
+#: A hollow run computes nothing on tensors of more bytes.
+_LARGE = 64 << 20
+
 #: Random draws that a hollow run replaces by zeros: only shapes and types matter then.
 _DRAWS_LIKE = {torch.randn_like, torch.rand_like}
 _DRAWS = {torch.randn, torch.rand, torch.normal}
@@ -111,7 +114,55 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
         of_init = getattr(func, "__module__", "") == torch.nn.init.__name__
         if (name in ("normal_", "uniform_") or of_init) and isinstance(drawn, torch.Tensor):
             return drawn
+        if any(_is_large(a) for a in args):
+            made = _untouched(func, args, kwargs)
+            if made is not None:
+                return made
         return func(*args, **kwargs)
+
+
+def _is_large(value: Any) -> bool:
+    return (
+        isinstance(value, torch.Tensor)
+        and value.numel() * value.element_size() > _LARGE
+        and not value.requires_grad
+        and not value.is_meta
+    )
+
+
+def _untouched(func: Any, args: Any, kwargs: Any) -> Any:
+    """Return zeros in place of what ``func`` would compute on large tensors; None where it computes no new tensor.
+
+    Which shape and type that has is found on meta tensors. What changes its first argument leaves it as it is; views,
+    other results that are an argument, and numbers are left to the function itself.
+    """
+    name = getattr(func, "__name__", "")
+    if name.endswith("_") and not name.endswith("__") and isinstance(args[0], torch.Tensor):
+        return args[0]
+    if name == "to":  # the shadow has no device to go to
+        args = tuple(a for a in args if not isinstance(a, torch.device))
+        kwargs = {n: v for n, v in kwargs.items() if n != "device"}
+    shadows: dict[int, Any] = {}
+
+    def shadow(value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+            return type(value)(shadow(v) for v in value)
+        if not isinstance(value, torch.Tensor):
+            return value
+        made = value.to("meta")
+        shadows[made.untyped_storage()._cdata] = made
+        return made
+
+    try:
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            result = func(*(shadow(a) for a in args), **{n: shadow(v) for n, v in kwargs.items()})
+            if not isinstance(result, torch.Tensor) or not result.is_meta:
+                return None
+            if result.untyped_storage()._cdata in shadows:
+                return None
+            return _zeros(result)
+    except Exception:  # it has no shape without values, or is no function of tensors
+        return None
 
 
 def _zeros(like: Any, requires_grad: bool = False) -> Any:
@@ -121,6 +172,19 @@ def _zeros(like: Any, requires_grad: bool = False) -> Any:
     start = -pages.ctypes.data % _ALIGNMENT
     flat = torch.from_numpy(pages)[start : start + nbytes].view(like.dtype)
     return flat.reshape(like.shape).requires_grad_(requires_grad)
+
+
+class CublasOnCpu:
+    """Stands in for Triton's binding of cuBLAS, which files use as a baseline: the products are torch's."""
+
+    def __init__(self, workspace: Any = None) -> None: ...
+    def matmul(self, a: Any, b: Any, c: Any) -> None:
+        """Write ``a @ b.T`` to ``c``."""
+        c.copy_((a.float() @ b.float().T).to(c.dtype))
+
+    def gemm(self, a: Any, b: Any, c: Any, d: Any, alpha: float, beta: float) -> None:
+        """Write ``alpha * a @ b.T + beta * c`` to ``d``."""
+        d.copy_((alpha * (a.float() @ b.float().T) + beta * c.float()).to(d.dtype))
 
 
 class _Event:
@@ -138,7 +202,8 @@ class _Event:
 
 
 class _Stream:
-    cuda_stream = 0
+    cuda_stream = stream_id = device_index = priority = 0
+    device_type = 1
     device = torch.device("cuda", 0)
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
@@ -249,6 +314,14 @@ def _stubs(target: GpuTarget) -> dict[str, Any]:
         "current_stream": lambda *a: _Stream(),
         "default_stream": lambda *a: _Stream(),
         "stream": lambda s=None: s if isinstance(s, _Stream) else _Stream(),
+        "set_stream": _nothing(),
+        "is_current_stream_capturing": lambda: False,
+        "memory_reserved": lambda *a: 0,
+        "max_memory_reserved": lambda *a: 0,
+        "reset_max_memory_allocated": _nothing(),
+        "memory_stats": lambda *a: {},
+        "ipc_collect": _nothing(),
+        "get_arch_list": lambda: [f"sm_{properties.major}{properties.minor}"],
         "Stream": _Stream,
         "Event": _Event,
         "device": _Device,

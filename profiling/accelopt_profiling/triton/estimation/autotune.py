@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,11 +10,14 @@ from accelopt_profiling.line_hint import WIDTH
 from accelopt_profiling.measurement import Finding, LineCost, Severity
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
+from accelopt_profiling.triton.capture.launch import describe_configuration
 from accelopt_profiling.triton.capture.session import LaunchExecution, count_sample
 from accelopt_profiling.triton.compilation.compile import compile_launch
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
+
+#: So many configurations of a kernel are compiled. Our choice, for some seconds on two cores.
+MOST_COMPILED = 8
 
 
 @dataclass(frozen=True)
@@ -37,17 +40,6 @@ class AutotuneConfiguration:
         return LineCost(line, text, None, known, f"shortest of {tried} configurations"[:WIDTH])
 
 
-def describe_configuration(launch: CapturedLaunch) -> str:
-    """Return what an autotuner may vary as text: "TILE=128, num_warps=4, num_stages=2"."""
-    chosen = {p.name for p in launch.fn.params if p.is_constexpr}
-    values = {n: v for n, v in launch.constants.items() if n in chosen and isinstance(v, int)}
-    parts = [f"{name}={value}" for name, value in values.items() if not isinstance(value, bool)]
-    options = [
-        f"{name}={launch.options[name]}" for name in ("num_warps", "num_stages") if name in launch.options
-    ]
-    return ", ".join(parts + options)
-
-
 def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution]) -> list[LaunchExecution]:
     """Return the autotuner's tries that led to ``execution``: those right before it, of the same kernel."""
     found: list[LaunchExecution] = []
@@ -60,39 +52,58 @@ def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution])
     return found
 
 
-def try_all(
-    tried: Sequence[LaunchExecution], target: GpuTarget, sample: int, seconds: float
-) -> list[AutotuneConfiguration]:
-    """Compile and estimate configurations in their order until ``seconds`` have passed; the rest is left out."""
-    started = time.perf_counter()
-    found: list[AutotuneConfiguration] = []
+def try_all(tried: Sequence[LaunchExecution], target: GpuTarget, sample: int) -> list[AutotuneConfiguration]:
+    """Compile and estimate the configurations that look best by their counts alone, in the order they were tried.
+
+    At most ``MOST_COMPILED`` that can be launched are compiled: two of each block shape, the shapes with the shortest
+    first estimates first, then the next two. So the choice depends on the kernel alone, not on how fast it was made.
+    """
     counted: dict[str, LaunchExecution] = {}
+    groups: dict[str, list[LaunchExecution]] = {}
     for execution in tried:
-        if found and time.perf_counter() - started > seconds:
+        key = repr((execution.launch.constants, execution.launch.grid))
+        if key not in counted:
+            counted[key] = count_sample(execution.launch, sample)
+        _take_counts(execution, counted[key])
+        groups.setdefault(key, []).append(execution)
+    ranked = sorted(groups.values(), key=lambda group: _first_estimate(group[0], target))
+    pairs = [group[n : n + 2] for n in range(0, max(map(len, ranked), default=0), 2) for group in ranked]
+    found: dict[int, AutotuneConfiguration] = {}
+    launchable = 0
+    for execution in (execution for pair in pairs for execution in pair):
+        if launchable == MOST_COMPILED:
             break
         compiled = compile_launch(execution.launch, target)
         made: LaunchEstimate | None = None
         if compiled.problem is None:
-            key = repr((execution.launch.constants, execution.launch.grid))
-            if key not in counted:
-                counted[key] = count_sample(execution.launch, sample)
-            known = counted[key]
-            execution.counts, execution.line_tensors = known.counts, known.line_tensors
-            execution.program_bytes, execution.faults, execution.error = (
-                known.program_bytes,
-                known.faults,
-                known.error,
-            )
-            if known.counts is not None and known.counts.sampled:
-                made = estimate(known.counts, compiled, target)
-        found.append(AutotuneConfiguration(execution, compiled, made))
-    return found
+            launchable += 1
+            if execution.counts is not None and execution.counts.sampled:
+                made = estimate(execution.counts, compiled, target)
+        found[id(execution)] = AutotuneConfiguration(execution, compiled, made)
+    return [found[id(execution)] for execution in tried if id(execution) in found]
+
+
+def _take_counts(execution: LaunchExecution, known: LaunchExecution) -> None:
+    execution.counts, execution.line_tensors = known.counts, known.line_tensors
+    execution.program_bytes, execution.faults, execution.error = (
+        known.program_bytes,
+        known.faults,
+        known.error,
+    )
+
+
+def _first_estimate(execution: LaunchExecution, target: GpuTarget) -> float:
+    """Return the estimate in us without the compiler's facts; infinity where nothing was counted."""
+    counts = execution.counts
+    if counts is None or not counts.sampled:
+        return math.inf
+    return estimate(counts, None, target).latency.us or 0.0
 
 
 def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfiguration | None:
     """Return the configuration with the shortest estimate; the first of equals, None when none can be launched.
 
-    The model does not see pipelining depth, bank conflicts or overlap: configurations that differ only there tie.
+    The model does not see bank conflicts or instruction order: configurations that differ only there tie.
     """
     launchable = [c for c in configurations if c.estimate is not None]
     return min(launchable, key=lambda c: (c.estimate and c.estimate.latency.us) or 0.0, default=None)

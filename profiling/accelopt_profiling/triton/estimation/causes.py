@@ -12,6 +12,8 @@ from accelopt_profiling.triton.interpreter.counting import LaunchCounts, LineCou
 
 #: A part of the estimate that is worth a finding.
 WORTH = 0.25
+#: The same for what each program pays once: it is nobody's fault before it is most of the time.
+MOST = 0.5
 
 
 def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget, line: int) -> list[Finding]:
@@ -48,7 +50,7 @@ def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget,
             "multiprocessor."
         )
         found.append(Finding("exposed-latency", where, "information", message))
-    if first + times["program starts"] >= WORTH * whole and made.bound != "launch":
+    if first + times["program starts"] >= MOST * whole and made.bound != "launch":
         message = (
             f"{counts.programs:,} short programs: starting them and waiting for their first loads takes about "
             f"{duration_text(first + times['program starts'])}. Let each program do more."

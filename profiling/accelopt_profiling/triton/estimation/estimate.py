@@ -1,10 +1,9 @@
 """Estimate the time of a launch on a GPU that is not there, with an interval.
 
 Two kinds of time: what each resource of the machine needs for the whole launch (``roofline``), and what programs wait
-(``latency``). How far they overlap depends on how much is under way on a multiprocessor at once: ``n`` groups of warps,
-times the tiles that a pipelined loop loads ahead. The parts are joined as (sum of t^p)^(1/p) with p = 1 + log4(n): one
-group that loads nothing ahead pays the sum of its parts, and the more there is to do meanwhile, the more only the
-longest counts.
+(``latency``). How far they overlap depends on how much is under way on a multiprocessor at once: groups of warps, and
+tiles that a pipelined loop loads ahead. The parts are joined as (sum of t^p)^(1/p). With p = 1, one group that loads
+nothing ahead, that is their sum; p grows with what there is to do meanwhile, until only the longest counts.
 """
 
 from __future__ import annotations
@@ -93,15 +92,14 @@ def _joined(times: dict[str, float], groups: int, depth: int) -> float:
     for, also ahead."""
     dependent = {name: times[name] for name in ARITHMETIC if name != "shared memory"}
     dependent["tensor core"] = max(times["tensor core"], times["shared memory"])
-    arithmetic = _overlapped(dependent.values(), groups)
+    arithmetic = _overlapped(dependent.values(), 1 + math.log(groups, 4))
     memory = max(times[name] for name in MEMORY)
     waiting = times["latency"] + times["program starts"]
-    return _overlapped((arithmetic, memory, waiting), groups * depth)
+    return _overlapped((arithmetic, memory, waiting), 1 + math.log2(groups * depth))
 
 
-def _overlapped(parts: Iterable[float], under_way: int) -> float:
-    """Join the times of parts with ``under_way`` programs or tiles to overlap them: from their sum to the longest."""
-    exponent = 1 + math.log(max(1, under_way), 4)
+def _overlapped(parts: Iterable[float], exponent: float) -> float:
+    """Join the times of parts: their sum where ``exponent`` is 1, and the nearer to the longest the larger it is."""
     longest = max(parts := list(parts))
     if longest <= 0:
         return 0.0

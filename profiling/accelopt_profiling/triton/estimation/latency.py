@@ -34,6 +34,5 @@ def wait_times(
     for number, line in counts.lines.items():
         if line.waits:
             each = latency / (residency.depth if number in residency.ahead else 1)
-            each += target["model.iteration_overhead"]
             times[number] = times.get(number, 0.0) + residency.rounds * each * line.waits / counts.sampled
     return times

@@ -26,14 +26,16 @@ ARITHMETIC = ("tensor core", "shared memory", "fp32", "fp64", "special functions
 class LaunchWork:
     """Operations of the whole launch; ``matrix_flops`` by the peak that applies ("fp16", "tf32", ...).
 
-    ``operand_bytes`` are what matrix instructions read from shared memory, ``spilled_bytes`` what spilled registers
-    move through L1, ``updates`` the atomic updates of the most updated addresses, one after the other.
+    ``products`` counts the matrix products of the programs. ``operand_bytes`` are what matrix instructions read from
+    shared memory, ``spilled_bytes`` what spilled registers move through L1, ``updates`` the atomic updates of the most
+    updated addresses, one after the other.
     """
 
     float_operations: float
     double_operations: float
     special_operations: float
     matrix_flops: dict[str, float]
+    products: float
     operand_bytes: float
     spilled_bytes: float
     updates: float
@@ -69,6 +71,7 @@ def work(
         doubles,
         scale * sum(line.special for line in lines),
         matrix,
+        scale * sum(counts.dots.values()) if matrix else 0.0,
         scale * _operand_bytes(counts, compiled) if matrix else 0.0,
         counts.programs * _spilled_bytes(counts, compiled, residency),
         sum(line.hottest for line in lines),
@@ -144,12 +147,14 @@ def resource_times(
     ordinary = target["model.fp32_efficiency"] * filled
     spilled = compiled.spill_bytes or 0 if compiled is not None else 0
     kept = spilled * residency.threads * residency.each <= residency.l1_bytes
+    begun = target["model.product_overhead"] / MICROSECONDS * done.products / multiprocessors
+    multiplied = sum(f / (tensor * target[f"peak.{p}"]) for p, f in done.matrix_flops.items())
     seconds = {
         "memory": moved.dram / dram,
         "L2": max(moved.from_l2 / target["l2_bandwidth"], moved.past_l1 / reachable),
         "L1": moved.requested / l1,
         "atomics": done.updates / (target["atomic_updates_per_clock"] * clock),
-        "tensor core": sum(f / (tensor * target[f"peak.{p}"]) for p, f in done.matrix_flops.items()) / filled,
+        "tensor core": (multiplied + begun) / filled,
         "shared memory": done.operand_bytes / l1,
         "fp32": done.float_operations / (ordinary * target["peak.fp32"]),
         "fp64": done.double_operations / (ordinary * target["peak.fp64"]),

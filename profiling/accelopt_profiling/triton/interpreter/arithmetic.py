@@ -16,6 +16,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.counting import OperationCounter
+from accelopt_profiling.triton.interpreter.inline_assembly import instruction
 from accelopt_profiling.triton.interpreter.libdevice import FUNCTIONS, function_name
 from accelopt_profiling.triton.interpreter.numerics import is_packed, narrow, widen
 
@@ -31,7 +32,17 @@ _KEEPS_ORIGIN = (
 
 
 class UnsupportedOperationError(Exception):
-    """The kernel does something that cannot be run without the device."""
+    """The kernel does something that is not emulated; the message names it."""
+
+
+class InstructionResults:
+    """The results of an inline instruction, as Triton's builder hands them out."""
+
+    def __init__(self, results: list[Handle]) -> None:
+        self._results = results
+
+    def get_result(self, number: int) -> Handle:
+        return self._results[number]
 
 
 def wide(handle: Handle) -> np.ndarray[Any, Any]:
@@ -145,9 +156,7 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
     ) -> Handle:
         function = FUNCTIONS.get(function_name(symbol))
         if function is None:
-            raise UnsupportedOperationError(
-                f"The device function {symbol} has no counterpart off the device."
-            )
+            raise UnsupportedOperationError(f"not emulated: the device function {symbol}")
         output = function(*(wide(argument) for argument in arguments))
         self._count_special(int(np.size(output)), result)
         return packed_as(np.asarray(output), result.scalar)
@@ -167,10 +176,26 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
         return packed_as(product + wide(d), d.dtype)
 
     def create_dot_scaled(self, *arguments: Any) -> Handle:
-        raise UnsupportedOperationError("`tl.dot_scaled` cannot be run without the device yet.")
+        raise UnsupportedOperationError("not emulated: tl.dot_scaled")
 
-    def create_inline_asm(self, *arguments: Any) -> Handle:
-        raise UnsupportedOperationError("Inline assembly cannot be run without the device.")
+    def create_inline_asm(
+        self, text: str, constraints: str, arguments: list[Handle], types: list[Any], *_: Any
+    ) -> InstructionResults:
+        outputs = instruction(text, [wide(argument) for argument in arguments])
+        if outputs is None:
+            raise UnsupportedOperationError(
+                f"not emulated: the inline assembly `{' '.join(text.split())[:60]}`"
+            )
+        self._count_special(max((int(np.size(output)) for output in outputs), default=0), types[0])
+        return InstructionResults([
+            packed_as(np.asarray(output), kind.scalar) for output, kind in zip(outputs, types, strict=False)
+        ])  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse an operation that Triton's interpreter lacks by its name."""
+        if name.startswith("create_"):
+            raise UnsupportedOperationError(f"not emulated: {name.removeprefix('create_')}")
+        raise AttributeError(name)
 
     # constants and shapes
 

@@ -68,6 +68,8 @@ class LaunchCounts:
     tensor_bytes: dict[str, int] = field(default_factory=dict)
     load_sectors: dict[str, int] = field(default_factory=dict)
     store_sectors: dict[str, int] = field(default_factory=dict)
+    steps: int = 0
+    loops_sampled: bool = False
     program_sectors: dict[str, int] = field(default_factory=dict)
     line_tensors: dict[int, set[str]] = field(default_factory=dict)
     narrow: dict[int, int] = field(default_factory=dict)
@@ -103,7 +105,8 @@ def distinct_sectors(addresses: Array) -> Array:
 class OperationCounter:
     """Fills a ``LaunchCounts``. ``enabled`` is switched off for programs that are run for their errors only.
 
-    ``line_tensors`` maps a line to the tensor arguments it loads from.
+    ``line_tensors`` maps a line to the tensor arguments it loads from. ``weight`` is how many iterations the present
+    one stands for (see ``loops``).
     """
 
     def __init__(self, file: str, programs: int, regions: Iterable[Region]) -> None:
@@ -112,15 +115,23 @@ class OperationCounter:
         self.counts = LaunchCounts(programs, 0, tensor_bytes={r.name: r.nbytes for r in regions})
         self.line_tensors = self.counts.line_tensors
         self.program_bytes: list[int] = []
+        self.weight = 1.0
         self._bytes = 0
-        self._sectors: dict[tuple[str, str], list[Array]] = {}
-        self._program: dict[str, list[Array]] = {}
+        self._sectors: dict[tuple[str, str], list[tuple[float, Array]]] = {}
+        self._program: dict[str, list[tuple[float, Array]]] = {}
         self._awaited: set[tuple[int, int]] = set()
-        self._updates: dict[int, list[list[Array]]] = {}
+        self._updates: dict[int, list[list[tuple[float, Array]]]] = {}
+
+    def begin_program(self) -> None:
+        self.weight = 1.0
+
+    def _weighted(self, count: int) -> int:
+        return count if self.weight == 1.0 else round(count * self.weight)
 
     def line(self, number: int | None = None) -> LineCounts:
         if number is None:
             number = source_line(self.file)
+        self.counts.steps += self._weighted(1)
         found = self.counts.lines.get(number)
         if found is None:
             found = self.counts.lines[number] = LineCounts()
@@ -132,8 +143,7 @@ class OperationCounter:
         self.program_bytes.append(self._bytes)
         self._bytes = 0
         for name, parts in self._program.items():
-            distinct = parts[0].size if len(parts) == 1 else np.unique(np.concatenate(parts)).size
-            counts.program_sectors[name] = counts.program_sectors.get(name, 0) + int(distinct)
+            counts.program_sectors[name] = counts.program_sectors.get(name, 0) + _distinct(parts)
         self._program, self._awaited = {}, set()
         for updates in self._updates.values():
             updates.append([])
@@ -143,32 +153,34 @@ class OperationCounter:
         site = call_site(self.file)
         number = site[0]
         line = self.line(number)
-        line.lanes += lanes
-        line.masked += lanes - active.size
+        line.lanes += self._weighted(lanes)
+        line.masked += self._weighted(lanes - active.size)
         sectors = distinct_sectors(active)
-        nbytes = active.size * itemsize
+        count = self._weighted(sectors.size)
+        nbytes = self._weighted(active.size * itemsize)
         self._bytes += nbytes
         name = region.name if region else ""
         if kind != "store":
             line.load_bytes += nbytes
-            line.load_sectors += sectors.size
-            self._sectors.setdefault(("load", name), []).append(sectors)
-            self._program.setdefault(name, []).append(sectors)
+            line.load_sectors += count
+            self._sectors.setdefault(("load", name), []).append((self.weight, sectors))
+            self._program.setdefault(name, []).append((self.weight, sectors))
             self.line_tensors.setdefault(number, set()).add(name)
             self._wait(site, line)
         if kind != "load":
             line.store_bytes += nbytes
-            line.store_sectors += sectors.size
-            self._sectors.setdefault(("store", name), []).append(sectors)
+            line.store_sectors += count
+            self._sectors.setdefault(("store", name), []).append((self.weight, sectors))
         if kind in ("atomic", "exchange"):
-            line.atomics += active.size
-            self._updates.setdefault(number, [[] for _ in range(self.counts.sampled + 1)])[-1].append(active)
+            line.atomics += self._weighted(active.size)
+            programs = self._updates.setdefault(number, [[] for _ in range(self.counts.sampled + 1)])
+            programs[-1].append((self.weight, active.reshape(-1)))
 
     def _wait(self, site: tuple[int, int], line: LineCounts) -> None:
         """Note a load. Different loads can be under way together; one that comes again is of a later iteration, which
         begins after the earlier one's loads have arrived."""
         if site in self._awaited:
-            line.waits += 1
+            line.waits += self._weighted(1)
             self._awaited.clear()
         self._awaited.add(site)
 
@@ -176,35 +188,39 @@ class OperationCounter:
         """Count an operation on ``size`` elements of the Triton type ``dtype``."""
         line = self.line()
         if not dtype.is_floating():
-            line.int_ops += size
+            line.int_ops += self._weighted(size)
         elif dtype.primitive_bitwidth == 64:
-            line.double_ops += size
+            line.double_ops += self._weighted(size)
         else:
-            line.float_ops += size
+            line.float_ops += self._weighted(size)
             if size < MOST_THREADS:
-                self.counts.narrow[size] = self.counts.narrow.get(size, 0) + 1
+                self.counts.narrow[size] = self.counts.narrow.get(size, 0) + self._weighted(1)
 
     def special(self, size: int, dtype: Any) -> None:
         """Count exp, sin, sqrt, a division and the like of ``size`` elements."""
         if dtype.is_floating() and dtype.primitive_bitwidth == 64:
-            self.line().double_ops += DOUBLE_SPECIAL * size
+            self.line().double_ops += self._weighted(DOUBLE_SPECIAL * size)
         else:
-            self.line().special += size
+            self.line().special += self._weighted(size)
 
     def dot(self, dtype: str, m: int, n: int, k: int, itemsize: int, times: int = 1) -> None:
         """Count ``times`` products of (m, k) and (k, n) elements of ``itemsize`` bytes."""
         found = self.line().mma_flops
-        found[dtype] = found.get(dtype, 0) + 2 * m * n * k * times
+        found[dtype] = found.get(dtype, 0) + self._weighted(2 * m * n * k * times)
         shape = (m, n, k, itemsize)
-        self.counts.dots[shape] = self.counts.dots.get(shape, 0) + times
+        self.counts.dots[shape] = self.counts.dots.get(shape, 0) + self._weighted(times)
 
-    def _hottest(self, programs: list[list[Array]]) -> float:
-        """Return the updates of the most updated address: one that several programs share gets them from all."""
-        parts = [np.concatenate(p).reshape(-1) for p in programs if p]
+    def _hottest(self, programs: list[list[tuple[float, Array]]]) -> float:
+        """Return the updates of the most updated address: one that several programs share gets them from all, and one
+        that comes again in a sampled loop gets them from all of its iterations.
+        """
+        parts = [np.concatenate([active for _, active in p]) for p in programs if p]
         if not parts:
             return 0.0
+        weight = max(weight for p in programs for weight, _ in p)
         addresses, updates = np.unique(np.concatenate(parts), return_counts=True)
         seen = np.unique(np.concatenate([np.unique(p) for p in parts]), return_counts=True)[1]
+        updates = np.where(updates > seen, updates * weight, updates)
         scale = self.counts.programs / max(1, self.counts.sampled)
         return float(np.where(seen > 1, updates * scale, updates).max()) if addresses.size else 0.0
 
@@ -213,12 +229,22 @@ class OperationCounter:
         for number, programs in self._updates.items():
             self.counts.lines[number].hottest = self._hottest(programs)
         for (kind, name), parts in self._sectors.items():
-            every = np.concatenate(parts)
             counts = self.counts
             unique, asked = (
                 (counts.unique_load_sectors, counts.load_sectors)
                 if kind == "load"
                 else (counts.unique_store_sectors, counts.store_sectors)
             )
-            unique[name], asked[name] = int(np.unique(every).size), every.size
+            unique[name], asked[name] = _distinct(parts), round(sum(w * s.size for w, s in parts))
         return self.counts
+
+
+def _distinct(parts: list[tuple[float, Array]]) -> int:
+    """Count the distinct sectors of accesses; a sector of a sampled iteration stands for as many as its weight."""
+    every = np.concatenate([sectors for _, sectors in parts])
+    if all(weight == 1.0 for weight, _ in parts):
+        return int(np.unique(every).size)
+    weights = np.concatenate([np.full(sectors.size, weight) for weight, sectors in parts])
+    order = np.lexsort((weights, every))
+    last = np.append(np.diff(every[order]) != 0, True) if every.size else np.zeros(0, np.bool_)
+    return round(float(weights[order][last].sum()))

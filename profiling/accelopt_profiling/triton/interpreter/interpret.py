@@ -48,10 +48,12 @@ class Interpreter:
         counter: OperationCounter | None = None,
         coverage: SampleCoverage | None = None,
         memory: LaunchMemory | None = None,
+        sample_loops: bool = False,
     ) -> LaunchMemory:
         """Interpret ``programs`` and return the memory with the accesses that went out of bounds.
 
-        They are run one after another or, where the result is the same and nothing is counted, side by side.
+        They are run one after another or, where the result is the same and nothing is counted, side by side. With
+        ``sample_loops`` only some iterations of long loops are run: for the counts, where values do not matter.
 
         Raises:
             Exception: whatever the kernel's own code raises; ``UnsupportedOperationError`` for what cannot run here.
@@ -60,6 +62,7 @@ class Interpreter:
         named = dict(zip(launch.fn.arg_names, launch.args, strict=False))
         builder.memory = memory if memory is not None else LaunchMemory(regions_of(named))
         builder.counter, builder.coverage, builder.file = counter, coverage, launch.file
+        builder.sample_loops = sample_loops
         builder.set_grid_dim(*launch.grid)
         with self.language.scope(), np.errstate(all="ignore"):
             body = self.body(launch.fn)
@@ -71,6 +74,8 @@ class Interpreter:
                 builder.set_grid_idx(*program)
                 if coverage is not None:
                     coverage.begin_program()
+                if counter is not None:
+                    counter.begin_program()
                 body(**values)
                 if coverage is not None:
                     coverage.end_program()
@@ -82,9 +87,10 @@ class Interpreter:
         """Return the rewritten body of a JITFunction."""
         made = self._bodies.get(fn.fn)
         if made is None:
-            made, _ = rewrite(
+            made, scope = rewrite(
                 fn, lambda value: self.semantic.to_tensor(value, False), self.language.replacement
             )
+            scope.setdefault("range", self.language.loop)
             self._bodies[fn.fn] = made
         return made
 

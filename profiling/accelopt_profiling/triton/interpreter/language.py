@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +16,13 @@ from triton.runtime import interpreter as stock
 from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
+from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
+from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 
 _ABSENT = object()
+_EXTRA = "triton.language.extra."
 _LIBDEVICE = triton.language.extra.cuda.libdevice
 #: Where kernels call libdevice functions from; all stand for CUDA's of the same name.
 _LIBRARIES = {
@@ -44,13 +48,21 @@ class Language:
         if inspect.isfunction(value):
             if value.__module__ in _LIBRARIES and hasattr(_LIBDEVICE, value.__name__):
                 return self._libdevice(value.__name__)
+            if value.__module__.startswith(_EXTRA) and tl.core.is_builtin(value):
+                return self._with_semantic(value)
             if tl.core.is_builtin(value) and getattr(value, "__module__", "").startswith("triton.language"):
                 return lambda *a, **k: getattr(_home(value), value.__name__, value)(*a, **k)
         return value
 
-    def _libdevice(self, name: str) -> Callable[..., Any]:
-        function = getattr(_LIBDEVICE, name)
+    def loop(self, start: Any, stop: Any = None, step: Any = None, **_: Any) -> InterpretedRange:
+        """Return what stands for ``range`` and ``tl.range``; options for the compiler change no value."""
+        bounds = (0, start) if stop is None else (start, stop)
+        return InterpretedRange(self._builder, *bounds, 1 if step is None else step)
 
+    def _libdevice(self, name: str) -> Callable[..., Any]:
+        return self._with_semantic(getattr(_LIBDEVICE, name))
+
+    def _with_semantic(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             options.pop("_semantic", None)
             return function(*arguments, **options, _semantic=self._semantic)
@@ -117,6 +129,8 @@ class Language:
         for language in (tl, tl.core):
             yield language, "reduce", reduce
             yield language, "associative_scan", scan
+            yield language, "range", self.loop
+            yield language, "dot_scaled", _refused("tl.dot_scaled")
         yield JITFunction, "__call__", call_device_function
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
         yield tl.tensor, "__index__", _whole_number
@@ -124,10 +138,33 @@ class Language:
         yield tl.tensor, "T", property(self._turned)
         for handle in (stock.BlockPointerHandle, stock.TensorDescHandle):
             yield handle, "materialize_pointers", _with_origin(handle.materialize_pointers)
+        for module in _modules_of_devices():
+            for name, function in vars(module).items():
+                if inspect.isfunction(function) and tl.core.is_builtin(function):
+                    yield module, name, self._with_semantic(function)
         for library in _LIBRARIES.values():
             for name, function in vars(library).items():
                 if inspect.isfunction(function) and hasattr(_LIBDEVICE, name):
                     yield library, name, self._libdevice(name)
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def operation(*_: Any, **__: Any) -> Any:
+        raise UnsupportedOperationError(f"not emulated: {name}")
+
+    return operation
+
+
+def _modules_of_devices() -> list[Any]:
+    """Return the modules of one vendor's functions besides libdevice, which a kernel may call by any of their names.
+
+    Triton loads those below ``tl.extra`` anew, so that they are others than the ones an import finds.
+    """
+    imported = [m for name, m in list(sys.modules.items()) if name.startswith(_EXTRA)]
+    vendors = [m for m in vars(tl.extra).values() if inspect.ismodule(m)]
+    parts = [m for vendor in vendors for m in vars(vendor).values() if inspect.ismodule(m)]
+    found = {id(m): m for m in (*imported, *vendors, *parts) if m is not None}
+    return [m for m in found.values() if m.__name__.startswith(_EXTRA) and m.__name__ not in _LIBRARIES]
 
 
 def _with_origin(materialize: Callable[..., Any]) -> Callable[..., Any]:

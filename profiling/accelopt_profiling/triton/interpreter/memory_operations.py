@@ -28,7 +28,8 @@ class MemoryBuilder(LockstepBuilder):
     """Adds the memory operations: every access is checked against its tensor, counted, and noted by the coverage.
 
     With a ``log`` stores can be undone, and operations that cannot be undone raise ``LockstepError``. ``widest`` is the
-    number of lanes of the largest access so far.
+    number of lanes of the largest access so far. With ``sample_loops`` only some iterations of long loops run: what
+    they compute is wrong then, and only the counts are of use.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class MemoryBuilder(LockstepBuilder):
         self.file = ""
         self.log: StoreLog | None = None
         self.widest = 0
+        self.sample_loops = False
 
     def _access(self, kind: str, pointers: Handle, mask: Handle) -> Any:
         """Check, count and note an access; return the mask of the lanes that really access memory."""

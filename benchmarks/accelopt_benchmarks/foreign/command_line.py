@@ -1,0 +1,30 @@
+"""Runs the command line as a user does, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+
+#: Seconds for one command; a person would not wait longer.
+_SECONDS = 300.0
+
+
+async def run_accelopt(arguments: Sequence[str], python: str | None) -> tuple[int, str, str]:
+    """Exit code, standard output, and the last line of standard error of one command; ``python`` is the setting."""
+    setting = {} if python is None else {"ACCELOPT_PYTHON": python}
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "accelopt_lsp", *arguments),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **setting, "NO_COLOR": "1"},
+    )
+    try:
+        printed, errors = await asyncio.wait_for(child.communicate(), _SECONDS)
+    except TimeoutError:
+        child.terminate()
+        await child.wait()
+        return -1, "", f"no answer within {_SECONDS:g} s"
+    lines = errors.decode(errors="replace").strip().splitlines()
+    return child.returncode or 0, printed.decode(errors="replace"), lines[-1] if lines else ""

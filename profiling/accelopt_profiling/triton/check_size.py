@@ -1,0 +1,67 @@
+"""How much a check of results takes, so that one which does not fit is made at smaller sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from accelopt_profiling.triton.capture.session import LaunchExecution
+from accelopt_profiling.triton.hints import amount, size
+from accelopt_profiling.triton.interpreter.counting import LaunchCounts
+
+#: The largest check: bytes of the tensors, operations of the launches (the reference does as many, in float64), and
+#: seconds that interpreting one program takes. Our choice, for a check of some seconds on two cores.
+MOST_BYTES, MOST_OPERATIONS, MOST_SECONDS = 256 << 20, 2e10, 0.5
+#: Seconds per interpreted operation, and per element of its tensors: measured once on two cores of x86-64. They decide
+#: what is too much and are no result, so that a decision is the same on every machine.
+_PER_STEP, _PER_ELEMENT = 80e-6, 3e-9
+
+
+@dataclass(frozen=True)
+class CheckSize:
+    """Bytes of tensors, operations of all launches, and seconds to interpret the longest program."""
+
+    tensor_bytes: float
+    operations: float
+    seconds: float
+
+    @property
+    def fits(self) -> bool:
+        return (
+            self.tensor_bytes <= MOST_BYTES
+            and self.operations <= MOST_OPERATIONS
+            and self.seconds <= MOST_SECONDS
+        )
+
+    @property
+    def excess(self) -> str:
+        """Why it does not fit, to be read after "at the full size"."""
+        if self.tensor_bytes > MOST_BYTES:
+            return f"its tensors take {size(self.tensor_bytes)}"
+        if self.operations > MOST_OPERATIONS:
+            return f"the reference takes {amount(self.operations)}operations"
+        return "its loops are too long to be interpreted"
+
+
+def check_size(executions: Sequence[LaunchExecution], input_bytes: int) -> CheckSize:
+    """Estimate the check of a run from its counted launches and the bytes of its inputs."""
+    counted = [e.counts for e in executions if e.counts is not None and e.counts.sampled]
+    return CheckSize(
+        max([input_bytes, *(sum(c.tensor_bytes.values()) for c in counted)]),
+        sum(_operations(c) for c in counted),
+        max((_seconds(c) for c in counted), default=0.0),
+    )
+
+
+def _operations(counts: LaunchCounts) -> float:
+    lines = counts.lines.values()
+    sampled = sum(x.float_ops + x.special + sum(x.mma_flops.values()) for x in lines)
+    return sampled * counts.programs / counts.sampled
+
+
+def _seconds(counts: LaunchCounts) -> float:
+    lines = counts.lines.values()
+    elements = sum(
+        x.float_ops + x.int_ops + x.special + x.lanes + sum(x.mma_flops.values()) / 8 for x in lines
+    )
+    return (counts.steps * _PER_STEP + elements * _PER_ELEMENT) / counts.sampled

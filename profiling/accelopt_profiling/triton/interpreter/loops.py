@@ -1,0 +1,73 @@
+"""Loops of interpreted kernels: ``range`` and ``tl.range`` give scalars of Triton's types, as in compiled code.
+
+Where only the cost matters, some iterations of a long loop stand for all of them: one from each of equal strata, at a
+place that differs from stratum to stratum, so that what happens every so many iterations is met as often as it happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as stock
+
+from accelopt_profiling.triton.interpreter.counting import OperationCounter
+
+#: Longer loops are sampled, with this many iterations. Our choice.
+SAMPLED_ABOVE, SAMPLED = 24, 12
+#: The golden ratio's fraction: its multiples fall into all parts of a stratum alike.
+_SPREAD = 0.6180339887
+
+
+class _CountingBuilder(Protocol):
+    counter: OperationCounter | None
+    sample_loops: bool
+
+
+class InterpretedRange:
+    """The values of a loop. ``bounds`` are those of Python's ``range``; they may be tensors or compile-time values."""
+
+    def __init__(self, builder: _CountingBuilder, *bounds: Any) -> None:
+        self._builder = builder
+        self._values = range(*(_whole(bound) for bound in bounds))
+        wide = any(isinstance(b, tl.tensor) and b.dtype.primitive_bitwidth > 32 for b in bounds)
+        ends = (self._values.start, self._values.stop)
+        self._type, self._kind = (
+            (tl.int64, np.int64)
+            if wide or any(not -(1 << 31) <= n < 1 << 31 for n in ends)
+            else (tl.int32, np.int32)
+        )
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        builder, counter = self._builder, self._builder.counter
+        if counter is None or not counter.enabled:
+            counter = None
+        picked = range(len(self._values))
+        if builder.sample_loops and len(self._values) > SAMPLED_ABOVE:
+            picked = sampled_iterations(len(self._values), SAMPLED)
+        before = counter.weight if counter is not None else 1.0
+        try:
+            if counter is not None and len(picked) < len(self._values):
+                counter.weight = before * len(self._values) / len(picked)
+                counter.counts.loops_sampled = True
+            for number in picked:
+                value = np.array([self._values[number]], self._kind)
+                yield tl.tensor(stock.TensorHandle(value, self._type), self._type)
+        finally:
+            if counter is not None:
+                counter.weight = before
+
+
+def sampled_iterations(count: int, wanted: int) -> Any:
+    """Return ``wanted`` iterations out of ``count`` in their order, one from each of equal strata."""
+    stratum = count / wanted
+    return [min(count - 1, int((n + (n + 1) * _SPREAD % 1) * stratum)) for n in range(wanted)]
+
+
+def _whole(bound: Any) -> int:
+    return int(bound.value if isinstance(bound, tl.constexpr) else bound.__index__())

@@ -1,0 +1,54 @@
+"""A kernel file is imported once, as the member of its package that it is."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from accelopt_profiling.jobs import Source
+from accelopt_profiling.worker.job_folders import write_sources
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.worker.usercode import load_module
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Return a package on this machine that counts how often its member runs."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    before = set(sys.modules)
+    folder = tmp_path / "lib" / "somelib" / "ops"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").write_text("runs = []\nfrom .ops import member\n")
+    (folder / "__init__.py").write_text("")
+    (folder / "member.py").write_text("from somelib import runs\nruns.append('disk')\n")
+    yield folder
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def load(package, text, tmp_path, far=False):
+    path = package / "member.py"
+    source = Source("member.py", {"member.py": text}, [] if far else [str(package)], str(path))
+    write_sources(tmp_path / "src", source.files)
+    return load_module(StepContext(tmp_path, source, lambda value: None))
+
+
+def test_the_text_of_the_job_runs_once_under_its_packages_name(package, tmp_path):
+    module = load(
+        package, "from . import __name__ as p\nfrom somelib import runs\nruns.append('job')\n", tmp_path
+    )
+    assert module.__name__ == "somelib.ops.member"
+    assert sys.modules["somelib"].runs == ["job"]
+    assert sys.modules["somelib"].member is module is sys.modules["member"]
+
+
+def test_packages_that_cannot_be_imported_are_done_without(package, tmp_path):
+    (package.parent / "__init__.py").write_text("import surely_not_installed\n")
+    assert load(package, "N = 3\n", tmp_path).N == 3
+
+
+def test_a_job_from_elsewhere_has_its_files_only(package, tmp_path):
+    with pytest.raises(StepFailedError, match=r"left out: at most 200 files"):
+        load(package, "from .gone import N\n", tmp_path, far=True)
