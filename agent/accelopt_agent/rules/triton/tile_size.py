@@ -57,7 +57,10 @@ def _resized(
         return [source.replace(assign.value, str(value))] if assign is not None else None
     edits = [source.replace(given, str(value))]
     grid = kernel.grid_expression(launch)
-    repeated = [n for n in source.walk(grid, cst.Integer) if integer(n) == size]
+    behind = [
+        a.value for n in source.walk(grid, cst.Name) if (a := kernel.assigned(launch, n.value)) is not None
+    ]
+    repeated = [n for part in (grid, *behind) for n in source.walk(part, cst.Integer) if integer(n) == size]
     others = [a for n, a in launch.arguments.items() if n != name and integer(a) == size]
     if repeated and others:
         return None  # the grid's number could stand for either
