@@ -71,7 +71,7 @@ async def test_a_save_parses_its_text_and_its_problem_once(
     client.replace(uri, "* 2.0", "* 1.0 * 2.0")
     log.write_text("")
     client.save(uri)
-    await client.title(uri, "than last save")
+    await client.title(uri, "last save")
 
     async def at_rest() -> bool:
         return not any("profiling" in title for title in await client.titles(uri))

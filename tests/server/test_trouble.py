@@ -30,7 +30,9 @@ async def test_a_file_that_does_not_parse(editor: Editor, tmp_path: Path) -> Non
     said = await editor.diagnostic(uri, "syntax-error")
     assert said.range.start.line == 13
     assert "does not parse" in said.message
-    assert (await editor.title(uri, "before this edit")).startswith("before this edit: est. 900 us")
+    assert "does not parse, line 14 · before this edit: est. 900 us" in await editor.title(
+        uri, "before this edit"
+    )
     assert editor.messages == []
     await works_again(editor, uri)
     await editor.no_diagnostic(uri, "syntax-error")

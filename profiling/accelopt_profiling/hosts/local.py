@@ -52,5 +52,5 @@ class LocalHost(WorkerHost):
     def _with_advice(self, message: str) -> str:
         if any(sign in message for sign in ("could not be started", "No module named", "worker needs")):
             advice = "Name a Python 3.10 or newer that has NumPy with the setting `python`."
-            return f"{message} It is {self._python}. {advice}"
+            return f"{message.rstrip('.')}. The Python is {self._python}. {advice}"
         return message

@@ -131,6 +131,7 @@ async def test_a_python_that_cannot_be_used_here_says_which_setting_names_anothe
         )
         script.chmod(0o755)
     with pytest.raises(
-        HostUnreachableError, match=said + r".* Name a Python 3\.10 or newer with the setting `python`"
+        HostUnreachableError,
+        match=said + r".* Name a Python 3\.10 or newer that has NumPy with the setting `python`",
     ):
         await LocalHost(str(script)).facts()

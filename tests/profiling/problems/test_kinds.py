@@ -44,7 +44,6 @@ def test_a_module_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "code", "said"),
     [
-        (("def reference", "def other"), "problem-invalid", "no function `reference`"),
         (("def get_inputs", "def other"), "problem-invalid", "no function `get_inputs`"),
         (("entry = 'kernel'", "tolerance = -1"), "problem-invalid", "`tolerance`"),
         (("entry = 'kernel'", "tolerance = float('nan')"), "problem-invalid", "`tolerance`"),
