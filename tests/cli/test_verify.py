@@ -37,7 +37,7 @@ INVALID = {
     "get_inputs returns objects": (_inputs("return [object()]"), "An input cannot be checked"),
     "too many inputs": (GOOD.replace("float32)]", "float32)] * 2"), "2 inputs"),
     "too many inputs for the entry": ("entry = 'silu'\n" + GOOD.replace("float32)]", "float32)] * 2"), "`silu(x)`"),
-    "no reference": (NUMPY + INPUTS, "not `reference`"),
+    "no reference": (NUMPY + INPUTS, "has no reference; name the kernel file"),
     "reference is no function": (NUMPY + INPUTS + "reference = 3\n", "no function `reference`"),
     "reference raises": (_reference("raise ValueError('no')"), "ValueError: no"),
     "reference takes other arguments": (_reference("return x", "x, y"), "'y'"),

@@ -24,7 +24,8 @@ _loaded: set[str] = set()
 
 
 def enter_sources(context: StepContext) -> None:
-    """Put the job's source folder and the host's import paths first on ``sys.path``."""
+    """Put the job's source folder and the host's import paths first on ``sys.path``; imports leave no bytecode."""
+    sys.dont_write_bytecode = True
     paths = [str((context.folder / "src" / context.source.kernel).parent), str(context.folder / "src")]
     for path in reversed([*dict.fromkeys(paths), *context.source.import_paths]):
         if path not in sys.path:

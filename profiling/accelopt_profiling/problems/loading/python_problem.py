@@ -146,6 +146,9 @@ class ModuleProblem(PythonProblem):
         entry = entry or parse_entry(getattr(module, "entry", None), file)
         super().__init__(module, file, ["get_inputs"], source, entry)
         self.float64 = hasattr(module, "reference")
+        if self.float64 and not callable(module.reference):
+            message = f"{file} has no function `reference`: the name is bound to something else; make it a function."
+            raise ProblemError("problem-invalid", message, file)
         self._original = original
         self._keywords = parse_names(getattr(module, "keywords", []), "keywords", file)
         grid = getattr(module, "grid", [])
