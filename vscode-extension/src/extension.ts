@@ -8,7 +8,7 @@ import { askForModelKey } from './secrets';
 import { Server } from './server';
 import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
-import { showVersions } from './versions';
+import { showVersions, tellEnd } from './versions';
 
 let server: Server | undefined;
 
@@ -20,7 +20,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const command = (id: string, run: (...given: never[]) => unknown) =>
     context.subscriptions.push(vscode.commands.registerCommand(id, run));
 
-  context.subscriptions.push(output, status, running);
+  context.subscriptions.push(output, status, running, running.onSearchEnded((ended) => void tellEnd(running, ended)));
   command('accelopt.profile', () => onKernelAtCursor(running, 'profile'));
   command('accelopt.record', () => onKernelAtCursor(running, 'record'));
   command('accelopt.optimize', () => onKernelAtCursor(running, 'optimize'));

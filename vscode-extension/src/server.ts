@@ -10,9 +10,18 @@ import { chosenPython } from './python';
 import { serverEnvironment } from './secrets';
 import { openSettings } from './settings';
 import type { Status, StatusItem } from './status';
-import { tellEnd, type Ended } from './versions';
+
+/** How a search ended, and the versions that it proved. */
+export interface Ended {
+  uri: string;
+  kernel: string;
+  message: string;
+  versions: { id: string; title: string }[];
+}
 
 export class Server implements vscode.Disposable {
+  private readonly ended = new vscode.EventEmitter<Ended>();
+  readonly onSearchEnded = this.ended.event;
   private client: LanguageClient | undefined;
   private starting: Promise<void> | undefined;
   private again = false;
@@ -46,6 +55,7 @@ export class Server implements vscode.Disposable {
   }
 
   dispose(): void {
+    this.ended.dispose();
     void this.stop();
   }
 
@@ -83,7 +93,7 @@ export class Server implements vscode.Disposable {
       const client = new LanguageClient('accelopt', 'AccelOpt', executable(found, env), this.options());
       client.onNotification('accelopt/status', (shown: Status) => this.status.show(shown));
       client.onNotification('accelopt/show', showPage);
-      client.onNotification('accelopt/searchEnded', (ended: Ended) => void tellEnd(this, ended));
+      client.onNotification('accelopt/searchEnded', (ended: Ended) => this.ended.fire(ended));
       client.onRequest('accelopt/model/complete', complete);
       client.onDidChangeState(({ newState }) => {
         if (newState === State.Stopped && this.client === client) {

@@ -2,7 +2,7 @@
 import * as vscode from 'vscode';
 import { SCHEME, namedBy } from './candidate';
 import { placeOfCursor, sayNoKernel } from './cursor';
-import type { Server } from './server';
+import type { Ended, Server } from './server';
 
 interface Version {
   id: string;
@@ -19,13 +19,6 @@ interface Kernel {
   uri: string;
   kernel?: string;
   line?: number;
-}
-
-export interface Ended {
-  uri: string;
-  kernel: string;
-  message: string;
-  versions: { id: string; title: string }[];
 }
 
 const EXPLAIN: vscode.QuickInputButton = {

@@ -19,7 +19,7 @@ from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
-from accelopt_profiling.recording.test_search import ReachingTest, reaching_tests
+from accelopt_profiling.recording.reaching_tests import ReachingTest, reaching_tests
 
 #: Tests that a person is asked to choose from where the editor has no list.
 _ASKED = 8

@@ -304,10 +304,10 @@ def _is_float32(kernel: TritonKernel, value: Value) -> bool:
         return "float32" in str([v.args for arg in value.args[2:] for v in (arg if isinstance(arg, tuple) else ())
                                  if isinstance(v, Value)])  # fmt: skip
     if value.op == "sum":
-        products = [product for product, _ in value.args]  # type: ignore[misc, has-type]
+        products = [product for product, _ in value.args]
         return any(_is_float32(kernel, v) for product in products for v in product)
     if value.op == "call" and value.args[0] == "where":
-        return any(_is_float32(kernel, v) for arg in value.args[2:] for v in arg if isinstance(v, Value))  # type: ignore[attr-defined]
+        return any(_is_float32(kernel, v) for arg in value.args[2:] for v in arg if isinstance(v, Value))
     return value.op == "call" and value.args[0] in ("exp", "exp2", "log", "sqrt", "rsqrt", "sigmoid")
 
 

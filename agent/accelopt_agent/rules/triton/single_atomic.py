@@ -127,7 +127,7 @@ def _is_zero_outside(values: Evaluation, given: cst.BaseExpression, mask: cst.Ba
         return False
     loads = [value] if value.op == "load" else []
     if value.op == "sum" and len(value.args) == 1:
-        loads = [v for v in value.args[0][0] if v.op == "load"]  # type: ignore[index]
+        loads = [v for v in value.args[0][0] if v.op == "load"]
     return any(
         load.args[1] is where and isinstance(load.args[2], Value) and load.args[2].number == 0
         for load in loads

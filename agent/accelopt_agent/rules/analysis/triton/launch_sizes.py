@@ -96,10 +96,12 @@ class LaunchSizes:
                     for position, element in enumerate(target.elements):
                         if isinstance(element.value, cst.Name) and element.value.value == variable:
                             value = node.value if isinstance(node, cst.Assign) else None
-                            pair = isinstance(value, cst.Tuple) and len(value.elements) == len(
+                            if not isinstance(value, cst.Tuple) or len(value.elements) != len(
                                 target.elements
-                            )
-                            yield value.elements[position].value if pair else None  # type: ignore[union-attr]
+                            ):
+                                yield None
+                            else:
+                                yield value.elements[position].value
 
     def edits(self, resizes: list[Resize]) -> list[ByteEdit] | None:
         """The edits of the launch and of what it is made from; None where the grid cannot be followed."""

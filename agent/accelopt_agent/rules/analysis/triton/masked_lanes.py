@@ -129,5 +129,5 @@ def _has_lanes(value: Value | None) -> bool:
         if at in seen or (at.op == "call" and at.args[0] in _NEUTRAL):
             continue
         seen.add(at)
-        todo += at.args[:1] if at.op == "load" else at.below()  # type: ignore[arg-type]
+        todo += at.args[:1] if at.op == "load" else at.below()
     return False

@@ -81,7 +81,9 @@ class TileFlow:
             made = self.kernel.flow.definition(node)
             if made is not None and made.value is not None and self._is_count(made.value):
                 return self._blocks(made.value)
-        return self._value(node.args[1].value).sizes if self._is_cdiv(node) else frozenset()  # type: ignore[attr-defined]
+        if isinstance(node, cst.Call) and self._is_cdiv(node):
+            return self._value(node.args[1].value).sizes
+        return frozenset()
 
     def _is_count(self, node: cst.CSTNode) -> bool:
         return self._is_cdiv(node) or (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import libcst as cst
 
@@ -21,7 +22,7 @@ class Value:
     """``op`` with its ``args``: values, names and numbers. One object stands for one value; ``serial`` orders them."""
 
     op: str
-    args: tuple[object, ...]
+    args: tuple[Any, ...]
     serial: int
 
     def below(self) -> Iterable[Value]:
@@ -246,7 +247,7 @@ class Evaluation:
     def terms(self, value: Value) -> Terms:
         """``value`` as a sum of products."""
         if value.op == "sum":
-            return dict(value.args)  # type: ignore[arg-type]
+            return dict(value.args)
         if isinstance(value.number, int):
             return {(): value.number} if value.number else {}
         return {(value,): 1}

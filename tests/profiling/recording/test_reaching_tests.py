@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from accelopt_profiling.recording.test_search import reaching_tests
+from accelopt_profiling.recording.reaching_tests import reaching_tests
 
 FILES = {
     "lib/ops/rms_norm.py": "def rms_norm_forward(x): ...\nclass RMSNormFunction: ...\n",
