@@ -18,18 +18,18 @@ OTHERS = {
     "kernelbench": "accelopt_lsp.cli.bench_sets:kernelbench",
     "nkibench": "accelopt_lsp.cli.bench_nkibench:nkibench",
 }
-#: The commands that measure the project itself, by their names in ``OWN_COMMANDS``.
+OWN_PACKAGE = "accelopt_benchmarks"
+#: The commands that measure the project itself, and where each is.
 OWN = {
-    "device": "device",
-    "estimates": "estimates",
-    "foreign": "foreign",
-    "gate": "gate",
-    "hosts": "hosts",
-    "rewrite": "rewrite",
-    "search": "search",
-    "self": "self_",
+    "device": f"{OWN_PACKAGE}.device.commands:device",
+    "estimates": f"{OWN_PACKAGE}.published.commands:estimates",
+    "foreign": f"{OWN_PACKAGE}.foreign.commands:foreign",
+    "gate": f"{OWN_PACKAGE}.gate.commands:gate",
+    "hosts": f"{OWN_PACKAGE}.hosts.commands:hosts",
+    "rewrite": f"{OWN_PACKAGE}.foreign.commands:rewrite",
+    "search": f"{OWN_PACKAGE}.search.commands:search",
+    "self": f"{OWN_PACKAGE}.server.commands:self_",
 }
-OWN_PACKAGE, OWN_COMMANDS = "accelopt_benchmarks", "accelopt_benchmarks.commands"
 
 
 class BenchCommands(click.Group):
@@ -40,13 +40,10 @@ class BenchCommands(click.Group):
         return sorted({**OTHERS, **(OWN if in_checkout() else {})})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in OWN:
-            if not in_checkout():
-                return _needs_checkout(cmd_name)
-            place = f"{OWN_COMMANDS}:{OWN[cmd_name]}"
-        elif cmd_name in OTHERS:
-            place = OTHERS[cmd_name]
-        else:
+        if cmd_name in OWN and not in_checkout():
+            return _needs_checkout(cmd_name)
+        place = {**OTHERS, **OWN}.get(cmd_name)
+        if place is None:
             return None
         module, _, name = place.partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)

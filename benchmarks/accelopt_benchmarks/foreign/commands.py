@@ -1,0 +1,158 @@
+"""Implements ``accelopt bench foreign`` and ``accelopt bench rewrite``: kernels as people have them."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accelopt_benchmarks.checkout import REWRITE_CORPUS
+from accelopt_benchmarks.row_table import print_rows
+from accelopt_lsp.cli.failures import Exit
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.stderr import printable, say
+
+if TYPE_CHECKING:
+    from accelopt_benchmarks.foreign.library_files import LibraryFile, LibraryOutcome, Way
+    from accelopt_benchmarks.foreign.rewrites import RewriteOutcome
+
+
+@click.command()
+@click.option(
+    "--python", required=True, metavar="PROGRAM",
+    help="The interpreter whose environment has the packages, torch and triton.",
+)  # fmt: skip
+@click.option(
+    "--data", type=click.Path(path_type=Path, exists=True, file_okay=False), multiple=True,
+    help="A checkout of a repository of the list; can be given again.",
+)  # fmt: skip
+@click.option("--set", "chosen_set", type=click.Choice(["tuned", "lot"]), help="Only this set of files.")
+@click.option(
+    "--way", "ways", type=click.Choice(["file", "problem"]), multiple=True, default=("file", "problem"),
+    help="Profile the file as it is, or after `accelopt problem`; can be given again.",
+)  # fmt: skip
+@click.option("--only", multiple=True, metavar="TEXT", help="Only files whose path holds TEXT.")
+@click.option("--list", "only_list", is_flag=True, help="Print packages and files, and measure nothing.")
+@json_option
+def foreign(
+    python: str,
+    data: tuple[Path, ...],
+    chosen_set: str | None,
+    ways: tuple[Way, ...],
+    only: tuple[str, ...],
+    only_list: bool,
+    as_json: bool,
+) -> int:
+    """Profile kernel files of libraries as a new user meets them. Exit code 1: fewer have a number than the goal."""
+    from accelopt_benchmarks.foreign import library_files
+
+    files = [
+        f
+        for f in library_files.read_library_files()
+        if chosen_set in (None, f.set) and (not only or any(text in f.path for text in only))
+    ]
+    if only_list:
+        print_json({"files": files})
+        return Exit.DONE
+    found = asyncio.run(_profile_library_files(files, ways, data, python))
+    table = library_files.rows(found)
+    met = all(row.met is not False for row in table)
+    if as_json:
+        print_json({"met": met, "rows": table, "files": found})
+    else:
+        _print_library_files(found)
+        print_rows(table)
+    return Exit.DONE if met else Exit.NO
+
+
+async def _profile_library_files(
+    files: list[LibraryFile], ways: Sequence[Way], data: Sequence[Path], python: str
+) -> list[LibraryOutcome]:
+    from accelopt_benchmarks.foreign import library_files
+
+    folders = [library_files.site_packages(python), *data]
+    found: list[LibraryOutcome] = []
+    with tempfile.TemporaryDirectory(prefix="accelopt-foreign-") as work:
+        for way in ways:
+            copies = Path(work) / way
+            async with aclosing(
+                library_files.profile_library_files(files, way, folders, python, copies)
+            ) as outcomes:
+                async for one in outcomes:
+                    found.append(one)
+                    say(f"{len(found)}: {way} {one.file.path}: {one.kernels} of {one.of} kernels have a time")
+    return found
+
+
+def _print_library_files(found: list[LibraryOutcome]) -> None:
+    from rich.table import Table
+
+    table = Table("file", "way", "kernels", "us", "result", "s", "first cause", box=None, pad_edge=False)
+    for one in found:
+        us = "" if one.us is None else f"{one.us:.3g}"
+        counts = f"{one.kernels} of {one.of}"
+        table.add_row(
+            one.file.path, one.way, counts, us, one.correctness, f"{one.seconds:.0f}", printable(one.trouble)
+        )
+    out().print(table)
+
+
+@click.command()
+@click.argument("kernels", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--budget", default="120", show_default=True, metavar="LIMITS", help="Of each search.")
+@click.option(
+    "--python", metavar="PROGRAM", help="The interpreter that the kernels need; the setting otherwise."
+)
+@json_option
+def rewrite(kernels: tuple[Path, ...], budget: str, python: str | None, as_json: bool) -> int:
+    """Search KERNELS, or the naive kernels and planted slowdowns of the checkout, without a model.
+
+    Exit code 1: a planted slowdown was not named or not mended, or too few kernels got a proved suggestion.
+    """
+    from accelopt_benchmarks.foreign import rewrites
+
+    chosen = list(kernels) or sorted(REWRITE_CORPUS.glob("*.py"))
+    found = asyncio.run(_search_corpus(chosen, budget, python))
+    table = rewrites.rows(found)
+    met = all(row.met is not False for row in table)
+    if as_json:
+        print_json({"met": met, "rows": table, "files": found})
+    else:
+        _print_rewrites(found)
+        print_rows(table)
+    return Exit.DONE if met else Exit.NO
+
+
+async def _search_corpus(chosen: list[Path], budget: str, python: str | None) -> list[RewriteOutcome]:
+    from accelopt_benchmarks.foreign import rewrites
+
+    found: list[RewriteOutcome] = []
+    with tempfile.TemporaryDirectory(prefix="accelopt-rewrite-") as work:
+        async with aclosing(rewrites.search_corpus(chosen, budget, python, Path(work))) as outcomes:
+            async for one in outcomes:
+                found.append(one)
+                say(f"{len(found)} of {len(chosen)}: {one.file}: {_speedup(one) or 'no suggestion'}")
+    return found
+
+
+def _speedup(one: RewriteOutcome) -> str:
+    return "" if one.speedup is None else f"{one.speedup:.2f}x"
+
+
+def _print_rewrites(found: list[RewriteOutcome]) -> None:
+    from rich.table import Table
+
+    table = Table("file", "finding", "speedup", "by", "tried", "s", "", box=None, pad_edge=False)
+    for one in found:
+        finding = "none" if one.finding is None else one.finding
+        seconds = f"{one.seconds:.0f}"
+        table.add_row(
+            one.file, finding, _speedup(one), one.rule, str(one.tried), seconds, printable(one.trouble)
+        )
+    out().print(table)

@@ -1,0 +1,88 @@
+"""Implements ``accelopt bench gate``: attacks refused, honest kernels refused."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accelopt_benchmarks.checkout import GATE_CORPUS
+from accelopt_benchmarks.row_table import print_rows
+from accelopt_lsp.cli.failures import Exit, wrong_input
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import err, out, print_json
+from accelopt_lsp.stderr import printable
+
+if TYPE_CHECKING:
+    from accelopt_benchmarks.gate.corpus import CorpusCase
+    from accelopt_benchmarks.gate.detection import CorpusVerdict
+    from accelopt_benchmarks.result import GoalResult
+
+
+@click.command()
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The corpus: DIALECT/CASE with case.json, attack.py and honest.py, and problems/.",
+)
+@click.option("--only", multiple=True, metavar="TEXT", help="Only cases whose name holds TEXT.")
+@click.option(
+    "--run-alone", is_flag=True, help="Let only the run refuse: what reading the text finds is told."
+)
+@json_option
+def gate(corpus: Path | None, only: tuple[str, ...], run_alone: bool, as_json: bool) -> int:
+    """Detection and false alarms of the gate. Exit code 1: a trick was accepted or an honest kernel refused."""
+    from accelopt_benchmarks.gate.corpus import read_corpus
+    from accelopt_benchmarks.gate.detection import rows as table
+
+    folder = corpus or GATE_CORPUS
+    try:
+        cases = [c for c in read_corpus(folder) if not only or any(text in c.name for text in only)]
+    except ValueError as error:
+        raise wrong_input(f"{error}.") from None
+    judged = asyncio.run(_judge_corpus(cases, not run_alone))
+    rows = table(judged, reading=not run_alone)
+    if as_json:
+        print_json({"met": all(r.met for r in rows), "rows": rows, "cases": judged})
+    else:
+        _print_verdicts(judged, rows)
+    return Exit.DONE if all(j.right for j in judged) else Exit.NO
+
+
+async def _judge_corpus(cases: list[CorpusCase], reading: bool) -> list[CorpusVerdict]:
+    from accelopt_benchmarks.gate.detection import judge_corpus
+    from accelopt_profiling.hosts.local import LocalHost
+
+    host = LocalHost()
+    judged: list[CorpusVerdict] = []
+    try:
+        with err().status("checking the corpus ...") as status:
+            async with aclosing(judge_corpus(host, cases, reading=reading)) as told:
+                async for one in told:
+                    judged.append(one)
+                    status.update(f"{len(judged)} of {2 * len(cases)}: {printable(one.case)}")
+    finally:
+        await host.close()
+    return judged
+
+
+def _print_verdicts(judged: list[CorpusVerdict], rows: list[GoalResult]) -> None:
+    from rich.table import Table
+
+    cases = Table("case", "file", "verdict", "", "reasons", "s", box=None, pad_edge=False)
+    for one in judged:
+        verdict = "accepted" if one.accepted else "refused"
+        cases.add_row(
+            one.case,
+            one.file,
+            verdict,
+            "" if one.right else "WRONG",
+            ", ".join(one.codes),
+            f"{one.seconds:.2f}",
+        )
+    out().print(cases)
+    out().print()
+    print_rows(rows)

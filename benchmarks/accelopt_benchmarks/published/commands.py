@@ -1,0 +1,58 @@
+"""Implements ``accelopt bench estimates``: estimates beside published figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from accelopt_benchmarks.row_table import print_rows
+from accelopt_lsp.cli.failures import Exit, wrong_input
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.stderr import say
+
+if TYPE_CHECKING:
+    from accelopt_benchmarks.published.comparison import PublishedRow
+
+
+@click.command()
+@click.option("--only", default="", metavar="TEXT", help="Only publications whose name holds TEXT.")
+@json_option
+def estimates(only: str, as_json: bool) -> int:
+    """Compare the estimate of Triton kernels with times that others published. Exit code 1: a goal is missed.
+
+    Takes half an hour on two quiet cores: the kernels run at full size, two programs of each.
+    """
+    from accelopt_benchmarks.published.comparison import compare, summary
+
+    found = []
+    for row in compare(only):
+        say(f"{row.group}: {row.shape}: {row.measured_us:.4g} us, estimated {row.estimate_us:.4g}")
+        found.append(row)
+    if not found:
+        raise wrong_input(f"No publication's name holds {only!r}.")
+    rows = summary(found)
+    met = all(row.met is not False for row in rows)
+    if as_json:
+        print_json({"met": met, "rows": rows, "figures": found})
+    else:
+        _print_published(found)
+        print_rows(rows)
+    return Exit.DONE if met else Exit.NO
+
+
+def _print_published(found: Sequence[PublishedRow]) -> None:
+    from rich.table import Table
+
+    columns = ("published", "shape", "tile", "us", "estimate (us)", "interval", "ratio", "bound")
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in found:
+        interval = f"{row.low_us:.4g}-{row.high_us:.4g}" + ("" if row.inside else " MISSED")
+        table.add_row(
+            row.group, row.shape, row.tile, f"{row.measured_us:.4g}", f"{row.estimate_us:.4g}", interval,
+            f"{row.ratio:.2f}", row.bound,
+        )  # fmt: skip
+    out().print(table)
+    out().print()

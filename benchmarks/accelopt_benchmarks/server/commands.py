@@ -1,0 +1,71 @@
+"""Implements ``accelopt bench self``: first numbers, answers, start, and kernel files of others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accelopt_benchmarks.examples import check_examples, examples_option
+from accelopt_benchmarks.row_table import print_rows
+from accelopt_lsp.cli.failures import Exit
+from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.stderr import say
+
+if TYPE_CHECKING:
+    from accelopt_benchmarks.result import GoalResult
+
+
+@click.command(name="self")
+@examples_option
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    help="A checkout with published measurements (Liger-Kernel, AccelOpt); can be given again.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="TEXT",
+    help="Only measurements whose name holds TEXT: first numbers, answers, start.",
+)
+@json_option
+def self_(examples: Path, data: tuple[Path, ...], only: tuple[str, ...], as_json: bool) -> int:
+    """Measure what AccelOpt promises, on this machine. Exit code 1: a goal is missed."""
+    check_examples(examples)
+    rows = asyncio.run(_measure_self(examples, data, only))
+    missed = any(row.met is False for row in rows)
+    if as_json:
+        print_json({"met": not missed, "rows": rows})
+    else:
+        print_rows(rows)
+    return Exit.NO if missed else Exit.DONE
+
+
+async def _measure_self(examples: Path, data: Sequence[Path], only: Sequence[str]) -> list[GoalResult]:
+    from accelopt_benchmarks.foreign import files, triton_bench
+    from accelopt_benchmarks.nki import time_model
+    from accelopt_benchmarks.server import responsiveness, startup
+
+    measures: dict[str, Callable[[], Awaitable[list[GoalResult]]]] = {
+        "first numbers": partial(responsiveness.first_numbers, examples),
+        "answers": partial(responsiveness.answers, examples),
+        "start": partial(startup.startup, examples),
+        "files of others": partial(files.files_of_others, examples),
+        "files of TritonBench": partial(triton_bench.triton_bench, data),
+        "published times of Liger-Kernel": partial(files.liger_times, data),
+        "published times of NKI kernels": partial(time_model.time_model, data),
+    }
+    rows: list[GoalResult] = []
+    for name, measure in measures.items():
+        if only and not any(text in name for text in only):
+            continue
+        say(f"measuring {name} ...")
+        rows += await measure()
+    return rows
