@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from accelopt_benchmarks import commands
+from accelopt_benchmarks.checkout import EXAMPLES
 from accelopt_benchmarks.gate import check_time as gate_time
+from accelopt_benchmarks.hosts import commands
 from accelopt_benchmarks.hosts import overhead as hosts
 from accelopt_benchmarks.result import GoalResult
 from accelopt_profiling.gate.verdict import Reason, Verdict
@@ -59,7 +60,7 @@ async def test_the_gates_time_is_without_the_reference(monkeypatch, tmp_path, ac
 
     monkeypatch.setattr(gate_time, "check", check)
     monkeypatch.setattr(gate_time.time, "perf_counter", lambda: float(next(clock)))
-    rows = await gate_time.gate_time(commands.EXAMPLES, 2, ["nki_silu.py"])
+    rows = await gate_time.gate_time(EXAMPLES, 2, ["nki_silu.py"])
     names = ["nki_silu.py", "nki_silu_half_the_rows.py"]
     assert [(row.what, row.value) for row in rows] == [(f"gate time, {name}", value) for name in names]
     for request in asked:
