@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.block_size import grid_axes
 from accelopt_agent.rules.analysis.triton.kernel import integer, open_triton
@@ -36,5 +38,5 @@ def _axes_with(launched: LaunchSizes, size: int) -> frozenset[int]:
     """The grid axes that repeat a block's size as a number, where the kernel does not show which count its blocks."""
     axes = grid_axes(launched.kernel, launched.launch)
     source = launched.kernel.source
-    numbers = [[integer(n) for n in source.below(e)] for e in axes[0]] if axes is not None else []
+    numbers = [[integer(n) for n in source.walk(e, cst.Integer)] for e in axes[0]] if axes is not None else []
     return frozenset(axis for axis, found in enumerate(numbers) if size in found)
