@@ -234,6 +234,15 @@ MEMORY_CASES = [
     ),
     Case(
         "triton-repeated-access",
+        "gives an expression that was stored a variable",
+        TWICE.replace("tl.store(out_ptr + offs, x, mask", "tl.store(out_ptr + offs, x + 1, mask").replace("tl.load(x_ptr + offs, mask=mask)\n    tl.store(out_ptr + offs, again", "tl.load(out_ptr + offs, mask=mask)\n    tl.store(out_ptr + offs, again"),
+        {
+            "tl.store(out_ptr + offs, x + 1, mask=mask)": "stored = x + 1",
+            "tl.load(out_ptr + offs, mask=mask)": "stored.to(out_ptr.dtype.element_ty)",
+        },
+    ),
+    Case(
+        "triton-repeated-access",
         "leaves tensors that may overlap",
         TWICE.replace("torch.empty_like(x)", "x.view(-1)"),
         None,

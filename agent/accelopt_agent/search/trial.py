@@ -103,11 +103,14 @@ def _ways(old: str, new: str) -> dict[str, bool]:
         if code == "replace" and end - start == last - first:
             for left, right in zip(before[start:end], after[first:last], strict=True):
                 was, now = (dict(_NAMED_NUMBER.findall(line)) for line in (left, right))
+                was = {n: v for n, v in _DEFAULTS.items() if n in now} | was
                 changed = [n for n in was if n in now and was[n] != now[n]]
                 ways |= {name: int(now[name]) > int(was[name]) for name in changed}
     return ways
 
 
+#: What a launch that says nothing has (triton.Config).
+_DEFAULTS = {"num_warps": "4", "num_stages": "3"}
 _NAMED_NUMBER = re.compile(r"""(\w+)["']?\s*[=:]\s*(\d+)\b""")
 
 

@@ -25,6 +25,7 @@ def node(text: str, parent: Node | None = None) -> Node:
     [
         ({"BLOCK=64": "BLOCK=128"}, {"BLOCK=128": "BLOCK=64"}, True),
         ({"BLOCK=64": "BLOCK=128"}, {"BLOCK=128": "BLOCK=32", "warps=4": "warps=8"}, True),
+        ({"num_warps=4": "num_warps=4, num_stages=4"}, {"num_stages=4": "num_stages=3"}, True),
         ({"BLOCK=64": "BLOCK=128"}, {"BLOCK=128": "BLOCK=256"}, False),
         ({"BLOCK=64": "BLOCK=128"}, {"num_warps=4": "num_warps=8"}, False),
     ],
