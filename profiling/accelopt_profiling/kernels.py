@@ -88,7 +88,9 @@ class _Scope:
                     self.names[root] = root
         else:
             for alias in node.names:
-                if alias.name == "triton":  # whoever hands it on: it is Triton, or nothing where that is missing
+                if (
+                    alias.name == "triton"
+                ):  # whoever hands it on: it is Triton, or nothing where that is missing
                     self.names[alias.asname or "triton"] = "triton"
                 elif not node.module or node.level:
                     continue

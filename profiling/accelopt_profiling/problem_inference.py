@@ -30,7 +30,7 @@ async def infer_problem(
     if kernels[0].dialect == "nki":
         return InferredProblem(problem_template(file.text, kernels[0]), kernels[0].name)
     params = InferParams(list(kernels), target)
-    limits = replace(limits, seconds=max(limits.seconds, params.seconds + _IMPORT_SECONDS))
+    limits = replace(limits, seconds=max(limits.seconds, 2 * params.cpu_seconds + _IMPORT_SECONDS))
     job = Job(file.source(ship_imports=host.remote), [Step("infer", "torch", to_plain(params), limits)])
     best: InferredProblem | None = None
     try:

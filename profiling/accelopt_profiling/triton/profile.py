@@ -52,7 +52,7 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 SAMPLE = 4
 CHECK_SECONDS = 2.0
 #: Seconds for the tries of a problem that is inferred, besides importing the file.
-INFER_SECONDS = 30.0
+INFER_CPU_SECONDS = 30.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -126,7 +126,7 @@ class _Profile:
         from accelopt_profiling.problems.inference.infer_step import infer
         from accelopt_profiling.problems.inference.inferred import InferParams
 
-        inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_SECONDS))
+        inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_CPU_SECONDS))
         if not inferred.launched:
             raise StepFailedError(StepError("no-problem", inferred.remaining))
         self.context.emit({"inferred": inferred})

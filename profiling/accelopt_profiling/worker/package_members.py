@@ -49,7 +49,10 @@ def enter_package(source: Source, name: str, file: Path) -> Exception | None:
     the file itself may do without what they want. A package that raises is entered without its ``__init__``.
     """
     root = str(Path(source.name).parents[name.count(".")])
-    sys.path[:] = [root, *(p for p in sys.path if p != root)]  # before copies of its files that came with the job
+    sys.path[:] = [
+        root,
+        *(p for p in sys.path if p != root),
+    ]  # before copies of its files that came with the job
     sys.meta_path.insert(0, _MemberFinder(name, file))
     parts = name.split(".")[:-1]
     refused: Exception | None = None

@@ -55,7 +55,9 @@ def test_a_job_from_elsewhere_has_its_files_only(package, tmp_path):
 
 
 def test_its_package_comes_from_where_it_lies_even_where_copies_travelled(package, tmp_path):
-    (package / "sizes.py").write_text("from pathlib import Path\nN = Path(__file__).with_name('n.txt').read_text()\n")
+    (package / "sizes.py").write_text(
+        "from pathlib import Path\nN = Path(__file__).with_name('n.txt').read_text()\n"
+    )
     (package / "n.txt").write_text("7")
     text = "from .sizes import N\nfrom somelib.ops.sizes import N as M\n"
     source = Source("somelib/ops/member.py", {"somelib/ops/member.py": text, "somelib/__init__.py": "raise"},
@@ -69,9 +71,9 @@ def test_a_package_that_raises_is_entered_without_its_init(package, tmp_path):
     (package / "sizes.py").write_text("N = 5\n")
     (package.parent / "__init__.py").write_text("import surely_not_installed\n")
     assert load(package, "from somelib.ops.sizes import N\n", tmp_path).N == 5
+    sys.modules.pop("somelib.ops.member")
+    sys.modules.pop("somelib")
     with pytest.raises(StepFailedError, match="surely_not_installed"):
-        sys.modules.pop("somelib.ops.member")
-        sys.modules.pop("somelib")
         load(package, "from somelib import runs\n", tmp_path)
 
 
