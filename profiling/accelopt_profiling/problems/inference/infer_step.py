@@ -120,6 +120,7 @@ class _Inference:
             values, outcome = self._attempt(call, text, entry)
             self._keep(call, outcome, changes)
             if outcome.complete:
+                call, outcome = self._with_backward(call, entry, outcome, changes)
                 self._enlarge(call, entry, outcome, changes)
                 return True
             made = self._repair(call, use, entry, values, outcome)
@@ -128,6 +129,19 @@ class _Inference:
             changes.append(made)
             call.drop_unused_sizes()
         return False
+
+    def _with_backward(
+        self, call: InferredCall, entry: EntryCandidate, outcome: _Outcome, changes: list[str]
+    ) -> tuple[InferredCall, _Outcome]:
+        """Return the call with its gradients , sent, where computing them launches further kernels."""
+        if entry.kind != "kernel":
+            further = deepcopy(call)
+            further.backward = True
+            _, again = self._attempt(further, problem_text(further), entry)
+            if again.complete and set(again.launched) > set(outcome.launched):
+                self._send(further, again, changes)
+                return further, again
+        return call, outcome
 
     def _enlarge(
         self, call: InferredCall, entry: EntryCandidate, outcome: _Outcome, changes: list[str]
@@ -155,7 +169,7 @@ class _Inference:
                 inputs = namespace["get_inputs"]()
                 values = dict(zip((a.name for a in call.arguments), inputs, strict=True))
                 style: CallStyle = "launch" if entry.kind == "kernel" else "returns"
-                made = Call(call.entry, style, keywords=call.keywords, grid=call.grid)
+                made = Call(call.entry, style, keywords=call.keywords, grid=call.grid, backward=call.backward)
                 perform(self._module, made, inputs)
                 error: BaseException | None = None
             except ProblemError as stop:
