@@ -243,8 +243,10 @@ def settings_files(settings: Settings) -> Check:
     there = "" if place.exists() else " (not there)"
     sources = sorted(set(settings.origins.values()))
     found = f"yours: {place}{there}" + (f"; in use: {', '.join(sources)}" if sources else "; all defaults")
-    if settings.complaints:
-        return Check("settings", "broken", found, "\n".join(map(str, settings.complaints)))
+    unapproved = settings.unapproved
+    waits = [f"`accelopt trust` approves what is not used yet: {unapproved}"] if unapproved is not None else []
+    if settings.complaints or waits:
+        return Check("settings", "broken", found, "\n".join([*map(str, settings.complaints), *waits]))
     return Check("settings", "ok", found)
 
 
