@@ -30,7 +30,9 @@ def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Setting
     if settings.unapproved is not None and str(settings.unapproved) not in _said:
         _said.add(str(settings.unapproved))
         folder = settings.unapproved.folder
-        say(f"Settings of {folder}: not used until you approve them with `accelopt trust`: {settings.unapproved}")
+        say(
+            f"Settings of {folder}: not used until you approve them with `accelopt trust`: {settings.unapproved}"
+        )
     for complaint in settings.complaints:
         if complaint.layer == "the command line":
             raise UserError(f"`--{complaint.name}` {complaint.message}")

@@ -34,7 +34,9 @@ async def test_an_editor_that_says_nothing_is_asked_once_and_then_kernels_are_pr
 async def test_a_folder_that_was_trusted_before_is_not_asked_about(
     editor: Editor, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    Path(environment["ACCELOPT_APPROVALS"]).write_text(json.dumps({"trusted": [str(tmp_path)], "settings": {}}))
+    Path(environment["ACCELOPT_APPROVALS"]).write_text(
+        json.dumps({"trusted": [str(tmp_path)], "settings": {}})
+    )
     await editor.begin("neovim", tmp_path, trusted=None)
     await editor.title(editor.open(tmp_path / "k.py", KERNELS), "est. 900 us")
     assert editor.questions == []
@@ -46,7 +48,9 @@ async def test_an_editor_that_cannot_ask_is_told_the_command(editor: Editor, tmp
     await editor.message("accelopt trust")
 
 
-async def test_sensitive_settings_of_a_trusted_workspace_are_asked_about(editor: Editor, tmp_path: Path) -> None:
+async def test_sensitive_settings_of_a_trusted_workspace_are_asked_about(
+    editor: Editor, tmp_path: Path
+) -> None:
     (tmp_path / "accelopt.toml").write_text(SETTINGS)
     editor.answers = ["Not now"]
     await editor.begin("vscode", tmp_path)

@@ -58,7 +58,9 @@ def test_settings_tell_the_interpreter_of_a_file(project):
     settings = load_settings(file, environ=environ)
     assert settings.interpreter is OWN, "nobody trusted the project's environment"
     assert f"{project}/.venv/bin/python" in "".join(map(str, settings.complaints))
-    assert load_settings(file, environ=environ, trusted=True).interpreter.path == f"{project}/.venv/bin/python"
+    assert (
+        load_settings(file, environ=environ, trusted=True).interpreter.path == f"{project}/.venv/bin/python"
+    )
     Approvals(approvals).give(project, trust=True)
     assert load_settings(file, environ=environ).interpreter.path == f"{project}/.venv/bin/python"
     assert load_settings(file, environ=environ, trusted=False).interpreter is OWN

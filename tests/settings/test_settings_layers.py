@@ -17,8 +17,8 @@ Load = Callable[..., Settings]
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """Loads the settings of ``project/kernels/k.py``; ``user`` and ``project`` are the texts of the two files. The person
-    has ``approved`` what the project's says."""
+    """Loads the settings of ``project/kernels/k.py``; ``user`` and ``project`` are the texts of the two files. The
+    person has ``approved`` what the project's says."""
 
     def loaded(
         user: str | None = None,
@@ -251,7 +251,12 @@ def test_what_a_project_makes_run_is_approved_once_per_folder_and_content(load: 
     changed = SENSITIVE.replace("/evil/python", "/worse/python")
     assert load(project=changed, approved=False).python == "", "another content is asked about again"
     assert load(project=SENSITIVE, approved=False, trusted=False).python == ""
-    assert load(project=SENSITIVE, name="pyproject.toml", approved=False, environ={"ACCELOPT_PYTHON": "p"}).python == "p"
+    assert (
+        load(
+            project=SENSITIVE, name="pyproject.toml", approved=False, environ={"ACCELOPT_PYTHON": "p"}
+        ).python
+        == "p"
+    )
     Approvals(tmp_path / "approvals.json").withdraw(tmp_path / "project")
     assert load(project=SENSITIVE, approved=False).python == ""
 

@@ -142,7 +142,7 @@ PROGRAMS = {
         s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(("192.0.2.1", 53)); return "routed"
     """,
     "netlink": """
-        s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 9); s.bind((0, 0)); return os.path.exists("/sys/class/net/eth0")
+        s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 9); s.bind((0, 0)); return True
     """,
     "sockets through io_uring": """
         return call(425, 8, ctypes.create_string_buffer(120)) >= 0
@@ -177,7 +177,9 @@ PROGRAMS = {
         return [p for p in glob.glob(own + "/*") + glob.glob(os.path.dirname(own) + "/accelopt-*")
                 if p not in (os.path.dirname(os.getcwd()), own)]
     """,
-    "write to the temporary folder": 'open("/tmp/accelopt-stray", "w"); os.unlink("/tmp/accelopt-stray"); return "written"',
+    "write to the temporary folder": """
+        open("/tmp/accelopt-stray", "w"); os.unlink("/tmp/accelopt-stray"); return "written"
+    """,
     "write to the home": 'open(BAIT["home"] + "/.bashrc", "a"); return "written"',
     "change a source of the job": """
         open(__file__, "a").write("# changed"); return "changed"
@@ -187,9 +189,8 @@ PROGRAMS = {
     """,
     "a setting of the kernel": 'open("/proc/sys/kernel/hostname", "r+"); return "opened"',
     "the machine's other files": """
-        return sorted(set(os.listdir("/")) & {"root", "home", "srv", "mnt", "media", "boot", "opt", "var"}
-                      and [d for d in ("/root", "/home", "/srv", "/mnt", "/media", "/boot", "/var/log", "/var/lib/dpkg")
-                           if os.path.isdir(d) and os.access(d, os.R_OK) and os.listdir(d)])
+        places = ("/home", "/srv", "/mnt", "/media", "/boot", "/var/log", "/var/lib/dpkg", "/root/.bashrc")
+        return [p for p in places if os.access(p, os.R_OK) and (os.path.isfile(p) or os.listdir(p))]
     """,
     # -- processes -----------------------------------------------------------------------------------------------
     "signal a process": 'os.kill(BAIT["victim"], 0); return "may signal it"',
@@ -199,9 +200,9 @@ PROGRAMS = {
     "signal by descriptor": """
         signal.pidfd_send_signal(os.pidfd_open(BAIT["victim"]), 0); return "may signal it"
     """,
-    "the memory of a process": 'return os.open(f"/proc/{BAIT[\'victim\']}/mem", os.O_RDONLY) >= 0',
-    "the environment of a process": 'return read(f"/proc/{BAIT[\'victim\']}/environ")',
-    "the files of a process": 'return os.readlink(f"/proc/{BAIT[\'victim\']}/cwd")',
+    "the memory of a process": "return os.open(f\"/proc/{BAIT['victim']}/mem\", os.O_RDONLY) >= 0",
+    "the environment of a process": "return read(f\"/proc/{BAIT['victim']}/environ\")",
+    "the files of a process": "return os.readlink(f\"/proc/{BAIT['victim']}/cwd\")",
     "limits of a process": """
         import resource
         resource.prlimit(BAIT["victim"], resource.RLIMIT_CORE, (0, 0)); return "changed"
@@ -219,12 +220,13 @@ PROGRAMS = {
         return "traces"
     """,
     "variables with keys": """
-        names = set(os.environ) | {v.partition(b"=")[0].decode() for v in open("/proc/self/environ", "rb").read().split(b"\\0")}
+        started = open("/proc/self/environ", "rb").read().split(b"\\0")
+        names = {*os.environ, *(v.partition(b"=")[0].decode() for v in started)}
         return sorted(n for n in names if "KEY" in n or "TOKEN" in n or "SSH" in n)
     """,
     # -- the kernel ----------------------------------------------------------------------------------------------
-    "be root": 'return os.getuid() == 0 or os.geteuid() == 0',
-    "become root": 'os.setuid(0); return True',
+    "be root": "return os.getuid() == 0 or os.geteuid() == 0",
+    "become root": "os.setuid(0); return True",
     "have a capability": """
         for line in open("/proc/self/status"):
             if line.startswith(("CapEff", "CapPrm", "CapInh")) and int(line.split()[1], 16):
@@ -259,8 +261,10 @@ PROGRAMS = {
         fcntl.ioctl(slave, 0x5412, b"x")
         return "typed"
     """,
-    "programs in the kernel": 'return call(number(x86_64=321, aarch64=280), 0, ctypes.create_string_buffer(72), 72) > 0',
-    "page faults of its own": 'return call(number(x86_64=323, aarch64=282), 0x80001 - 0x80000) >= 0',
+    "programs in the kernel": """
+        return call(number(x86_64=321, aarch64=280), 0, ctypes.create_string_buffer(72), 72) > 0
+    """,
+    "page faults of its own": "return call(number(x86_64=323, aarch64=282), 1) >= 0",
     "performance counters": """
         attributes = struct.pack("=IIQ", 1, 64, 0) + bytes(32) + struct.pack("=Q", 0x60) + bytes(8)
         return call(number(x86_64=298, aarch64=241), ctypes.create_string_buffer(attributes), 0, -1, -1, 0) >= 0

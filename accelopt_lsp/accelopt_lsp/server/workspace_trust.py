@@ -46,7 +46,9 @@ class WorkspaceTrust:
 
     async def begin(self) -> None:
         """Trust a workspace that the person trusted before."""
-        if self._editor.client.trust_unsaid and await asyncio.to_thread(_approvals().trusts, self._documents.root):
+        if self._editor.client.trust_unsaid and await asyncio.to_thread(
+            _approvals().trusts, self._documents.root
+        ):
             await self._trust()
 
     def needed(self) -> None:
@@ -54,10 +56,10 @@ class WorkspaceTrust:
         root = self._documents.root
         if self._editor.client.trust_unsaid and self._first(str(root)):
             question = (
-                f"Do you trust the files in {root}? AccelOpt runs its kernels in a sandbox, and a Python environment of "
-                "that folder with your permissions."
+                f"Do you trust the files in {root}? AccelOpt runs its kernels in a sandbox, and a Python environment "
+                "of that folder with your permissions."
             )
-            advice = f"Nothing of {root} is run: your editor did not say that it is trusted. `accelopt trust {root}` does."
+            advice = f"Nothing of {root} is run: your editor did not say it is trusted. `accelopt trust {root}` can."
             self._tasks.start(self._ask(question, TRUST, advice, lambda: self._given(root)))
 
     def unapproved(self, found: UnapprovedSettings) -> None:
@@ -67,7 +69,9 @@ class WorkspaceTrust:
                 f"The settings of the project in {found.folder} name programs, hosts or models, or what is sent to "
                 f"them: {found}. Use them?"
             )
-            advice = f"Settings: not used until you approve them with `accelopt trust {found.folder}`: {found}"
+            advice = (
+                f"Settings: not used until you approve them with `accelopt trust {found.folder}`: {found}"
+            )
             self._tasks.start(self._ask(question, APPROVE, advice, lambda: self._approved(found)))
 
     def _first(self, what: str) -> bool:

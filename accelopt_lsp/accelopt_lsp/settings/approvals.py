@@ -54,7 +54,7 @@ class Approvals:
 
     def approves(self, folder: Path, values: Mapping[str, Any]) -> bool:
         """Return whether exactly these settings of the project in ``folder`` were approved."""
-        return self._read()["settings"].get(str(folder.resolve())) == _digest(values)
+        return bool(self._read()["settings"].get(str(folder.resolve())) == _digest(values))
 
     def give(self, folder: Path, values: Mapping[str, Any] | None = None, *, trust: bool = False) -> None:
         """Approve the settings ``values`` of the project in ``folder``; ``trust`` its programs too. Raises OSError."""

@@ -334,7 +334,9 @@ async def query_model(
         message = f"The model {settings.model} is the editor's, and there is no editor here."
         raise ModelCallError(message, final=True)
     if is_readable_on_the_way(settings.base_url):
-        message = f"{settings.base_url} is not encrypted: use https, or a port of this machine (an SSH tunnel)."
+        message = (
+            f"{settings.base_url} is not encrypted: use https, or a port of this machine (an SSH tunnel)."
+        )
         raise ModelCallError(message, final=True)
     openai, key, client = await asyncio.to_thread(_open, settings)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]

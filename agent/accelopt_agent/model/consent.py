@@ -35,7 +35,10 @@ class Consent:
     key: str = ""
 
     def covers(self, other: Consent) -> bool:
-        same = (self.workspace, self.address) == (other.workspace, other.address) and other.key in ("", self.key)
+        same = (self.workspace, self.address) == (other.workspace, other.address) and other.key in (
+            "",
+            self.key,
+        )
         return same and (self.share == "file" or other.share == "kernel")
 
 

@@ -97,9 +97,12 @@ async def test_nothing_is_sent_unencrypted_beyond_this_machine(url: str) -> None
 
 async def test_a_redirect_is_not_followed() -> None:
     """It would carry the code to an address that nobody agreed to."""
-    with playing([says("ok")]) as other, playing([error(307, "moved", Location=f"{other.url}/chat/completions")]) as played:
-        with pytest.raises(ModelCallError):
-            await query_model(ModelSettings(played.url, "m", attempts=1), "system", "user", backoff_seconds=0.001)
+    with (
+        playing([says("ok")]) as other,
+        playing([error(307, "moved", Location=f"{other.url}/chat/completions")]) as played,
+        pytest.raises(ModelCallError),
+    ):
+        await query_model(ModelSettings(played.url, "m", attempts=1), "system", "user", backoff_seconds=0.001)
     assert played.asked
     assert not other.asked
 
