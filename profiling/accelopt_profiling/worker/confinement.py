@@ -43,7 +43,7 @@ class Confinement:
 
 def confine(plan: SandboxPlan, sandbox: Sandbox | None, folder: Path, step: Confinement) -> None:
     """Enter the sandbox, or do without as far as the kernel allows, and give up user and privileges."""
-    user = plan.user_of(step.device)
+    user = plan.user_of(step.device, step.projects)
     prepare_folder(folder, user)
     if sandbox is not None:
         sandbox.enter(folder, plan.places, step.projects, step.private)

@@ -40,11 +40,11 @@ class SandboxPlan:
         """The plan in which steps run as the worker's own user."""
         return replace(self, user=None)
 
-    def user_of(self, device: bool) -> int | None:
-        """Return whom a step runs as: one on a ``device`` keeps its user where device files are not for everybody."""
-        if device and any(os.stat(path).st_mode & 0o006 != 0o006 for path in accelerators()):
-            return None
-        return self.user
+    def user_of(self, device: bool, projects: Iterable[str]) -> int | None:
+        """Return whom a step runs as: the worker's user where device files, or a project, are not for everybody."""
+        needed = [(path, 0o006) for path in accelerators()] if device else []
+        needed += [(path, 0o005) for path in projects]
+        return self.user if all(os.stat(path).st_mode & mode == mode for path, mode in needed) else None
 
 
 class ProjectFolders:
