@@ -249,7 +249,8 @@ def _refusing(name: str) -> Callable[..., Any]:
     return operation
 
 
-_ELEMENTWISE = (
+#: Operations on single elements, without "create_".
+ELEMENTWISE = (
     "add", "and", "ashr", "bitcast", "ceil", "clampf", "cos", "erf", "exp", "exp2", "fabs", "fadd",
     "fdiv", "floor", "fma", "fmul", "fp_ext", "fp_to_fp", "fp_to_si", "fp_to_ui", "fp_trunc", "frem",
     "fsub", "iabs", "idiv", "int_cast", "int_to_ptr", "log", "log2", "lshr", "maximumf", "maxnumf",
@@ -261,7 +262,7 @@ _ELEMENTWISE = (
     "icmpULT",
 )  # fmt: skip
 #: Operations that treat values that differ like others; their result differs too.
-_SHAPING = ("create_expand_dims", "create_broadcast", "create_reshape", "create_trans")
+SHAPING = ("create_expand_dims", "create_broadcast", "create_reshape", "create_trans")
 #: Operations without special treatment: they take no values, make Python objects of handles, or consist of other
 #: operations (``MemoryBuilder`` has those on memory).
 _SAFE = (
@@ -271,9 +272,9 @@ _SAFE = (
     "create_assume",
 )  # fmt: skip
 
-for _name in (f"create_{operation}" for operation in _ELEMENTWISE):
+for _name in (f"create_{operation}" for operation in ELEMENTWISE):
     setattr(LockstepBuilder, _name, _element_by_element(_name))
-for _name in _SHAPING:
+for _name in SHAPING:
     setattr(LockstepBuilder, _name, _as_it_is(_name))
 for _name in dir(ArithmeticBuilder):
     if _name.startswith("create_") and _name not in (*vars(LockstepBuilder), *_SAFE):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class MemoryBuilder(LockstepBuilder):
                     if self.log is not None:
                         raise LockstepError("an access out of bounds")
                     line = source_line(self.file)
-                    self.memory.report(kind, line, region, self.grid_idx, addresses, bad)
+                    self.memory.report(kind, line, region, self._program(pointers, bad), addresses, bad)
                 active = active & allowed
         used = addresses[active]
         if self.counter is not None and self.counter.enabled:
@@ -64,6 +65,14 @@ class MemoryBuilder(LockstepBuilder):
         if self.coverage is not None and region is not None:
             self.coverage.access(kind, region, used, itemsize)
         return active
+
+    def _program(self, pointers: Handle, bad: Any) -> tuple[int, int, int]:
+        """Return the ids of the first program with a ``bad`` lane."""
+        if self.lanes is None or not isinstance(pointers, Varying):
+            x, y, z = self.grid_idx
+        else:
+            x, y, z = self.lanes[int(np.argmax(bad.reshape(len(bad), -1).any(axis=1)))]
+        return int(x), int(y), int(z)
 
     def create_masked_load(
         self,
@@ -120,6 +129,10 @@ class MemoryBuilder(LockstepBuilder):
         if self.log is not None:
             self.log.before(addresses, data, active, isinstance(ptrs, Varying))
         stock._interpreter.store(addresses, data, active)
+
+    def tensors(self, compute: Callable[[], Any], value: Any, shape: list[int]) -> Any:
+        """Return what ``compute`` makes of ``value``, a tensor or a tuple of tensors: as many of ``shape``."""
+        return compute()
 
     def create_print(self, *arguments: Any) -> None:
         self._not_twice("a print")
