@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage, Touched
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
@@ -40,6 +40,9 @@ class RaceCoverage(SampleCoverage):
         super().begin_program()
         self._program_number += 1
 
+    def follows(self, kind: str, region: Region) -> bool:
+        return True
+
     def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
         super().access(kind, region, addresses, itemsize)
         if kind not in ("load", "store"):
@@ -57,10 +60,10 @@ class RaceCoverage(SampleCoverage):
             elif bool(((writers[items] != 0) & (writers[items] != self._program_number)).any()):
                 self._suspects.append(region.name)
 
-    def end_launch(self, complete: bool) -> None:
+    def end_launch(self, complete: bool, touched: Touched | None = None) -> None:
         if not self._ordered:
             self.found += [name for name in dict.fromkeys(self._suspects) if name not in self.found]
-        super().end_launch(complete)
+        super().end_launch(complete, touched)
 
 
 #: All bits set: NaN in every float format, -1 or the largest value in integers.
@@ -80,6 +83,9 @@ class SpoilingCoverage(SampleCoverage):
     def begin_program(self) -> None:
         pass
 
+    def follows(self, kind: str, region: Region) -> bool:
+        return kind != "load"
+
     def access(self, kind: str, region: Region, addresses: Any, itemsize: int) -> None:
         if kind != "load" and addresses.size:
             self._stores.append((region, np.asarray(addresses).reshape(-1), itemsize))
@@ -87,9 +93,12 @@ class SpoilingCoverage(SampleCoverage):
     def end_program(self) -> None:
         pass
 
-    def end_launch(self, complete: bool) -> None:
+    def end_launch(self, complete: bool, touched: Touched | None = None) -> None:
         import torch
 
+        for base, (region, items) in (touched or {}).items():
+            places = np.flatnonzero(items).astype(np.uint64) * np.uint64(region.itemsize) + np.uint64(base)
+            self._stores.append((region, places, region.itemsize))
         for region, addresses, itemsize in self._stores:
             if region.storage is None:
                 continue

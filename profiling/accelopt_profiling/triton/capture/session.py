@@ -22,13 +22,16 @@ from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
+from accelopt_profiling.triton.interpreter.footprint import Footprint, FootprintFinder
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, OutOfBounds, regions_of
-from accelopt_profiling.triton.interpreter.sampling import sample_programs
+from accelopt_profiling.triton.interpreter.sampling import ProgramDraw, sample_programs
+from accelopt_profiling.triton.interpreter.work import WorkMeter
 
 Mode = Literal["capture", "execute"]
 
 _interpreter: Interpreter | None = None
+_footprint_finder: FootprintFinder | None = None
 
 
 def interpreter() -> Interpreter:
@@ -37,6 +40,25 @@ def interpreter() -> Interpreter:
     if _interpreter is None:
         _interpreter = Interpreter()
     return _interpreter
+
+
+def footprint_finder() -> FootprintFinder:
+    """Return the process's finder of footprints, which keeps what it found."""
+    global _footprint_finder
+    if _footprint_finder is None:
+        _footprint_finder = FootprintFinder()
+    return _footprint_finder
+
+
+@dataclass(frozen=True)
+class InterpretationPlan:
+    """The programs of a session's launches that are interpreted, and the work that they may take (see ``work``), in
+    elements: ``most`` for all launches together; a launch that takes at most ``small`` is interpreted whole.
+    """
+
+    draw: ProgramDraw = ProgramDraw()
+    most: int | None = None
+    small: int = 0
 
 
 @dataclass
@@ -72,6 +94,7 @@ class CaptureSession:
     executions: list[LaunchExecution] = field(default_factory=list)
     coverage: SampleCoverage = field(default_factory=SampleCoverage)
     observe: Callable[[LaunchExecution], None] | None = None
+    plan: InterpretationPlan | None = None
     _spent: float = 0.0
 
     @property
@@ -114,6 +137,9 @@ class CaptureSession:
             execution.complete = True
             self._take_faults(execution, memory)
             return
+        if self.plan is not None:
+            self._run_planned(execution, self.plan, memory)
+            return
         sample = sample_programs(launch.grid, self.sample)
         counter = OperationCounter(launch.file, sample.programs, regions) if self.count else None
         coverage = None if self.hollow else self.coverage
@@ -140,6 +166,35 @@ class CaptureSession:
             self._take_faults(execution, memory)
         self.coverage.end_launch(execution.complete)
         if not execution.complete and not self.hollow:
+            self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
+
+    def _run_planned(
+        self, execution: LaunchExecution, plan: InterpretationPlan, memory: LaunchMemory
+    ) -> None:
+        """Interpret the programs that the plan draws; all of a launch that is small, or whose writes cannot be found
+        in another way.
+        """
+        launch, meter = execution.launch, interpreter().builder.meter
+        every = sample_programs(launch.grid, None).counted
+        programs = plan.draw.programs(launch.grid)
+        self.coverage.begin_launch()
+        before = meter.spent
+        try:
+            interpreter().run(launch, programs, coverage=self.coverage, memory=memory)
+            footprint: Footprint | None = None
+            if len(programs) < len(every):
+                each = (meter.spent - before) / max(1, len(programs))
+                if each * len(every) > plan.small:
+                    footprint = footprint_finder().find(launch, memory, self.coverage)
+                if footprint is None:
+                    done = set(programs)
+                    rest = [program for program in every if program not in done]
+                    interpreter().run(launch, rest, coverage=self.coverage, memory=memory)
+            execution.complete = footprint is None
+        finally:
+            self._take_faults(execution, memory)
+        self.coverage.end_launch(execution.complete, footprint.touched if footprint is not None else None)
+        if not execution.complete:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
 
     def _take_faults(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
@@ -242,6 +297,7 @@ def emulated(
     count: bool = True,
     observe: Callable[[LaunchExecution], None] | None = None,
     dispatch: bool = False,
+    plan: InterpretationPlan | None = None,
 ) -> Iterator[CaptureSession]:
     """Emulate ``target`` in this process until the block ends.
 
@@ -250,13 +306,14 @@ def emulated(
     launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
     are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` lets comparisons of
     tensors succeed once something is only partly known. ``observe`` is called with each launch. ``dispatch`` lets
-    what is registered for CUDA answer torch's operators (see ``operators_on_cpu``).
+    what is registered for CUDA answer torch's operators (see ``operators_on_cpu``). With a ``plan`` "capture" interprets
+    what it says, whatever time that takes, and counts nothing.
 
     Raises:
         UnknownTargetError: there is no such GPU.
     """
     gpu = load_gpu(target)
-    session = CaptureSession(gpu, mode, sample, seconds, count, hollow, observe=observe)
+    session = CaptureSession(gpu, mode, sample, seconds, count, hollow, observe=observe, plan=plan)
     session.driver = StandInDriver(gpu, session.record)
     real_compile = triton.compiler.compile
 
@@ -302,4 +359,7 @@ def emulated(
         previous = triton.runtime.driver._active
         stack.callback(triton.runtime.driver.set_active, previous)
         triton.runtime.driver.set_active(session.driver)
+        if plan is not None:
+            interpreter().builder.meter = WorkMeter(most=plan.most)
+            stack.callback(setattr, interpreter().builder, "meter", WorkMeter())
         yield session

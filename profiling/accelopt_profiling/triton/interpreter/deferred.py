@@ -167,6 +167,7 @@ def _deferring(name: str) -> Callable[..., Handle]:
     inherited = getattr(MemoryBuilder, name)
 
     def operation(self: DeferringBuilder, *arguments: Any, **options: Any) -> Handle:
+        self.meter.spend(0)
         return Deferred(lambda: inherited(self, *forced(arguments), **forced_options(options)), arguments)
 
     operation.__name__ = name

@@ -32,6 +32,9 @@ class Footprint:
     items: dict[int, Array] = field(default_factory=dict)
     reads: set[int] = field(default_factory=set)
 
+    def follows(self, kind: str, region: Region) -> bool:
+        return True
+
     def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
         """Note one access, as a coverage does."""
         if kind == "load":
@@ -46,6 +49,10 @@ class Footprint:
         first = addresses.reshape(-1) - np.uint64(region.base)
         for offset in range(0, itemsize, region.itemsize):
             written[(first + np.uint64(offset)) // np.uint64(region.itemsize)] = True
+
+    @property
+    def touched(self) -> dict[int, tuple[Region, Array]]:
+        return {base: (region, self.items[base]) for base, region in self.regions.items()}
 
     @property
     def depends_on_itself(self) -> bool:

@@ -15,6 +15,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import ArithmeticBuilder
+from accelopt_profiling.triton.interpreter.work import PRODUCTS, WorkMeter
 
 Array = np.ndarray[Any, Any]
 Handle = Any
@@ -93,9 +94,15 @@ def made_of(sources: Iterable[Any], made: Handle) -> Handle:
 
 
 class LockstepBuilder(ArithmeticBuilder):
-    """The builder's operations on values that differ. ``lanes`` holds the programs' ids, (programs, 3), or None."""
+    """The builder's operations on values that differ. ``lanes`` holds the programs' ids, (programs, 3), or None.
+    ``meter`` counts the work of all runs.
+    """
 
     lanes: Array | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meter = WorkMeter()
 
     def create_get_program_id(self, axis: int) -> Handle:
         if self.lanes is None:
@@ -153,12 +160,14 @@ class LockstepBuilder(ArithmeticBuilder):
 
     def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_imprecise: Any) -> Handle:
         made = super().create_dot(a, b, d, input_precision, max_imprecise)
+        self.meter.spend(made.data.size * (2 + a.data.shape[-1] // PRODUCTS))
         return made_of([a, b, d], made)
 
     def create_extern_elementwise(
         self, library: str, path: str, symbol: str, arguments: list[Handle], result: Any, pure: bool
     ) -> Handle:
         made = super().create_extern_elementwise(library, path, symbol, _as_aligned(arguments), result, pure)
+        self.meter.spend(made.data.size)
         return made_of(arguments, made)
 
     def create_advance(self, ptr: Any, offsets: list[Handle]) -> Any:
@@ -220,8 +229,11 @@ def _element_by_element(name: str) -> Callable[..., Handle]:
 
     def operation(self: LockstepBuilder, *arguments: Any) -> Handle:
         if not varies(arguments):
-            return inherited(self, *arguments)
-        return made_of(arguments, inherited(self, *_as_aligned(arguments)))
+            made = inherited(self, *arguments)
+        else:
+            made = made_of(arguments, inherited(self, *_as_aligned(arguments)))
+        self.meter.spend(made.data.size)
+        return made
 
     operation.__name__ = name
     return operation

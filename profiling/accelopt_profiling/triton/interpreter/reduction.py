@@ -50,6 +50,7 @@ def reduced_shape(value: Any, axis: Any, keep_dims: bool) -> list[int]:
 
 def _counted(builder: LockstepBuilder, value: Any, axis: Any) -> tuple[tuple[Any, ...], int | None]:
     inputs = value if isinstance(value, tuple) else (value,)
+    builder.meter.spend(sum(tensor.handle.data.size for tensor in inputs))
     if builder.counter is not None and builder.counter.enabled:
         for tensor in inputs:
             builder.counter.arithmetic(tensor.handle.data.size, tensor.dtype.scalar)
