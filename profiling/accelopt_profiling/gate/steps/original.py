@@ -17,6 +17,7 @@ from accelopt_profiling.gate.steps.case_files import case_folder, problem_errors
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.triton.interpreter.sampling import ProgramDraw
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
@@ -50,7 +51,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                 with (
                     contextlib.suppress(StepFailedError, NotCarriedError),
-                    emulation(params.dialect, params.target, params.interpret_seconds) as seen,
+                    emulation(params.dialect, params.target, ProgramDraw()) as seen,
                     poisoned_memory(),
                     user_errors(own),
                 ):
@@ -64,7 +65,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
             elif case_call.twice and params.dialect != "numpy":
                 with (
                     contextlib.suppress(StepFailedError),
-                    neutralised(params.dialect, params.target, params.interpret_seconds, work.pausing),
+                    neutralised(params.dialect, params.target, around=work.pausing),
                     poisoned_memory(),
                     work.counting(),
                     user_errors(own),

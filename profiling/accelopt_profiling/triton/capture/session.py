@@ -20,6 +20,7 @@ from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operator
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
+from accelopt_profiling.triton.interpreter.batches import LANES
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.footprint import Footprint, FootprintFinder
@@ -53,10 +54,11 @@ def footprint_finder() -> FootprintFinder:
 @dataclass(frozen=True)
 class InterpretationPlan:
     """The programs of a session's launches that are interpreted, and the work that they may take (see ``work``), in
-    elements: ``most`` for all launches together; a launch that takes at most ``small`` is interpreted whole.
+    elements: ``most`` for all launches together; a launch that takes at most ``small`` is interpreted whole. Without
+    ``draw`` one program of each launch is run, to see what all would take.
     """
 
-    draw: ProgramDraw = ProgramDraw()
+    draw: ProgramDraw | None = None
     most: int | None = None
     small: int = 0
 
@@ -65,7 +67,8 @@ class InterpretationPlan:
 class LaunchExecution:
     """The outcome of one launch. ``counts`` is None where it was not counted; ``tuning`` marks the autotuner's tries.
 
-    ``error`` is what the kernel raised or could not do here; ``program_bytes`` are useful bytes per counted program.
+    ``error`` is what the kernel raised or could not do here; ``program_bytes`` are useful bytes per counted program;
+    ``work`` is what interpreting all programs takes, in elements (see ``work``), where that was to be seen.
     """
 
     launch: CapturedLaunch
@@ -77,6 +80,7 @@ class LaunchExecution:
     complete: bool = False
     tuning: bool = False
     seconds: float = 0.0
+    work: int = 0
 
 
 @dataclass
@@ -96,6 +100,11 @@ class CaptureSession:
     observe: Callable[[LaunchExecution], None] | None = None
     plan: InterpretationPlan | None = None
     _spent: float = 0.0
+
+    @property
+    def work(self) -> int:
+        """What a session with a plan has taken to interpret so far, in elements."""
+        return interpreter().builder.meter.spent
 
     @property
     def launches(self) -> list[CapturedLaunch]:
@@ -138,7 +147,10 @@ class CaptureSession:
             self._take_faults(execution, memory)
             return
         if self.plan is not None:
-            self._run_planned(execution, self.plan, memory)
+            if self.plan.draw is None:
+                self._estimate_work(execution, memory)
+            else:
+                self._run_planned(execution, self.plan, self.plan.draw, memory)
             return
         sample = sample_programs(launch.grid, self.sample)
         counter = OperationCounter(launch.file, sample.programs, regions) if self.count else None
@@ -168,15 +180,30 @@ class CaptureSession:
         if not execution.complete and not self.hollow:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
 
+    def _estimate_work(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
+        """Run one program, and estimate from it what all take; those that run side by side share what surrounds each
+        operation.
+        """
+        launch, builder = execution.launch, interpreter().builder
+        programs = sample_programs(launch.grid, None).counted
+        before, builder.meter = builder.meter, WorkMeter(most=builder.meter.most)
+        builder.widest = 0
+        try:
+            interpreter().run(launch, programs[len(programs) // 2 :][:1], memory=memory)
+        finally:
+            one, builder.meter = builder.meter, before
+            together = min(max(LANES // max(1, builder.widest), 1), len(programs))
+            execution.work = one.elements * len(programs) + one.surroundings * -(-len(programs) // together)
+
     def _run_planned(
-        self, execution: LaunchExecution, plan: InterpretationPlan, memory: LaunchMemory
+        self, execution: LaunchExecution, plan: InterpretationPlan, draw: ProgramDraw, memory: LaunchMemory
     ) -> None:
         """Interpret the programs that the plan draws; all of a launch that is small, or whose writes cannot be found
         in another way.
         """
         launch, meter = execution.launch, interpreter().builder.meter
         every = sample_programs(launch.grid, None).counted
-        programs = plan.draw.programs(launch.grid)
+        programs = draw.programs(launch.grid)
         self.coverage.begin_launch()
         before = meter.spent
         try:
@@ -306,8 +333,8 @@ def emulated(
     launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
     are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` lets comparisons of
     tensors succeed once something is only partly known. ``observe`` is called with each launch. ``dispatch`` lets
-    what is registered for CUDA answer torch's operators (see ``operators_on_cpu``). With a ``plan`` "capture" interprets
-    what it says, whatever time that takes, and counts nothing.
+    what is registered for CUDA answer torch's operators (see ``operators_on_cpu``). With a ``plan`` "capture"
+    interprets what it says, whatever time that takes, and counts nothing.
 
     Raises:
         UnknownTargetError: there is no such GPU.

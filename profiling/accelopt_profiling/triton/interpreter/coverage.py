@@ -105,7 +105,7 @@ class SampleCoverage:
                 knowledge = self._storages[base] = _Knowledge(region.storage, region.itemsize, known)
             if not complete and touched is None:
                 knowledge.known[:] = False
-            elif not complete and base in touched:
+            elif not complete and touched is not None and base in touched:
                 _forget_touched(knowledge, *touched[base])
             self._mark(knowledge, base, complete)
             if not complete:
@@ -173,7 +173,9 @@ def _forget_touched(knowledge: _Knowledge, region: Region, touched: Array) -> No
     if times:
         wide = np.repeat(touched, times) if times > 1 else touched
     else:
-        wide = np.logical_or.reduceat(touched, np.arange(0, touched.size, knowledge.itemsize // region.itemsize))
+        wide = np.logical_or.reduceat(
+            touched, np.arange(0, touched.size, knowledge.itemsize // region.itemsize)
+        )
     size = min(wide.size, knowledge.known.size)
     knowledge.known[:size] &= ~wide[:size]
 

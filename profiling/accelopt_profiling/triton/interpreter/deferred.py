@@ -49,7 +49,7 @@ class Deferred(stock.TensorHandle):  # type: ignore[misc]
                 node._compute, node._sources = _nothing, ()
         return self._made
 
-    __class__ = property(lambda self: type(self.value()))  # type: ignore[assignment]
+    __class__ = property(lambda self: type(self.value()))
     data = property(lambda self: self.value().data)
     dtype = property(lambda self: self.value().dtype)
     attr = property(lambda self: self.value().attr)

@@ -70,7 +70,9 @@ class FootprintFinder:
         self._interpreter = Interpreter(DeferringBuilder())
         self._found: dict[Hashable, list[Array | None]] = {}  # by region, in the order of the arguments
 
-    def find(self, launch: CapturedLaunch, memory: LaunchMemory, coverage: SampleCoverage) -> Footprint | None:
+    def find(
+        self, launch: CapturedLaunch, memory: LaunchMemory, coverage: SampleCoverage
+    ) -> Footprint | None:
         """Return what all programs of ``launch`` write; ``memory`` gets the writes out of bounds.
 
         None where that cannot be known without running them in order: an address, a mask or a branch depends on
@@ -141,8 +143,12 @@ class _Runs:
 
 def _key(launch: CapturedLaunch, memory: LaunchMemory) -> Hashable | None:
     """Return all that a footprint depends on which depends on no values; None where that cannot be compared."""
-    order = {base: number for number, base in enumerate(dict.fromkeys(r.base for r in memory.regions.values()))}
-    tensors = tuple((r.name, order[r.base], r.start - r.base, r.nbytes, r.itemsize) for r in memory.regions.values())
+    order = {
+        base: number for number, base in enumerate(dict.fromkeys(r.base for r in memory.regions.values()))
+    }
+    tensors = tuple(
+        (r.name, order[r.base], r.start - r.base, r.nbytes, r.itemsize) for r in memory.regions.values()
+    )
     key = launch.fn, launch.grid, tensors, tuple(map(_plain, launch.args)), tuple(launch.signature.items())
     try:
         hash(key)

@@ -42,8 +42,10 @@ class Region:
         items = (offsets >> np.uint64(size.bit_length() - 1)).view(np.int64)
         memory = np.frombuffer((ctypes.c_char * (self.nbytes // size * size)).from_address(self.base), kind)
         if bool(active.all()):
-            return memory.take(items)
-        return np.where(active, memory.take(np.where(active, items, 0)), filler)
+            loaded: Array = memory.take(items)
+        else:
+            loaded = np.where(active, memory.take(np.where(active, items, 0)), filler)
+        return loaded
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import triton.language as tl
@@ -11,7 +11,6 @@ from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import packed_as, wide
 from accelopt_profiling.triton.interpreter.counting import source_line
-from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.lockstep import (
     LockstepBuilder,
     LockstepError,
@@ -25,6 +24,14 @@ from accelopt_profiling.triton.interpreter.store_log import StoreLog
 Handle = Any
 
 
+class AccessListener(Protocol):
+    """Is told of the accesses that it follows."""
+
+    def follows(self, kind: str, region: Region) -> bool: ...
+
+    def access(self, kind: str, region: Region, addresses: Any, itemsize: int) -> None: ...
+
+
 class MemoryBuilder(LockstepBuilder):
     """Adds the memory operations: every access is checked against its tensor, counted, and noted by the coverage.
 
@@ -36,7 +43,7 @@ class MemoryBuilder(LockstepBuilder):
     def __init__(self) -> None:
         super().__init__()
         self.memory = LaunchMemory([])
-        self.coverage: SampleCoverage | None = None
+        self.coverage: AccessListener | None = None
         self.file = ""
         self.log: StoreLog | None = None
         self.widest = 0
@@ -60,14 +67,10 @@ class MemoryBuilder(LockstepBuilder):
                     line = source_line(self.file)
                     self.memory.report(kind, line, region, self._program(pointers, bad), addresses, bad)
                 active = active & allowed
-        counted = self.counter is not None and self.counter.enabled
-        covered = self.coverage is not None and region is not None and self.coverage.follows(kind, region)
-        if counted or covered:
-            used = addresses[active]
-            if counted:
-                self.counter.memory(kind, region, used, addresses.size, itemsize)
-            if covered:
-                self.coverage.access(kind, region, used, itemsize)
+        if self.counter is not None and self.counter.enabled:
+            self.counter.memory(kind, region, addresses[active], addresses.size, itemsize)
+        if self.coverage is not None and region is not None and self.coverage.follows(kind, region):
+            self.coverage.access(kind, region, addresses[active], itemsize)
         return active, region
 
     def _program(self, pointers: Handle, bad: Any) -> tuple[int, int, int]:
@@ -179,7 +182,9 @@ class MemoryBuilder(LockstepBuilder):
 
     def create_atomic_cas(self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any) -> Handle:
         self._not_twice("an atomic operation")
-        active, _ = self._access("exchange", ptr, stock.TensorHandle(np.ones_like(ptr.data, np.bool_), tl.int1))
+        active, _ = self._access(
+            "exchange", ptr, stock.TensorHandle(np.ones_like(ptr.data, np.bool_), tl.int1)
+        )
         if not active.all():
             return stock.TensorHandle(
                 cmp.data.copy(), cmp.dtype.scalar

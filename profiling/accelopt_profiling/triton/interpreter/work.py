@@ -9,8 +9,6 @@ from dataclasses import dataclass
 OPERATION = 8192
 #: Multiplications and additions of a matrix product that cost as much as one element of another operation.
 PRODUCTS = 16
-#: Units that a second brought on two cores of x86-64. For messages only.
-PER_SECOND = 1_000_000_000
 
 
 class WorkExceededError(Exception):
@@ -19,10 +17,20 @@ class WorkExceededError(Exception):
 
 @dataclass
 class WorkMeter:
-    """``spent`` so far, in elements; beyond ``most`` the run ends."""
+    """Operations so far and the ``elements`` that they were on; beyond ``most`` in all the run ends."""
 
-    spent: int = 0
+    operations: int = 0
+    elements: int = 0
     most: int | None = None
+
+    @property
+    def surroundings(self) -> int:
+        """What the interpreter did around the operations, in elements."""
+        return OPERATION * self.operations
+
+    @property
+    def spent(self) -> int:
+        return self.surroundings + self.elements
 
     def spend(self, elements: int) -> None:
         """Note an operation on so many elements.
@@ -30,6 +38,7 @@ class WorkMeter:
         Raises:
             WorkExceededError: it is one too many.
         """
-        self.spent += OPERATION + elements
+        self.operations += 1
+        self.elements += elements
         if self.most is not None and self.spent > self.most:
-            raise WorkExceededError(f"more than {self.most / PER_SECOND:.3g} billion element operations")
+            raise WorkExceededError(f"interpreting takes more than {self.most:.3g} element operations")
