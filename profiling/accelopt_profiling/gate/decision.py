@@ -6,14 +6,13 @@ import math
 from typing import Any
 
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
+from accelopt_profiling.gate.observe.interpretation import ENOUGH, planned_share
 from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.gate.violations import case_violations, full_precision, run_violations
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
 
-#: Of the planned share of the output, so much must have been checked: blocks of programs differ in size.
-ENOUGH = 0.5
 #: Codes of a step's error and the reason they become when it was the candidate's step.
 _CANDIDATE_CODES = {
     "user-error": "kernel-raised",
@@ -124,7 +123,7 @@ class _Decision:
 
     def _too_little(self, index: int, checked: float) -> list[Reason]:
         """Return why a case is not judged in which less of the output was checked than was planned for the original."""
-        planned = next((case.share for case in self.evidence.plan.cases if case.index == index), 1.0)
+        planned = planned_share(self.evidence.plan, index)
         if checked >= ENOUGH * planned:
             return []
         shares = f"{100 * checked:.3g} % of the output could be checked, {100 * planned:.3g} % were planned"

@@ -29,7 +29,7 @@ class Evidence:
     findings: list[StaticFinding] = field(default_factory=list)
     drawn: list[DrawnCase] = field(default_factory=list)
     run: RunResult | None = None
-    plan: PlanResult = field(default_factory=PlanResult)
+    plan: PlanResult | None = None
     original: OriginalResult | None = None
     reference: ReferenceResult | None = None
     verdicts: list[CaseVerdict] = field(default_factory=list)

@@ -138,10 +138,15 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
     running = RunParams(
         request.dialect, request.target, len(cases),
         hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_work,
-        request.limits.seconds
+        options.interpret_work, request.limits.seconds
     )  # fmt: skip
     planning = PlanParams(
-        request.original, request.dialect, request.target, len(cases), _programs_seed(cases)
+        request.original,
+        request.dialect,
+        request.target,
+        len(cases),
+        _programs_seed(cases),
+        options.interpret_work,
     )
     comparing = OriginalParams(
         request.original, request.dialect, request.target, len(cases), not _rewritten(request)
@@ -150,9 +155,10 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
         request.problem, request.original, request.dialect, request.target, len(cases)
     )
     judging = JudgeParams(request.dialect, [case.distribution for case in cases])
+    planned = request.dialect == "triton" and _rewritten(request)
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),
-        *([Step("gate.plan", runtime, to_plain(planning), own)] if request.dialect == "triton" else []),
+        *([Step("gate.plan", runtime, to_plain(planning), own)] if planned else []),
         Step("gate.run", runtime, to_plain(running), whole),
         *([Step("gate.original", runtime, to_plain(comparing), own)] if _rewritten(request) else []),
         Step("gate.reference", runtime, to_plain(answering), own),

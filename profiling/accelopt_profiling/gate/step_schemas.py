@@ -65,7 +65,8 @@ class CaseCall:
 @dataclass(frozen=True)
 class PlanParams:
     """``source`` is the original's, with the problem's files. ``seed`` is of the programs that are drawn where not all
-    are interpreted; no other seed follows from it.
+    are interpreted; no other seed follows from it. ``interpret_work`` is what the first case may take to be interpreted
+    whole, in elements.
     """
 
     source: Source
@@ -73,6 +74,7 @@ class PlanParams:
     target: str
     cases: int
     seed: int
+    interpret_work: int
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class RunParams:
     """``cases`` is the number of cases that may have been drawn. ``hidden`` are module names that the candidate may
     not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
     ``repeats`` and ``repeat_work`` bound the further calls on data seen before, ``case_seconds`` each case.
+    ``interpret_work`` is as for ``PlanParams``.
     """
 
     dialect: GateDialect
@@ -108,6 +111,7 @@ class RunParams:
     neutralised: list[str] = field(default_factory=list)
     repeats: int = 24
     repeat_work: int = 0
+    interpret_work: int = 0
     case_seconds: float = 60.0
 
 

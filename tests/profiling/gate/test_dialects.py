@@ -154,7 +154,7 @@ def test_a_large_triton_case_is_sampled_and_says_how_much_was_checked(
     path = tmp_path / "scale.py"
     path.write_text(TRITON)
     (tmp_path / "scale_problem.py").write_text(TRITON_PROBLEM.replace("rows=24", "rows=4000"))
-    options = CaseOptions(distributions=["original"], interpret_seconds=0.05, large_bytes=1 << 16)
+    options = CaseOptions(distributions=["original"], interpret_work=2_000_000, large_bytes=1 << 16)
     verdict, _ = checker.file(path, TRITON, "h100", options)
     assert verdict.accepted, verdict.reasons
     main, shape, *_ = verdict.checks

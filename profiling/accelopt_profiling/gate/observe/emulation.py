@@ -9,18 +9,11 @@ from typing import Any, Literal
 from accelopt_profiling.gate.observe.movement import Movement
 from accelopt_profiling.gate.request import GateDialect
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.triton.interpreter.sampling import ProgramDraw
+from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepFailedError
-
-#: Work that a call may take, and work up to which a launch is interpreted whole, in elements (see
-#: ``interpreter.work``): a case is planned with a quarter of the one at most.
-MOST_WORK, SMALL_WORK = 16_000_000_000, 100_000_000
-
 
 #: What emulating one NKI instruction takes, in the same unit: measured once, to choose a figure.
 _INSTRUCTION = 40_000
-#: As few programs as are ever drawn.
-FEW = ProgramDraw(0.0)
 
 
 class Seen:
@@ -112,13 +105,13 @@ class _TritonSeen(Seen):
 def emulation(
     dialect: GateDialect,
     target: str,
-    draw: ProgramDraw | None = None,
+    plan: InterpretationPlan | None = None,
     movement: bool = False,
     turn: int = 0,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
-    With ``draw`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
+    With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
     raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
     With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
     ``turn`` is the number of the configuration that autotuners choose, round and round.
@@ -134,8 +127,8 @@ def emulation(
     elif dialect == "triton":
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
-        mode: Literal["capture", "execute"] = "execute" if draw is None else "capture"
-        with emulated_triton(target, mode=mode, count=False, plan=_plan(draw)) as session:
+        mode: Literal["capture", "execute"] = "execute" if plan is None else "capture"
+        with emulated_triton(target, mode=mode, count=False, plan=plan) as session:
             _named_like_the_real_one(session.driver)
             session.driver.turn = turn
             if watched is not None:
@@ -153,12 +146,12 @@ def emulation(
 def neutralised(
     dialect: GateDialect,
     target: str,
-    draw: ProgramDraw = FEW,
+    plan: InterpretationPlan,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
     marked: Callable[[Any], Any] | None = None,
 ) -> Iterator[Seen]:
     """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in spite of
-    that came from elsewhere. Triton kernels run first, in the programs of ``draw``, to see what they write; ``around``
+    that came from elsewhere. Triton kernels run first, as ``plan`` says, to see what they write; ``around``
     is entered for each launch. What NKI kernels return is passed through ``marked``.
     """
     if dialect == "nki":
@@ -172,7 +165,7 @@ def neutralised(
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
-        with emulated_triton(target, mode="capture", count=False, plan=_plan(draw)) as session:
+        with emulated_triton(target, mode="capture", count=False, plan=plan) as session:
             session.coverage = SpoilingCoverage()
             record = session.driver.record
 
@@ -187,25 +180,18 @@ def neutralised(
 
 
 @contextmanager
-def estimated_work(target: str) -> Iterator[list[int]]:
+def estimated_work(target: str, most: int) -> Iterator[list[int]]:
     """As ``emulation`` of Triton kernels, of which one program runs each time; gives a list of what the launches would
     take to interpret whole, in elements. What they compute is of no use.
     """
-    from accelopt_profiling.triton.capture.session import InterpretationPlan
     from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
     work: list[int] = []
     with emulated_triton(
-        target, mode="capture", count=False, plan=InterpretationPlan(most=MOST_WORK),
+        target, mode="capture", count=False, plan=InterpretationPlan(most=most),
         observe=lambda execution: work.append(execution.work),
     ):  # fmt: skip
         yield work
-
-
-def _plan(draw: ProgramDraw | None) -> Any:
-    from accelopt_profiling.triton.capture.session import InterpretationPlan
-
-    return None if draw is None else InterpretationPlan(draw, MOST_WORK, SMALL_WORK)
 
 
 def _named_like_the_real_one(driver: Any) -> None:

@@ -24,20 +24,19 @@ from accelopt_profiling.comparison.memory import (
 )
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
+from accelopt_profiling.gate.observe.interpretation import ENOUGH, of_case, planned_share, whole
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.step_schemas import CaseCall, PlanResult, RunCase, RunParams
 from accelopt_profiling.gate.steps.case_files import case_folder
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import perform
-from accelopt_profiling.triton.interpreter.sampling import ProgramDraw
+from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
 #: So many large cases may be interpreted whole though only a part was planned.
 _WHOLE_CASES = 6
-#: Less than this part of the planned share of the outputs is too little to judge by.
-_ENOUGH = 0.5
 
 
 class TooLittleKnownError(Exception):
@@ -56,7 +55,9 @@ class LoadedCandidate:
     with what its calls do, ``calls`` counts them; cases in ``whole`` are interpreted whole, whatever the plan says.
     """
 
-    def __init__(self, context: StepContext, params: RunParams, module: ModuleType, plan: PlanResult) -> None:
+    def __init__(
+        self, context: StepContext, params: RunParams, module: ModuleType, plan: PlanResult | None
+    ) -> None:
         self.context, self.params, self.module, self.plan = context, params, module, plan
         self.patched: list[str] = []
         self.attributes: list[str] = []
@@ -84,10 +85,9 @@ class LoadedCandidate:
         self._earlier = arguments
         return arguments
 
-    def draw(self, index: int) -> ProgramDraw:
+    def interpretation(self, index: int) -> InterpretationPlan:
         """Return which programs of a case's launches are interpreted."""
-        share = next((case.share for case in self.plan.cases if case.index == index), 1.0)
-        return ProgramDraw(1.0 if index in self.whole else share, self.plan.seed, index)
+        return whole() if index in self.whole else of_case(self.plan, index, self.params.interpret_work)
 
     def interpret_whole(self, index: int) -> None:
         """Have a case interpreted whole from here on.
@@ -106,7 +106,7 @@ class LoadedCandidate:
     def emulated(self, index: int, movement: bool = False) -> Any:
         params = self.params
         turn = self.configurations.turn
-        return emulation(params.dialect, params.target, self.draw(index), movement, turn)
+        return emulation(params.dialect, params.target, self.interpretation(index), movement, turn)
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
@@ -125,7 +125,8 @@ class LoadedCandidate:
             self.patched += shared.changes()
             self.configurations.chosen(seen.tuners())
             work = seen.work()
-            if name == "outputs" and known_share(outputs, seen) < _ENOUGH * self.draw(index).share:
+            planned = ENOUGH * planned_share(self.plan, index)
+            if name == "outputs" and index not in self.whole and known_share(outputs, seen) < planned:
                 raise TooLittleKnownError
             self.save(index, name, outputs, seen)
             if movement and seen.movement is not None:

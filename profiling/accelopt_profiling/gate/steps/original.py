@@ -12,12 +12,12 @@ from accelopt_profiling.comparison.memory import poisoned_memory
 from accelopt_profiling.comparison.saved_values import NotCarriedError, load_values, save_values
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
+from accelopt_profiling.gate.observe.interpretation import of_case, whole
 from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
 from accelopt_profiling.gate.steps.case_files import case_folder, problem_errors, problem_files
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import perform
-from accelopt_profiling.triton.interpreter.sampling import ProgramDraw
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
@@ -51,7 +51,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                 with (
                     contextlib.suppress(StepFailedError, NotCarriedError),
-                    emulation(params.dialect, params.target, ProgramDraw()) as seen,
+                    emulation(params.dialect, params.target, whole()) as seen,
                     poisoned_memory(),
                     user_errors(own),
                 ):
@@ -65,7 +65,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
             elif case_call.twice and params.dialect != "numpy":
                 with (
                     contextlib.suppress(StepFailedError),
-                    neutralised(params.dialect, params.target, around=work.pausing),
+                    neutralised(params.dialect, params.target, of_case(None, index, 0), work.pausing),
                     poisoned_memory(),
                     work.counting(),
                     user_errors(own),

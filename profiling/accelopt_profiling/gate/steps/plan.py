@@ -8,16 +8,13 @@ import json
 
 from accelopt_profiling.comparison.saved_values import load_values
 from accelopt_profiling.gate.observe.emulation import emulation, estimated_work
+from accelopt_profiling.gate.observe.interpretation import MOST_WORK, case_work
 from accelopt_profiling.gate.step_schemas import CaseCall, CasePlan, PlanParams, PlanResult
 from accelopt_profiling.gate.steps.case_files import PLAN_FILE, case_folder, problem_errors, problem_files
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
-
-#: Work up to which a case is interpreted whole, in elements (see ``interpreter.work``): the first case, and each
-#: other one, of which there are some twenty calls. A few seconds on two cores. Our choice.
-FIRST_WORK, OTHER_WORK = 4_000_000_000, 1_000_000_000
 
 
 def plan(context: StepContext, params: PlanParams) -> PlanResult:
@@ -42,14 +39,14 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
                 )
             alike = str([getattr(a, "shape", a) for a in arguments])
             if alike not in known:
-                with estimated_work(params.target) as work:
+                with estimated_work(params.target, MOST_WORK) as work:
                     try:
                         with user_errors(own):
                             perform(module, case_call.call, arguments, own.source.kernel)
                     except StepFailedError:  # then it is no measure; the candidate is interpreted whole
                         work.clear()
                 known[alike] = sum(work)
-            most = FIRST_WORK if not cases and index == 0 else OTHER_WORK
+            most = case_work(index, params.interpret_work)
             if known[alike] > most and not case_call.derived:
                 cases.append(CasePlan(index, known[alike], most / known[alike]))
     made = PlanResult(params.seed, cases)

@@ -176,12 +176,12 @@ class _CandidateRun:
         if params.dialect == "numpy":
             return
         self.allow()
-        arguments, draw = candidate.arguments(index), candidate.draw(index)
+        arguments, plan = candidate.arguments(index), candidate.interpretation(index)
         outputs: list[Any] | None = None
         for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
             self.work.marking = mark is not None
             with (
-                neutralised(params.dialect, params.target, draw, self.work.pausing, mark) as seen,
+                neutralised(params.dialect, params.target, plan, self.work.pausing, mark) as seen,
                 poisoned_memory(),
                 self.work.counting(),
             ):
@@ -195,11 +195,13 @@ class _CandidateRun:
                 candidate.save(index, "idle", _unmarked(outputs), Seen())
 
 
-def _plan(context: StepContext) -> PlanResult:
-    """Read how much of each case is interpreted, and remove it: the candidate is not to know. Without, all is."""
+def _plan(context: StepContext) -> PlanResult | None:
+    """Read how much of each case is interpreted, and remove it: the candidate is not to know. None where there is no
+    original to ask.
+    """
     file = context.folder / "gate" / PLAN_FILE
     if not file.is_file():
-        return PlanResult()
+        return None
     plan = from_plain(PlanResult, json.loads(file.read_text(encoding="utf-8")))
     file.unlink()
     return plan

@@ -26,7 +26,12 @@ from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.footprint import Footprint, FootprintFinder
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, OutOfBounds, regions_of
-from accelopt_profiling.triton.interpreter.sampling import ProgramDraw, sample_programs
+from accelopt_profiling.triton.interpreter.sampling import (
+    InterpretationPlan,
+    ProgramDraw,
+    ProgramId,
+    sample_programs,
+)
 from accelopt_profiling.triton.interpreter.work import WorkMeter
 
 Mode = Literal["capture", "execute"]
@@ -49,18 +54,6 @@ def footprint_finder() -> FootprintFinder:
     if _footprint_finder is None:
         _footprint_finder = FootprintFinder()
     return _footprint_finder
-
-
-@dataclass(frozen=True)
-class InterpretationPlan:
-    """The programs of a session's launches that are interpreted, and the work that they may take (see ``work``), in
-    elements: ``most`` for all launches together; a launch that takes at most ``small`` is interpreted whole. Without
-    ``draw`` one program of each launch is run, to see what all would take.
-    """
-
-    draw: ProgramDraw | None = None
-    most: int | None = None
-    small: int = 0
 
 
 @dataclass
@@ -203,20 +196,26 @@ class CaptureSession:
         """
         launch, meter = execution.launch, interpreter().builder.meter
         every = sample_programs(launch.grid, None).counted
-        programs = draw.programs(launch.grid)
+        done: set[ProgramId] = set()
+
+        def run(programs: Sequence[ProgramId]) -> None:
+            left = [program for program in programs if program not in done]
+            interpreter().run(launch, left, coverage=self.coverage, memory=memory)
+            done.update(left)
+
         self.coverage.begin_launch()
-        before = meter.spent
+        footprint: Footprint | None = None
         try:
-            interpreter().run(launch, programs, coverage=self.coverage, memory=memory)
-            footprint: Footprint | None = None
-            if len(programs) < len(every):
-                each = (meter.spent - before) / max(1, len(programs))
-                if each * len(every) > plan.small:
-                    footprint = footprint_finder().find(launch, memory, self.coverage)
+            before = meter.spent
+            run(draw.programs(launch.grid))
+            each = (meter.spent - before) / max(1, len(done))
+            more = plan.more(each * (len(every) - len(done)), meter.spent)
+            if more > 0.0:
+                run(replace(draw, share=more).programs(launch.grid))
+            if len(done) < len(every):
+                footprint = footprint_finder().find(launch, memory, self.coverage)
                 if footprint is None:
-                    done = set(programs)
-                    rest = [program for program in every if program not in done]
-                    interpreter().run(launch, rest, coverage=self.coverage, memory=memory)
+                    run(every)
             execution.complete = footprint is None
         finally:
             self._take_faults(execution, memory)

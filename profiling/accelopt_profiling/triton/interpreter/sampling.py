@@ -87,5 +87,25 @@ class ProgramDraw:
         return (int.from_bytes(digest, "big") / 2**64 + self.turn * _SPREAD) % 1
 
 
+@dataclass(frozen=True)
+class InterpretationPlan:
+    """The programs of a session's launches that are interpreted, and the work that they may take (see ``work``), in
+    elements: ``most`` for all launches together. A launch of which the rest takes at most ``small`` is interpreted
+    whole, and further programs run as long as no more than ``budget`` was spent. Without ``draw`` one program of each
+    launch is run, to see what all would take.
+    """
+
+    draw: ProgramDraw | None = None
+    most: int | None = None
+    small: int = 0
+    budget: int = 0
+
+    def more(self, rest: float, spent: int) -> float:
+        """Return which share of a launch's programs to run when ``rest`` is the work of those that have not run."""
+        if rest <= max(self.small, self.budget - spent):
+            return 1.0
+        return max(0.0, (self.budget - spent) / rest)
+
+
 def _stratum(index: int, count: int, size: int) -> int:
     return int((index + 0.5) * size / count)
