@@ -54,9 +54,10 @@ class CaseOptions:
     other distributions and draws use the largest further shape that is not. ``input_bytes`` bounds the inputs of all
     cases together: later cases that would go beyond it are left out, and the verdict says so.
     ``interpret_work`` is what interpreting the first Triton case whole may take, in elements (see
-    ``interpreter.work``), before only some of its programs are; the others may take a quarter. ``repeats`` bounds the further calls on data that was seen before, and ``repeat_work`` what they take in all, in
-    interpreted elements; three are made in any case. ``reading`` lets what the
-    candidate's text says refuse it; the gate's own tests do without, to see what the run finds by itself.
+    ``interpreter.work``), before only some of its programs are; the others may take a quarter. ``repeats`` bounds the
+    further calls on data that was seen before, and ``repeat_work`` what they take in all, in interpreted elements;
+    three are made in any case. ``reading`` lets what the candidate's text says refuse it; the gate's own tests do
+    without, to see what the run finds by itself.
     """
 
     distributions: Sequence[str] = DISTRIBUTIONS
