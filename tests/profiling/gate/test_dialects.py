@@ -47,7 +47,7 @@ def silu(x):
 NKI_CANDIDATES = {
     "reciprocal": (("nl.divide(tile, below)", "nl.multiply(tile, nl.reciprocal(below))"), set()),
     "wrong sign": (("nl.multiply(tile, -1.0)", "nl.multiply(tile, -1.001)"), {"wrong-result"}),
-    "forgets columns": (("affine_range(n // 512)", "affine_range(max(n // 512 - 1, 1))"), {"not-finite"}),
+    "forgets columns": (("affine_range(n // 512)", "affine_range(max(n // 512 - 1, 1))"), {"not-finite", "not-written"}),
     "host code": (("    m, n = x.shape\n", "    return np.asarray(x) * 0\n    m, n = x.shape\n"), {"kernel-raised"}),
 }  # fmt: skip
 
@@ -93,7 +93,7 @@ TRITON_CANDIDATES = {
         ("    out = torch.empty_like(x)\n", "    return x / torch.sqrt((x * x).mean(1, keepdim=True) + 1e-6) * w\n    out = x\n"),
         {"never-launched"},
     ),
-    "one row less": (("[(x.shape[0],)]", "[(x.shape[0] - 1,)]"), {"not-finite"}),
+    "one row less": (("[(x.shape[0],)]", "[(x.shape[0] - 1,)]"), {"not-written"}),
     "in place": (("out = torch.empty_like(x)", "out = x"), {"inputs-changed", "aliases-input"}),
     "another dtype": (("return out", "return out.double()"), {"wrong-dtype"}),
     "a tensor of its own kind": (

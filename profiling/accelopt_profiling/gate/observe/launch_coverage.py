@@ -6,18 +6,24 @@ and wrong, at times, on a device. Launches with atomic operations are left out: 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage, Touched
+from accelopt_profiling.triton.interpreter.lockstep import LockstepError
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
 
 
 class RaceCoverage(SampleCoverage):
-    """A coverage that also remembers which program stored what. ``found`` names the tensors, in words."""
+    """A coverage that also remembers which program stored what. ``found`` names the tensors, in words.
+
+    Programs run side by side as long as none loads from what the launch stores to: then there is no race.
+    """
+
+    asks_what_is_stored: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,24 +32,32 @@ class RaceCoverage(SampleCoverage):
         self._suspects: list[str] = []
         self._program_number = 0
         self._ordered = False
+        self._together = False
 
     @property
     def side_by_side(self) -> bool:
-        """Always False: accesses have to be attributed to single programs."""
-        return False
+        return self.stored is not None and super().side_by_side
 
     def begin_launch(self) -> None:
         super().begin_launch()
         self._writers, self._suspects, self._ordered, self._program_number = {}, [], False, 0
+        self._together = False
 
     def begin_program(self) -> None:
         super().begin_program()
         self._program_number += 1
+        self._together = False
+
+    def begin_batch(self) -> None:
+        super().begin_batch()
+        self._together = True
 
     def follows(self, kind: str, region: Region) -> bool:
-        return True
+        return self.stored is None or region.base in self.stored or super().follows(kind, region)
 
     def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
+        if kind == "load" and self._together:
+            raise LockstepError("a load of what the launch stores to")
         super().access(kind, region, addresses, itemsize)
         if kind not in ("load", "store"):
             self._ordered = True

@@ -203,8 +203,12 @@ class CaptureSession:
             interpreter().run(launch, left, coverage=self.coverage, memory=memory)
             done.update(left)
 
-        self.coverage.begin_launch()
         footprint: Footprint | None = None
+        if self.coverage.asks_what_is_stored:
+            footprint = footprint_finder().find(launch, memory, self.coverage)
+            self.coverage.stored = None if footprint is None else set(footprint.items)
+            footprint = None
+        self.coverage.begin_launch()
         try:
             before = meter.spent
             run(draw.programs(launch.grid))

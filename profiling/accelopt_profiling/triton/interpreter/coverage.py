@@ -7,8 +7,9 @@ results that PyTorch computes from them are NaN too.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +34,8 @@ class SampleCoverage:
 
     _storages: dict[int, _Knowledge] = field(default_factory=dict)
     sampled: bool = False  # some launch ran only a sample
+    asks_what_is_stored: ClassVar[bool] = False
+    stored: Collection[int] | None = None  # the storages that a launch writes to, where somebody asked
     _regions: dict[int, Region] = field(default_factory=dict)
     _written: list[tuple[int, Array]] = field(default_factory=list)
     _unsure: list[tuple[int, Array]] = field(default_factory=list)
@@ -56,6 +59,10 @@ class SampleCoverage:
 
     def begin_program(self) -> None:
         self._program, self._tainted = [], False
+
+    def begin_batch(self) -> None:
+        """Begin programs that run side by side."""
+        self.begin_program()
 
     def follows(self, kind: str, region: Region) -> bool:
         """Return whether an access tells anything: loads of what is known do not."""
