@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 #: Seconds for one command; a person would not wait longer.
@@ -13,12 +13,13 @@ _SECONDS = 300.0
 
 
 async def run_accelopt(
-    arguments: Sequence[str], python: str | None, folder: Path | None = None
+    arguments: Sequence[str],
+    python: str | None,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
 ) -> tuple[int, str, str]:
-    """Exit code, standard output, and the last line of standard error of one command; ``python`` is the setting.
-
-    It runs in ``folder``, and what it starts imports from there.
-    """
+    """Exit code, standard output and standard error of one command; ``python`` is the setting, ``environment`` is
+    added to this process' own. It runs in ``folder``, and what it starts imports from there."""
     setting = {} if python is None else {"ACCELOPT_PYTHON": python}
     if folder is not None:
         setting["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -27,7 +28,7 @@ async def run_accelopt(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=folder,
-        env={**os.environ, **setting, "NO_COLOR": "1"},
+        env={**os.environ, **setting, **(environment or {}), "NO_COLOR": "1"},
     )
     try:
         printed, errors = await asyncio.wait_for(child.communicate(), _SECONDS)
@@ -35,5 +36,10 @@ async def run_accelopt(
         child.terminate()
         await child.wait()
         return -1, "", f"no answer within {_SECONDS:g} s"
-    lines = errors.decode(errors="replace").strip().splitlines()
-    return child.returncode or 0, printed.decode(errors="replace"), lines[-1] if lines else ""
+    return child.returncode or 0, printed.decode(errors="replace"), errors.decode(errors="replace")
+
+
+def last_line(errors: str) -> str:
+    """The last line of what a command wrote to standard error."""
+    lines = errors.strip().splitlines()
+    return lines[-1] if lines else ""

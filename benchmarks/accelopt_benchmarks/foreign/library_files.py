@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from accelopt_benchmarks.foreign.command_line import run_accelopt
+from accelopt_benchmarks.foreign.command_line import last_line, run_accelopt
 from accelopt_benchmarks.result import GoalResult
 
 #: ``file``: as it is. ``problem``: after ``accelopt problem``, unedited. ``record``: after ``accelopt record`` of the
@@ -102,7 +102,7 @@ async def profile_library_files(
             )
         top = folder / Path(file.path).parts[0]
         if top not in copies:
-            copies[top] = _copy(top, work / str(len(copies)) / top.name).parent
+            copies[top] = copy_package(top, work / str(len(copies)) / top.name).parent
         async with places:
             return await _profiled(file, way, copies[top], python, folders)
 
@@ -110,7 +110,9 @@ async def profile_library_files(
         yield await done
 
 
-def _copy(top: Path, copy: Path) -> Path:
+def copy_package(top: Path, copy: Path) -> Path:
+    """Copy the package ``top`` to ``copy``, without compiled code."""
+
     def large(folder: str, names: list[str]) -> set[str]:
         paths = [Path(folder, name) for name in names]
         return {p.name for p in paths if p.name == "__pycache__" or (p.is_file() and p.suffix == ".so")}
@@ -126,7 +128,7 @@ async def _profiled(
     trouble, path = "", root / file.path
     if way == "problem":
         code, _, errors = await run_accelopt(["problem", str(path)], python)
-        trouble = errors if code else ""
+        trouble = last_line(errors) if code else ""
     elif way == "record":
         trouble = await _record(file, root, python, folders)
         if trouble:
@@ -137,7 +139,9 @@ async def _profiled(
         report: dict[str, Any] = json.loads(printed)
         kernels: list[dict[str, Any]] = report["kernels"]
     except (ValueError, KeyError):
-        return LibraryOutcome(file, way, 0, 0, None, "", seconds, trouble or errors or f"exit code {code}")
+        return LibraryOutcome(
+            file, way, 0, 0, None, "", seconds, trouble or last_line(errors) or f"exit code {code}"
+        )
     times = [k["latency"]["us"] for k in kernels if k["latency"]["us"] is not None]
     said = [*(f for k in kernels for f in k["findings"]), *report["findings"]]
     wrong = [f["message"] for f in said if f["severity"] == "error"]
@@ -168,8 +172,8 @@ async def _record(file: LibraryFile, root: Path, python: str, folders: Sequence[
             if (checkout / name).exists() and not (root / name).exists():
                 (shutil.copytree if (checkout / name).is_dir() else shutil.copy)(checkout / name, root / name)
     options = ["--file", str(root / file.path), "--seconds", str(_RECORD_SECONDS)]
-    code, _, errors = await run_accelopt(["record", *options, "--", *command], python, root)
-    return errors if code else ""
+    code, _, errors = await run_accelopt(["record", *options, "--", *command], python, folder=root)
+    return last_line(errors) if code else ""
 
 
 def rows(outcomes: Sequence[LibraryOutcome]) -> list[GoalResult]:
