@@ -141,6 +141,21 @@ STRAIGHT = """    if ONE_BLOCK:
     else:
 """
 
+INLINE_ROWS = ROWS.replace("x = tl.load(", "total += tl.load(").replace("other=0.0).to(tl.float32)\n        total += x * x", "other=0.0)")
+
+INLINE_LOOPS = INLINE_ROWS.partition("    total = ")[1] + INLINE_ROWS.partition("    total = ")[2].partition("\n\n\n")[0] + "\n"
+
+INLINE_STRAIGHT = """    if ONE_BLOCK:
+        cols = tl.arange(0, BLOCK)
+        x_row = tl.load(x_ptr + row * n + cols, mask=cols < n, other=0.0)
+        total = x_row.to(tl.float32)
+        scale = tl.rsqrt(tl.sum(total, axis=0) / n)
+        mask = cols < n
+        y = x_row.to(tl.float32)
+        tl.store(out_ptr + row * n + cols, y * scale, mask=mask)
+    else:
+"""
+
 SOFTMAX_ROWS = """
 @triton.jit
 def kernel(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
@@ -316,6 +331,17 @@ MEMORY_CASES = [
             "@triton.jit": '@triton.heuristics({"ONE_BLOCK": lambda args: args["n"] <= args["BLOCK"]})\n@triton.jit',
             "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, ONE_BLOCK: tl.constexpr)",
             LOOPS: STRAIGHT + "".join(f"    {line}\n" for line in LOOPS.splitlines()),
+            "BLOCK=64": "BLOCK=min(triton.next_power_of_2(n), 8192)",
+        },
+    ),
+    Case(
+        "triton-one-block",
+        "gives a load inside of an expression a variable",
+        INLINE_ROWS,
+        {
+            "@triton.jit": '@triton.heuristics({"ONE_BLOCK": lambda args: args["n"] <= args["BLOCK"]})\n@triton.jit',
+            "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, ONE_BLOCK: tl.constexpr)",
+            INLINE_LOOPS: INLINE_STRAIGHT + "".join(f"    {line}\n" for line in INLINE_LOOPS.splitlines()),
             "BLOCK=64": "BLOCK=min(triton.next_power_of_2(n), 8192)",
         },
     ),
