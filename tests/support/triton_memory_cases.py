@@ -141,9 +141,15 @@ STRAIGHT = """    if ONE_BLOCK:
     else:
 """
 
-INLINE_ROWS = ROWS.replace("x = tl.load(", "total += tl.load(").replace("other=0.0).to(tl.float32)\n        total += x * x", "other=0.0)")
+INLINE_ROWS = ROWS.replace("x = tl.load(", "total += tl.load(").replace(
+    "other=0.0).to(tl.float32)\n        total += x * x", "other=0.0)"
+)
 
-INLINE_LOOPS = INLINE_ROWS.partition("    total = ")[1] + INLINE_ROWS.partition("    total = ")[2].partition("\n\n\n")[0] + "\n"
+INLINE_LOOPS = (
+    INLINE_ROWS.partition("    total = ")[1]
+    + INLINE_ROWS.partition("    total = ")[2].partition("\n\n\n")[0]
+    + "\n"
+)
 
 INLINE_STRAIGHT = """    if ONE_BLOCK:
         cols = tl.arange(0, BLOCK)
