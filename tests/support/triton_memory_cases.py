@@ -214,22 +214,30 @@ def run(x):
     return out
 """
 
+SEVERAL_ROWS = {
+    "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, n_rows, ROWS: tl.constexpr)",
+    "tl.program_id(0)": "(tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]",
+    "tl.arange(0, BLOCK)": "tl.arange(0, BLOCK)[None, :]",
+    'mask=cols < n, other=-float("inf")': 'mask=(row < n_rows) & (cols < n), other=-float("inf")',
+    "tl.max(x, axis=0)": "tl.max(x, axis=1, keep_dims=True)",
+    "tl.sum(e, axis=0), mask=cols < n": "tl.sum(e, axis=1, keep_dims=True), mask=(row < n_rows) & (cols < n)",
+    "(rows,)": "(triton.cdiv(rows, 16),)",
+    "BLOCK=256": "BLOCK=256, n_rows=rows, ROWS=16",
+}
+
 MEMORY_CASES = [
     Case("triton-contiguous-lanes", "knows the number of programs by the launch", LANES_APART, {"tl.program_id(0) + tl.arange(0, BLOCK) * programs": "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)"}),
     Case(
         "triton-program-tile",
         "takes several rows",
         SOFTMAX_ROWS,
-        {
-            "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, n_rows, ROWS: tl.constexpr)",
-            "tl.program_id(0)": "(tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]",
-            "tl.arange(0, BLOCK)": "tl.arange(0, BLOCK)[None, :]",
-            'mask=cols < n, other=-float("inf")': 'mask=(row < n_rows) & (cols < n), other=-float("inf")',
-            "tl.max(x, axis=0)": "tl.max(x, axis=1, keep_dims=True)",
-            "tl.sum(e, axis=0), mask=cols < n": "tl.sum(e, axis=1, keep_dims=True), mask=(row < n_rows) & (cols < n)",
-            "(rows,)": "(triton.cdiv(rows, 16),)",
-            "BLOCK=256": "BLOCK=256, n_rows=rows, ROWS=16",
-        },
+        SEVERAL_ROWS,
+    ),
+    Case(
+        "triton-program-tile",
+        "takes several rows where the number of warps is tuned",
+        SOFTMAX_ROWS.replace("@triton.jit", "@triton.autotune(configs=[triton.Config({}, num_warps=w) for w in (2, 4)], key=[])\n@triton.jit"),
+        SEVERAL_ROWS,
     ),
     Case(
         "triton-program-tile",
