@@ -20,6 +20,7 @@ from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
+from accelopt_profiling.nki.frontend.handle import KernelTensor
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
 from accelopt_profiling.nki.frontend.operators import binary, reduce
 from accelopt_profiling.nki.replay.loop_replay import iterations
@@ -131,6 +132,10 @@ def nl_arange(*bounds: int) -> Affine:
         return arange(0, bounds[0])
     numbers = [as_int(b) for b in bounds]
     return arange(0, numbers[0]) if len(numbers) == 1 else arange(*numbers)
+
+
+#: The names that look at the frame of the kernel that calls them.
+LOOPS = ("affine_range", "sequential_range", "static_range")
 
 
 def affine_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
@@ -266,6 +271,6 @@ def names() -> dict[str, Any]:
         sequential_range=affine_range, static_range=affine_range, load=load, store=store,
         load_transpose2d=load_transpose2d, copy=copy, broadcast_to=broadcast_to, loop_reduce=loop_reduce,
         matmul=matmul, transpose=transpose, where=where, softmax=softmax, static_cast=static_cast,
-        program_ndim=program_ndim, tensor=Tile,
+        program_ndim=program_ndim, tensor=KernelTensor,
     )  # fmt: skip
     return table

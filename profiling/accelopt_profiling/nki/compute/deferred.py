@@ -13,7 +13,7 @@ from accelopt_profiling.nki.compute import worker_pool
 from accelopt_profiling.nki.compute.copy_elision import elide_copies
 from accelopt_profiling.nki.compute.process_settings import keep_freed_memory, one_thread
 from accelopt_profiling.nki.compute.step import ComputeStep, run_step
-from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.block import Array, Block
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.data.view import View
 
@@ -23,6 +23,11 @@ class DeferredSteps:
 
     def __init__(self) -> None:
         self.steps: list[ComputeStep] = []
+        self._lent: list[tuple[Block, Array]] = []
+
+    def lend(self, block: Block, array: Array) -> None:
+        """Let a block hold a caller's array from when steps are computed on, and no values until then."""
+        self._lent.append((block, array))
 
     def is_newest(self, step: ComputeStep | None) -> bool:
         """True if ``step`` is the newest one, so that its target can still be changed."""
@@ -30,6 +35,9 @@ class DeferredSteps:
 
     def run(self, final: bool = False) -> None:
         """Compute all steps. At the end of a run (``final``) on-chip memory is freed as soon as nothing needs it."""
+        for block, array in self._lent:
+            block.borrow(array)
+        self._lent.clear()
         steps, self.steps = self.steps, []
         if not steps:
             return

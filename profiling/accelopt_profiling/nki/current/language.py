@@ -12,6 +12,7 @@ import numpy as np
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.current import matrix, registers
 from accelopt_profiling.nki.current.enums import NkiEngine
+from accelopt_profiling.nki.current.handle import KernelNkiTensor
 from accelopt_profiling.nki.current.tensor import NkiTensor
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
@@ -252,7 +253,8 @@ def names() -> dict[str, Any]:
         dynamic_range=registers.dynamic_range,
         fori_loop=registers.fori_loop, while_loop=registers.while_loop, load=load, store=store, copy=copy,
         matmul=matmul, transpose=transpose, broadcast_to=broadcast_to, where=where, softmax=softmax,
-        program_ndim=program_ndim, no_reorder=no_reorder, NKIObject=NKIObject, NkiTensor=NkiTensor, tensor=NkiTensor,
+        program_ndim=program_ndim, no_reorder=no_reorder, NKIObject=NKIObject, NkiTensor=KernelNkiTensor,
+        tensor=KernelNkiTensor,
         is_sbuf=_is(MemorySpace.SBUF), is_psum=_is(MemorySpace.PSUM), is_hbm=_is(MemorySpace.HBM),
         is_on_chip=is_on_chip,
     )  # fmt: skip
