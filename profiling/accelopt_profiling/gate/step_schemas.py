@@ -67,6 +67,7 @@ class RunParams:
     """``cases`` is the number of cases that may have been drawn. ``hidden`` are module names that the candidate may
     not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
     ``repeats`` and ``repeat_seconds`` bound the further calls on data seen before, ``case_seconds`` each case.
+    ``loop_order`` draws the order of the iterations of NKI's loops that promise to take any.
     """
 
     dialect: GateDialect
@@ -78,6 +79,7 @@ class RunParams:
     repeats: int = 24
     repeat_seconds: float = 0.3
     case_seconds: float = 60.0
+    loop_order: int = 0
 
 
 @dataclass(frozen=True)

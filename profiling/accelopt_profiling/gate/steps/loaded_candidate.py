@@ -43,6 +43,7 @@ class LoadedCandidate:
         self.attributes: list[str] = []
         self.calls = 0
         self.moved_only = False
+        self.free_loops = False
         self.races: list[str] = []
         self.configurations = AutotuneTurns()
         self._earlier: list[Any] | None = None
@@ -64,10 +65,10 @@ class LoadedCandidate:
         self._earlier = arguments
         return arguments
 
-    def emulated(self, movement: bool = False) -> Any:
+    def emulated(self, movement: bool = False, order: int | None = None) -> Any:
         params = self.params
         turn = self.configurations.turn
-        return emulation(params.dialect, params.target, params.interpret_seconds, movement, turn)
+        return emulation(params.dialect, params.target, params.interpret_seconds, movement, turn, order)
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
@@ -85,6 +86,7 @@ class LoadedCandidate:
             seconds = time.perf_counter() - started
             self.patched += shared.changes()
             self.configurations.chosen(seen.tuners())
+            self.free_loops = self.free_loops or seen.has_free_loops()
             self.save(index, name, outputs, seen)
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only

@@ -38,7 +38,7 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
         place = SBUF
     if not isinstance(place, Buffer):
         machine.fault("unsupported", f"The buffer {buffer!r} is not nl.sbuf, nl.psum or an HBM buffer.")
-    kind, fill = data_type(dtype), counter.plain(fill)
+    kind, fill = data_type(dtype), machine.executor.number(counter.plain(fill))
     plain = tuple(int(n) for n in sizes)
     if place.memory is MemorySpace.HBM:
         if place.shared and fill is None:
@@ -139,6 +139,12 @@ LOOPS = ("affine_range", "sequential_range", "static_range")
 
 
 def affine_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
+    """The iterations of a loop that promises to take any order."""
+    numbers = range(*(as_int(b) for b in bounds))
+    return current().in_any_order(numbers) or iterations(numbers, sys._getframe(1))
+
+
+def sequential_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
     """The iterations of a loop."""
     return iterations(range(*(as_int(b) for b in bounds)), sys._getframe(1))
 
@@ -268,7 +274,7 @@ def names() -> dict[str, Any]:
         mean=_mean, var=var, bitwise_invert=table["invert"], par_dim=ParDim, tile_size=language.TileSize(),
         mgrid=MGrid(), arange=nl_arange, ndarray=ndarray, zeros=zeros, ones=ones, full=full, zeros_like=zeros_like,
         empty_like=empty_like, shared_constant=shared_constant, affine_range=affine_range,
-        sequential_range=affine_range, static_range=affine_range, load=load, store=store,
+        sequential_range=sequential_range, static_range=sequential_range, load=load, store=store,
         load_transpose2d=load_transpose2d, copy=copy, broadcast_to=broadcast_to, loop_reduce=loop_reduce,
         matmul=matmul, transpose=transpose, where=where, softmax=softmax, static_cast=static_cast,
         program_ndim=program_ndim, tensor=KernelTensor,

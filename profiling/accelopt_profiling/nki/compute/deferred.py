@@ -11,6 +11,7 @@ import numpy as np
 
 from accelopt_profiling.nki.compute import worker_pool
 from accelopt_profiling.nki.compute.copy_elision import elide_copies
+from accelopt_profiling.nki.compute.loop_order import LoopOrder
 from accelopt_profiling.nki.compute.process_settings import keep_freed_memory, one_thread
 from accelopt_profiling.nki.compute.step import ComputeStep, run_step
 from accelopt_profiling.nki.data.block import Array, Block
@@ -19,9 +20,12 @@ from accelopt_profiling.nki.data.view import View
 
 
 class DeferredSteps:
-    """The steps of a run that have not been computed yet, in the program's order."""
+    """The steps of a run that have not been computed yet, in the program's order. With an ``order`` the iterations of
+    loops that promise to take any order are computed in another one.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, order: LoopOrder | None = None) -> None:
+        self.order = order
         self.steps: list[ComputeStep] = []
         self._lent: list[tuple[Block, Array]] = []
 
@@ -41,6 +45,8 @@ class DeferredSteps:
         steps, self.steps = self.steps, []
         if not steps:
             return
+        if self.order is not None:
+            steps = self.order.reordered(steps)
         keep_freed_memory()
         if final:
             steps = elide_copies(steps)

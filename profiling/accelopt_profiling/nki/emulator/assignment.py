@@ -61,7 +61,7 @@ class Assignment:
             instruction = self._stream.emit("memset", (VECTOR,), destination)
             instruction.writes.append(destination.region())
             self._executor.check_range(destination, None)
-            self._executor.write(destination, self._executor.defer(np.asarray, value))
+            self._executor.write(destination, self._executor.defer(np.asarray, self._executor.number(value)))
             return
         source = self._executor.operand(value)
         self._executor.check_fits(source, destination.shape)
@@ -139,13 +139,24 @@ class Assignment:
             instruction = self._stream.emit("tensor_copy", (VECTOR, SCALAR), destination)
             instruction.reads.append(source.region())
             instruction.writes.append(destination.region())
-            self._executor.write(destination, self._executor.defer(copy_values, source))
+            step = self._executor.defer(copy_values, source)
+            self._executor.write(destination, step)
+            self._mark_reduction(step)
             return
         result = self._executor.run(
             "tensor_tensor", (VECTOR,), [destination, source], BINARY[reduction.operation], destination.dtype
         )
         assert result.producer is not None
+        step = result.step
         self._redirect(destination, result, result)
+        self._mark_reduction(step)
+
+    def _mark_reduction(self, step: ComputeStep | None) -> None:
+        """Mark a part of a loop reduction, which is allowed to be done in another order."""
+        if self._deferred.is_newest(step) and step is not None:
+            step.reduces = True
+        elif self._deferred.order is not None:
+            self._deferred.order.keep_order()
 
 
 def _psum_product(value: Tile, destination: Tile) -> bool:

@@ -72,6 +72,8 @@ class DeviceMemory:
         if self._recorder.loops:
             self._recorder.events.append(block)
         tile = self.tile_class(self._owner, block, 0, block.dims)
+        if self._deferred.order is not None and fill is None:  # what is read too early is to be seen
+            block.fill = np.nan if is_float(dtype) else 4
         if fill is not None:
             block.fill = fill
             if memory is MemorySpace.SBUF:

@@ -1,10 +1,10 @@
 """Handles: what kernel code holds instead of the emulator's tensors.
 
-While a kernel is traced on a device, its tensors have a shape and a type and no values. A handle is the same: it has the
-methods of the dialect, and nothing that can be asked of it leads to the emulator or to memory. The tensor behind it lies
-in a slot that has no name, so that neither an attribute nor ``copy``, ``pickle`` or another class of the same layout
-reads it; only this module has the slot's descriptor. Functions of the dialect are given out ``handing``: they take
-handles and return handles.
+While a kernel is traced on a device, its tensors have a shape and a type and no values. A handle is the same: it has
+the methods of the dialect, and nothing that can be asked of it leads to the emulator or to memory. The tensor behind it
+lies in a slot that has no name, so that neither an attribute nor ``copy``, ``pickle`` or another class of the same
+layout reads it; only this module has the slot's descriptor. Functions of the dialect are given out ``handing``: they
+take handles and return handles.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Handle:
             reflected = getattr(self, _REFLECTED.get(function.__name__, ""), None)
             if isinstance(operands[0], (int, float, np.generic)) and reflected is not None:
                 return reflected(operands[0])
-        no_values(f"numpy.{getattr(function, '__name__', 'ufunc')}")
+        return no_values(f"numpy.{getattr(function, '__name__', 'ufunc')}")
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         no_values("copy or pickle")
