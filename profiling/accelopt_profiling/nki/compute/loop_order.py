@@ -12,11 +12,12 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from accelopt_profiling.nki.compute.operations import copy_values, multiply_values, transpose_values
+import numpy as np
+
+from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Block
 from accelopt_profiling.nki.data.index import Dim
-from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.data.view import View
 
 
@@ -96,49 +97,73 @@ class LoopOrder:
 
 
 def _accumulations(steps: list[ComputeStep]) -> list[list[ComputeStep]]:
-    """The products, and the loop reductions, that are combined in one place before anything reads it: the first sets
-    the place.
+    """The steps that set a place and those that are combined with it before anything else reads it, by an operation
+    that allows any order.
     """
     groups: list[list[ComputeStep]] = []
-    under_way: dict[Block, dict[tuple[int, tuple[Dim, ...]], list[ComputeStep]]] = {}
+    under_way: dict[Block, dict[_Place, list[ComputeStep]]] = {}
     for step in steps:
         target = step.target
+        combines = _combines(step)
         for item in step.inputs:
-            if type(item) is View and not (
-                step.reduces and target is not None and item.block is target.block
-            ):
+            if type(item) is View and not (combines and target is not None and item.block is target.block):
                 under_way.pop(item.block, None)
         if target is None:
             continue
-        if not (step.reduces or _is_product(step)) or step.where is not None or target.positions is not None:
-            under_way.pop(target.block, None)
-            continue
         place = target.offset, target.dims
-        if step.function is copy_values if step.reduces else not step.adds:
-            group = [step]
-            groups.append(group)
-            under_way.setdefault(target.block, {})[place] = group
-        elif place in under_way.get(target.block, {}):
-            under_way[target.block][place].append(step)
+        group = under_way.get(target.block, {}).get(place)
+        if combines and group is not None and _operation(group[-1]) in (None, _operation(step)):
+            group.append(step)
+        elif combines or step.where is not None or target.positions is not None:
+            under_way.pop(target.block, None)
+        else:
+            groups.append([step])
+            under_way.setdefault(target.block, {})[place] = groups[-1]
     return [group for group in groups if len(group) > 1]
 
 
-def _is_product(step: ComputeStep) -> bool:
+_Place = tuple[int, tuple[Dim, ...]]
+#: Operations whose result is the same in any order of the operands, but for rounding.
+_ASSOCIATIVE = frozenset((np.add, np.multiply, np.maximum, np.minimum))
+
+
+def _operation(step: ComputeStep) -> Any:
+    """What a step does to the place that it writes: an operation, the sum of a product, or None where it sets it."""
+    if not _combines(step):
+        return None
+    return np.add if step.adds else step.operation or step.function
+
+
+def _combines(step: ComputeStep) -> bool:
+    """True if a step combines a value with what its target holds, and the order of such steps does not matter."""
+    target = step.target
+    if target is None or step.where is not None or target.positions is not None:
+        return False
+    if step.adds:
+        return True
+    own = [_is_place(item, target) for item in step.inputs]
+    return (step.operation or step.function) in _ASSOCIATIVE and len(own) == 2 and own.count(True) == 1
+
+
+def _is_place(item: Any, target: View) -> bool:
     return (
-        (step.function is multiply_values or step.function is transpose_values)
-        and step.target is not None
-        and step.target.block.info.memory is MemorySpace.PSUM
+        type(item) is View
+        and item.block is target.block
+        and item.positions is None
+        and (item.offset, item.dims) == (target.offset, target.dims)
     )
 
 
 def _begin_with_the_first(group: list[ComputeStep], places: dict[int, int]) -> None:
-    """Let the step of a group that comes first now set the place, and the one that set it add to it."""
+    """Let the step of a group that comes first now set the place, and the one that set it combine."""
     old, new = group[0], min(group, key=lambda step: places[id(step)])
     if new is old:
         return
-    if not new.reduces:
+    if new.adds:
         old.adds, new.adds = True, False
         return
-    place, source = new.inputs
-    old.function, old.inputs = new.function, [place, *old.inputs]
-    new.function, new.inputs = copy_values, [source]
+    assert new.target is not None
+    combine, value, own = new.operation or new.function, old.function, _is_place(new.inputs[0], new.target)
+    old.function = lambda held, *inputs: combine(held, value(*inputs))
+    old.inputs = [new.inputs[0 if own else 1], *old.inputs]
+    new.function, new.inputs, new.operation = copy_values, [new.inputs[1 if own else 0]], None

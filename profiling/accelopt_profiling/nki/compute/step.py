@@ -17,11 +17,11 @@ from accelopt_profiling.nki.data.view import View
 class ComputeStep:
     """``target = function(*inputs)`` where the mask ``where`` is true; with ``adds`` the result is added to the target.
 
-    ``reduces`` marks a part of a reduction over loop counters: the first part sets the target, later ones combine.
+    ``operation`` is what ``function`` computes of its two inputs, where it is more than the operation itself.
     Inputs are views, steps whose ``result`` is kept (``keep``), or plain values.
     """
 
-    __slots__ = ("adds", "function", "inputs", "keep", "reduces", "result", "target", "where")
+    __slots__ = ("adds", "function", "inputs", "keep", "operation", "result", "target", "where")
 
     def __init__(self, function: Callable[..., Any], inputs: Sequence[Any]) -> None:
         self.function, self.inputs = function, [plain(item) for item in inputs]
@@ -29,7 +29,8 @@ class ComputeStep:
             plain(variable.cell_contents)  # the function will run when the loop is over
         self.target: View | None = None
         self.where: BoolArray | None = None
-        self.adds = self.keep = self.reduces = False
+        self.adds = self.keep = False
+        self.operation: Callable[..., Any] | None = None
         self.result: Any = None
 
 

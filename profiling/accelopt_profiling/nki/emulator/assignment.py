@@ -139,9 +139,7 @@ class Assignment:
             instruction = self._stream.emit("tensor_copy", (VECTOR, SCALAR), destination)
             instruction.reads.append(source.region())
             instruction.writes.append(destination.region())
-            step = self._executor.defer(copy_values, source)
-            self._executor.write(destination, step)
-            self._mark_reduction(step)
+            self._executor.write(destination, self._executor.defer(copy_values, source))
             return
         result = self._executor.run(
             "tensor_tensor", (VECTOR,), [destination, source], BINARY[reduction.operation], destination.dtype
@@ -149,14 +147,8 @@ class Assignment:
         assert result.producer is not None
         step = result.step
         self._redirect(destination, result, result)
-        self._mark_reduction(step)
-
-    def _mark_reduction(self, step: ComputeStep | None) -> None:
-        """Mark a part of a loop reduction, which is allowed to be done in another order."""
-        if self._deferred.is_newest(step) and step is not None:
-            step.reduces = True
-        elif self._deferred.order is not None:
-            self._deferred.order.keep_order()
+        if self._deferred.order is not None and not self._deferred.is_newest(step):
+            self._deferred.order.keep_order()  # a copy in another type came between
 
 
 def _psum_product(value: Tile, destination: Tile) -> bool:
