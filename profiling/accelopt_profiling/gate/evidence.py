@@ -9,6 +9,7 @@ from typing import Any
 from accelopt_profiling.gate.reading.finding import StaticFinding
 from accelopt_profiling.gate.step_schemas import (
     CaseVerdict,
+    DeviceRunResult,
     DrawnCase,
     OriginalResult,
     ReferenceResult,
@@ -28,6 +29,7 @@ class Evidence:
     findings: list[StaticFinding] = field(default_factory=list)
     drawn: list[DrawnCase] = field(default_factory=list)
     run: RunResult | None = None
+    device: DeviceRunResult | None = None
     original: OriginalResult | None = None
     reference: ReferenceResult | None = None
     verdicts: list[CaseVerdict] = field(default_factory=list)

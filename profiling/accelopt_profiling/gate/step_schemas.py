@@ -127,6 +127,26 @@ class RunResult:
 
 
 @dataclass(frozen=True)
+class DeviceRunParams:
+    """``cases`` is the number of cases that may have been drawn; ``seconds`` bounds each program that is started."""
+
+    target: str
+    cases: int
+    seconds: float = 180.0
+
+
+@dataclass(frozen=True)
+class DeviceRunResult:
+    """``ran`` are the cases whose outputs on the device were saved. ``failed`` is what the kernel did wrong there,
+    ``unavailable`` why the device could not be used; "" where neither happened.
+    """
+
+    ran: list[int] = field(default_factory=list)
+    failed: str = ""
+    unavailable: str = ""
+
+
+@dataclass(frozen=True)
 class OriginalParams:
     """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original."""
 

@@ -82,6 +82,8 @@ class _Case:
                 self._later(actual)
             if answers.has("reordered"):
                 self._reordered(actual)
+            if answers.has("device"):
+                self._device(actual)
         digests = {raw: digest(answers.folder / raw) for raw in RAW if answers.has(raw)}
         return CaseVerdict(
             self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
@@ -185,6 +187,13 @@ class _Case:
         wrong = self.answers.first_fault(other) if other is not None else None
         if wrong is not None and other is not None and not self.reasons and self._apart(actual, other):
             self._fail("order", f"{which} gives another result: {wrong.detail}.")
+
+    def _device(self, actual: list[Leaf]) -> None:
+        """Judge what the device computed, as the outputs of the emulation are."""
+        other = self._again(actual, "device", "wrong-on-device", "On the device the kernel")
+        wrong = self.answers.first_fault(other) if other is not None else None
+        if wrong is not None:
+            self._fail("wrong-on-device", f"On the device the kernel gives another result: {wrong.detail}.")
 
     def _apart(self, actual: list[Leaf], other: list[Leaf]) -> bool:
         """True if two runs differ by more than an output may be off."""

@@ -18,7 +18,7 @@ from accelopt_profiling.worker.usercode import enter_sources, user_errors
 #: Below the folder ``gate``: the tolerance that the problem states.
 TOLERANCE_FILE = "tolerance.json"
 #: Folders of the candidate's outputs, and where they lie once the problem has brought them into its layout.
-RAW = ("outputs", "again", "late", "later", "reordered", "idle", "original")
+RAW = ("outputs", "again", "late", "later", "reordered", "device", "idle", "original")
 FINISHED = {raw: "finished" if raw == "outputs" else f"finished {raw}" for raw in RAW}
 
 
