@@ -7,6 +7,9 @@ bookkeeping stays out of the way of the arithmetic.
 
 from __future__ import annotations
 
+import os
+from types import BuiltinFunctionType, FunctionType
+
 import numpy as np
 
 from accelopt_profiling.nki.compute import worker_pool
@@ -45,6 +48,7 @@ class DeferredSteps:
         steps, self.steps = self.steps, []
         if not steps:
             return
+        _check_functions(steps)
         if self.order is not None:
             steps = self.order.reordered(steps)
         keep_freed_memory()
@@ -61,6 +65,33 @@ class DeferredSteps:
                     run_step(step)
                     for block in last_uses.get(number, ()):
                         block.release()
+
+
+class ForeignCodeError(Exception):
+    """A step computes with code that is not the emulator's: a kernel has reached into it."""
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_own_files: set[str] = set()
+
+
+def _check_functions(steps: list[ComputeStep]) -> None:
+    """Check that steps compute with functions of the emulator and of NumPy only.
+
+    Raises:
+        ForeignCodeError: one does not.
+    """
+    for step in steps:
+        function = step.function
+        if type(function) is np.ufunc:
+            continue
+        name = function.__code__.co_filename if type(function) is FunctionType else ""
+        if name in _own_files:
+            continue
+        if name and os.path.abspath(name).startswith(_PACKAGE):
+            _own_files.add(name)
+        elif not (isinstance(function, BuiltinFunctionType) and function.__module__ == "numpy"):
+            raise ForeignCodeError("The kernel put code of its own into the emulator.")
 
 
 def _last_uses(steps: list[ComputeStep]) -> dict[int, list[Block]]:
