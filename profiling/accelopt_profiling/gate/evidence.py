@@ -12,6 +12,7 @@ from accelopt_profiling.gate.step_schemas import (
     DeviceRunResult,
     DrawnCase,
     OriginalResult,
+    PlanResult,
     ReferenceResult,
     RunResult,
 )
@@ -30,6 +31,7 @@ class Evidence:
     drawn: list[DrawnCase] = field(default_factory=list)
     run: RunResult | None = None
     device: DeviceRunResult | None = None
+    plan: PlanResult | None = None
     original: OriginalResult | None = None
     reference: ReferenceResult | None = None
     verdicts: list[CaseVerdict] = field(default_factory=list)

@@ -32,6 +32,8 @@ from accelopt_profiling.gate.step_schemas import (
     JudgeParams,
     OriginalParams,
     OriginalResult,
+    PlanParams,
+    PlanResult,
     ReferenceParams,
     ReferenceResult,
     RunParams,
@@ -46,6 +48,8 @@ from accelopt_profiling.receipt import Receipt
 
 #: All cases of a candidate together get so many times what one gets.
 ALL_CASES = 5
+#: By the clock each step may take so many times longer: the machine may be busy. A case's own limit is processor time.
+BUSY = 4
 #: The problem's own steps get at least this long, whatever the candidate gets: a large reference on a busy machine.
 PROBLEM_SECONDS = 300.0
 #: A device compiles the kernel anew for each draw.
@@ -125,12 +129,6 @@ def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
         evidence.reasons.append(Reason(str(violation.get("code")), message))
 
 
-def _loop_order(cases: list[Case]) -> int:
-    """A number that draws the order of loops' iterations: as repeatable as the seeds, and telling nothing of them."""
-    seeds = ",".join(str(case.seed) for case in cases)
-    return int.from_bytes(hashlib.sha256(seeds.encode()).digest()[:4], "little")
-
-
 def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> list[Step]:
     """The step that runs the candidate on the host's Trainium, where it has one."""
     if (
@@ -147,7 +145,7 @@ def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> l
 def _job(request: GateRequest, cases: list[Case], facts: HostFacts) -> Job:
     candidate = without_problem(request)
     runtime = runtime_of(request)
-    whole = replace(request.limits, seconds=ALL_CASES * request.limits.seconds)
+    whole = replace(request.limits, seconds=BUSY * ALL_CASES * request.limits.seconds)
     own = replace(whole, seconds=max(whole.seconds, PROBLEM_SECONDS))
     options = request.options
     drawing = DrawParams(
@@ -155,20 +153,29 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts) -> Job:
         options.large_bytes, options.input_bytes
     )  # fmt: skip
     running = RunParams(
-        request.dialect, request.target, len(cases), options.interpret_seconds,
-        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_seconds,
-        request.limits.seconds, _loop_order(cases),
+        request.dialect, request.target, len(cases),
+        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_work,
+        options.interpret_work, request.limits.seconds, _derived_seed("loops", cases),
     )  # fmt: skip
+    planning = PlanParams(
+        request.original,
+        request.dialect,
+        request.target,
+        len(cases),
+        _derived_seed("programs", cases),
+        options.interpret_work,
+    )
     comparing = OriginalParams(
-        request.original, request.dialect, request.target, len(cases), options.interpret_seconds,
-        not _rewritten(request)
+        request.original, request.dialect, request.target, len(cases), not _rewritten(request)
     )  # fmt: skip
     answering = ReferenceParams(
         request.problem, request.original, request.dialect, request.target, len(cases)
     )
     judging = JudgeParams(request.dialect, [case.distribution for case in cases])
+    planned = request.dialect == "triton" and _rewritten(request)
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),
+        *([Step("gate.plan", runtime, to_plain(planning), own)] if planned else []),
         Step("gate.run", runtime, to_plain(running), whole),
         *_device_step(request, cases, facts),
         *([Step("gate.original", runtime, to_plain(comparing), own)] if _rewritten(request) else []),
@@ -187,6 +194,11 @@ def _rewritten(request: GateRequest) -> bool:
     )
 
 
+def _derived_seed(what: str, cases: list[Case]) -> int:
+    """A further seed, for ``what``: made of the first case's, which does not follow from it."""
+    return int.from_bytes(hashlib.sha256(f"{what} {cases[0].seed}".encode()).digest()[:8], "big")
+
+
 def _keep(evidence: Evidence, step: str, value: Any) -> None:
     """Store a step's result.
 
@@ -195,6 +207,8 @@ def _keep(evidence: Evidence, step: str, value: Any) -> None:
     """
     if step == "gate.draw":
         evidence.drawn = from_plain(_Listed, {"drawn": value}).drawn
+    elif step == "gate.plan":
+        evidence.plan = from_plain(PlanResult, value)
     elif step == "gate.run":
         evidence.run = from_plain(RunResult, value)
     elif step == "gate.device":

@@ -8,9 +8,12 @@ from typing import Any, Literal
 
 from accelopt_profiling.gate.observe.movement import Movement
 from accelopt_profiling.gate.request import GateDialect
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
+from accelopt_profiling.worker.step_context import StepFailedError
 
-#: Programs of a launch that are interpreted when there is no time for all of them.
-SAMPLE = 16
+#: What emulating one NKI instruction takes, in the same unit: measured once, to choose a figure.
+_INSTRUCTION = 40_000
 
 
 class Seen:
@@ -21,6 +24,10 @@ class Seen:
 
     def raise_faults(self) -> None:
         """Raise what went wrong inside a kernel and did not reach the code that launched it."""
+
+    def work(self) -> int | None:
+        """What the launches took to interpret, in elements; None where that is not counted."""
+        return None
 
     def launched(self) -> list[str] | None:
         """Names of the kernels in the order of their launches; None where launches cannot be observed."""
@@ -59,6 +66,10 @@ class _NkiSeen(Seen):
     def has_free_loops(self) -> bool:
         return any(machine.free_loops for machine in self._emulator.machines)
 
+    def work(self) -> int | None:
+        machines = self._emulator.machines
+        return None if self._emulator.real else _INSTRUCTION * sum(m.stream.issued for m in machines)
+
     def launched(self) -> list[str] | None:
         return None if self._emulator.real else [m.trace.kernel for m in self._emulator.machines]
 
@@ -69,12 +80,20 @@ class _TritonSeen(Seen):
 
     def raise_faults(self) -> None:
         from accelopt_profiling.triton.capture.session import OutOfBoundsError
+        from accelopt_profiling.triton.interpreter.work import WorkExceededError
 
         for execution in self._session.executions:
+            if isinstance(execution.error, WorkExceededError):
+                raise StepFailedError(
+                    StepError("not-judged", f"{execution.error}, so it was not judged.")
+                ) from None
             if execution.error is not None:
                 raise execution.error
             if execution.faults:
                 raise OutOfBoundsError(execution.faults[0])
+
+    def work(self) -> int | None:
+        return int(self._session.work)
 
     def launched(self) -> list[str] | None:
         return [launch.name for launch in self._session.launches]
@@ -98,18 +117,18 @@ class _TritonSeen(Seen):
 def emulation(
     dialect: GateDialect,
     target: str,
-    seconds: float | None = None,
+    plan: InterpretationPlan | None = None,
     movement: bool = False,
     turn: int = 0,
     order: int | None = None,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
-    With ``seconds`` a Triton launch that cannot be interpreted whole in that time is interpreted in part; without, it
-    is interpreted whole. Kernels of a module that was loaded in one such context run in another as well. With
-    ``movement`` the values that launches read and leave are compared, and races between programs looked for. ``turn``
-    is the number of the configuration that autotuners choose, round and round; ``order`` draws another order of the
-    iterations of NKI's loops that promise to take any.
+    With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
+    raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
+    With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
+    ``turn`` is the number of the configuration that autotuners choose, round and round; ``order`` draws another order
+    of the iterations of NKI's loops that promise to take any.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
@@ -122,10 +141,8 @@ def emulation(
     elif dialect == "triton":
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
-        mode: Literal["capture", "execute"] = "execute" if seconds is None else "capture"
-        with emulated_triton(
-            target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False
-        ) as session:
+        mode: Literal["capture", "execute"] = "execute" if plan is None else "capture"
+        with emulated_triton(target, mode=mode, count=False, plan=plan) as session:
             _named_like_the_real_one(session.driver)
             session.driver.turn = turn
             if watched is not None:
@@ -143,13 +160,13 @@ def emulation(
 def neutralised(
     dialect: GateDialect,
     target: str,
-    seconds: float = 0.0,
+    plan: InterpretationPlan,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
     marked: Callable[[Any], Any] | None = None,
 ) -> Iterator[Seen]:
-    """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in
-    spite of that came from elsewhere. Triton kernels run first, within ``seconds`` as in ``emulation``, to see what
-    they write; ``around`` is entered for each launch. What NKI kernels return is passed through ``marked``.
+    """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in spite of
+    that came from elsewhere. Triton kernels run first, as ``plan`` says, to see what they write; ``around``
+    is entered for each launch. What NKI kernels return is passed through ``marked``.
     """
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
@@ -162,7 +179,7 @@ def neutralised(
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
-        with emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session:
+        with emulated_triton(target, mode="capture", count=False, plan=plan) as session:
             session.coverage = SpoilingCoverage()
             record = session.driver.record
 
@@ -174,6 +191,21 @@ def neutralised(
             yield Seen()
     else:
         yield Seen()
+
+
+@contextmanager
+def estimated_work(target: str, most: int) -> Iterator[list[int]]:
+    """As ``emulation`` of Triton kernels, of which one program runs each time; gives a list of what the launches would
+    take to interpret whole, in elements. What they compute is of no use.
+    """
+    from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+
+    work: list[int] = []
+    with emulated_triton(
+        target, mode="capture", count=False, plan=InterpretationPlan(most=most),
+        observe=lambda execution: work.append(execution.work),
+    ):  # fmt: skip
+        yield work
 
 
 def _named_like_the_real_one(driver: Any) -> None:
