@@ -115,7 +115,11 @@ class Editor(LanguageClient):
 
     async def begin(self, name: str, root: Path, **options: Any) -> t.InitializeResult:
         params = t.InitializeParams(
-            capabilities=capabilities(name), root_uri=root.as_uri(), initialization_options=options or None
+            capabilities=capabilities(name),
+            root_uri=root.as_uri(),
+            initialization_options={"trusted": True, **options}
+            if options.get("trusted", True) is not None
+            else None,
         )
         result = await self.initialize_session(params)
         self.name = name

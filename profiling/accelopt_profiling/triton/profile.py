@@ -131,7 +131,7 @@ class _Profile:
             raise StepFailedError(StepError("no-problem", inferred.remaining))
         self.context.emit({"inferred": inferred})
         path = str(ref.path)
-        (self.context.folder / "src" / path).write_text(inferred.text, encoding="utf-8")
+        self.context.write_generated(path, inferred.text)
         source = dataclasses.replace(
             self.context.source, files={**self.context.source.files, path: inferred.text}
         )

@@ -39,7 +39,7 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
         StepFailedError: it raised, exited, or wants a missing package; the error names the line in the user's file.
     """
     relative = path or context.source.kernel
-    full = context.folder / "src" / relative
+    full = context.source_path(relative)
     with user_errors(context):
         member = member_name(context.source, relative) if name is None else None
         if member is None:
@@ -59,7 +59,7 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
 
 def _load_file(context: StepContext, relative: str, name: str | None) -> ModuleType:
     """Import a file of the job by itself, or in a package of the job's files where it imports relatively."""
-    full = context.folder / "src" / relative
+    full = context.source_path(relative)
     package = package_for(relative, context.source.files, context.folder / "src")
     module_name = name or _module_name(context, Path(relative).stem)
     plain = module_name
@@ -83,7 +83,7 @@ def _load_file(context: StepContext, relative: str, name: str | None) -> ModuleT
 def _module_name(context: StepContext, stem: str) -> str:
     """Return the name under which other files of the job import the file: its own, unless a library has it."""
     present = sys.modules.get(stem)
-    own = stem in _loaded or _is_source(context, getattr(present, "__file__", None) or "")
+    own = stem in _loaded or context.relative_source(getattr(present, "__file__", None) or "") is not None
     taken = stem in sys.stdlib_module_names or (present is not None and not own)
     return f"job_{stem}" if taken else stem
 
@@ -145,16 +145,13 @@ def problem_errors(context: StepContext, function: str) -> AbstractContextManage
 
 def user_line(context: StepContext, error: BaseException) -> tuple[str | None, int | None]:
     """Return the innermost frame of ``error`` in the job's source files: relative path and 1-based line."""
-    root = (context.folder / "src").resolve()
-    if isinstance(error, SyntaxError) and _is_source(context, error.filename or ""):
-        return str(Path(error.filename or "").resolve().relative_to(root)), error.lineno
+    if (
+        isinstance(error, SyntaxError)
+        and (source := context.relative_source(error.filename or "")) is not None
+    ):
+        return source, error.lineno
     found: tuple[str | None, int | None] = (None, None)
     for frame in traceback.extract_tb(error.__traceback__):
-        if _is_source(context, frame.filename):
-            found = (str(Path(frame.filename).resolve().relative_to(root)), frame.lineno)
+        if (source := context.relative_source(frame.filename)) is not None:
+            found = (source, frame.lineno)
     return found
-
-
-def _is_source(context: StepContext, file: str) -> bool:
-    """Return whether a file name from a traceback or a module is one of the job's sources."""
-    return bool(file) and Path(file).resolve().is_relative_to((context.folder / "src").resolve())
