@@ -21,7 +21,7 @@ from accelopt_profiling.nki.data.index import Dim
 from accelopt_profiling.nki.data.view import View
 
 
-class _Loop:
+class _FreeLoop:
     """A loop: the steps, and the loops, of each iteration. ``ordered`` tells that it keeps its order, ``closed`` that
     it came to its end.
     """
@@ -38,13 +38,13 @@ class LoopOrder:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         self._root: list[Any] = []
-        self._open: list[_Loop] = []
+        self._open: list[_FreeLoop] = []
         self._taken = 0
 
     def iterations(self, numbers: range, steps: Callable[[], list[ComputeStep]]) -> Iterator[int]:
         """The counters of a loop over ``numbers``, in their own order; ``steps`` are those of the run so far."""
         self._take(steps())
-        loop = _Loop()
+        loop = _FreeLoop()
         self._here().append(loop)
         self._open.append(loop)
         try:
@@ -84,7 +84,7 @@ class LoopOrder:
 
     def _flatten(self, items: list[Any], order: list[ComputeStep]) -> None:
         for item in items:
-            if not isinstance(item, _Loop):
+            if not isinstance(item, _FreeLoop):
                 order.append(item)
                 continue
             iterations = list(item.iterations)
