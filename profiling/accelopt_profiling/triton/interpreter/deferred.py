@@ -217,8 +217,11 @@ _GIVING = (
     "create_extern_elementwise", "create_histogram",
 )  # fmt: skip
 
+#: Operations that end in a store, whose value is not needed.
+_STORING = ("create_tensor_pointer_store", "create_descriptor_store")
+
 for _name in dir(MemoryBuilder):
     if _name in _GIVING or _name in SHAPING or _name.removeprefix("create_") in ELEMENTWISE:
         setattr(DeferringBuilder, _name, _deferring(_name))
-    elif _name.startswith("create_") and _name not in vars(DeferringBuilder):
+    elif _name.startswith("create_") and _name not in (*vars(DeferringBuilder), *_STORING):
         setattr(DeferringBuilder, _name, _at_once(_name))
