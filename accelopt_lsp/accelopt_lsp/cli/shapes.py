@@ -31,7 +31,11 @@ def kernel_object(kernel: KernelMeasurement) -> dict[str, Any]:
         "dialect": kernel.dialect,
         "target": kernel.target,
         "host": kernel.host,
-        "correctness": {"status": kernel.correctness.status, "detail": kernel.correctness.detail},
+        "correctness": {
+            "status": kernel.correctness.status,
+            "detail": kernel.correctness.detail,
+            "device": kernel.correctness.device,
+        },
         "latency": latency_object(kernel.latency),
         "percent_of_peak": kernel.percent_of_peak,
         "bound": kernel.bound,

@@ -37,6 +37,10 @@ class Seen:
         """Check whether every program of every launch ran."""
         return True
 
+    def has_free_loops(self) -> bool:
+        """True if kernels have loops that promise to take any order."""
+        return False
+
     def races(self) -> list[str]:
         """Tensors of which programs of a launch read what others of them wrote."""
         return []
@@ -53,6 +57,14 @@ class Seen:
 class _NkiSeen(Seen):
     def __init__(self, emulator: Any, movement: Movement | None) -> None:
         self._emulator, self.movement = emulator, movement
+
+    def raise_faults(self) -> None:
+        for machine in self._emulator.machines:
+            if machine.diagnostics.first_fault is not None:
+                raise machine.diagnostics.first_fault
+
+    def has_free_loops(self) -> bool:
+        return any(machine.free_loops for machine in self._emulator.machines)
 
     def work(self) -> int | None:
         machines = self._emulator.machines
@@ -108,19 +120,21 @@ def emulation(
     plan: InterpretationPlan | None = None,
     movement: bool = False,
     turn: int = 0,
+    order: int | None = None,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
     With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
     raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
     With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
-    ``turn`` is the number of the configuration that autotuners choose, round and round.
+    ``turn`` is the number of the configuration that autotuners choose, round and round; ``order`` draws another order
+    of the iterations of NKI's loops that promise to take any.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
 
-        with emulated_nki(mode="full", record=False) as emulator:
+        with emulated_nki(mode="full", record=False, order=order) as emulator:
             if watched is not None and not emulator.real:
                 _watch_machines(emulator, watched)
             yield _NkiSeen(emulator, watched)

@@ -19,6 +19,7 @@ from accelopt_profiling.targets import GpuTarget, load_gpu
 from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operators_on_cpu
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
+from accelopt_profiling.triton.capture.nvidia_smi import nvidia_smi
 from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
 from accelopt_profiling.triton.interpreter.batches import LANES
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
@@ -381,6 +382,7 @@ def emulated(
             gpu_on_cpu(gpu, hollow=hollow, poison=mode == "execute" or not hollow)
         )
         stack.enter_context(backward_on_gpu(session.device))
+        stack.enter_context(nvidia_smi(gpu))
         if dispatch:
             stack.enter_context(operators_on_cpu(session.device))
         for owner, name, value in replaced:
