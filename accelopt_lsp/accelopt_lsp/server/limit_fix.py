@@ -11,6 +11,7 @@ from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_profiling.source_text import read_regular
 
 #: So many times what a limit was is proposed.
 STEP = 4
@@ -56,7 +57,8 @@ def _settings_file(file: FileText, line: str) -> tuple[Path, bool]:
     folder = file.settings.project_root or Path(file.path).parent
     for present in (folder / "accelopt.toml", folder / "pyproject.toml"):
         if present.is_file() and (
-            present.name == "accelopt.toml" or "[tool.accelopt" in present.read_text("utf-8")
+            present.name == "accelopt.toml"
+            or "[tool.accelopt" in read_regular(present).decode("utf-8", "replace")
         ):
             return present, False
     path = folder / "accelopt.toml"

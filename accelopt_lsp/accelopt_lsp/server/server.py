@@ -18,6 +18,7 @@ from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
+from accelopt_lsp.server.message_protocol import AnsweringProtocol
 from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
@@ -56,7 +57,9 @@ class AccelOptServer(LanguageServer):
     """
 
     def __init__(self, backend: Backend, parser: ParserProcess) -> None:
-        super().__init__("accelopt-lsp", __version__, converter_factory=ready_converter)
+        super().__init__(
+            "accelopt-lsp", __version__, protocol_cls=AnsweringProtocol, converter_factory=ready_converter
+        )
         self.backend, self.parser = backend, parser
         backend.host_problem = self.host_problem
         backend.memory_problem = lambda text: self.editor.say(text, "warning")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from accelopt_profiling.source_text import try_parse
+from accelopt_profiling.source_text import UnreadableFileError, read_text, resolve_links, try_parse
 
 MAX_FILES = 200
 MAX_BYTES = 4 << 20
@@ -33,11 +33,11 @@ def project_imports(
         path, imports = waiting.pop()
         for name, level in imports:
             for target in _resolve(name, level, path, roots):
-                if target in shipped or target in texts or not target.is_relative_to(inside):
+                if target in shipped or target in texts or not _is_own(target, inside):
                     continue
                 try:
-                    content = target.read_text(encoding="utf-8")
-                except (OSError, UnicodeDecodeError):
+                    content = read_text(target)
+                except UnreadableFileError:
                     continue
                 size += len(content)
                 if size > MAX_BYTES:
@@ -45,6 +45,15 @@ def project_imports(
                 shipped[target] = content
                 waiting.append((target, imported_names(content)))
     return shipped
+
+
+def _is_own(target: Path, inside: Path) -> bool:
+    """Return whether a file and what it links to are Python files below ``inside``, none of them hidden."""
+    place = resolve_links(target)
+    if not target.is_relative_to(inside) or not place.is_relative_to(resolve_links(inside)):
+        return False
+    hidden = any(part.startswith(".") for part in place.relative_to(resolve_links(inside)).parts)
+    return place.suffix == ".py" and not hidden
 
 
 def imported_names(text: str) -> Imports:
