@@ -62,6 +62,7 @@ class AccelOptServer(LanguageServer):
         )
         self.backend, self.parser = backend, parser
         backend.host_problem = self.host_problem
+        backend.isolation_problem = self.isolation_problem
         backend.memory_problem = lambda text: self.editor.say(text, "warning")
         self.editor = EditorConnection(self)
         self.configuration = SettingsCache(lambda text: self.editor.say(text, "warning"))
@@ -85,6 +86,12 @@ class AccelOptServer(LanguageServer):
             self.status.host_up()
         else:
             self.status.host_down(reason)
+        self.work_changed()
+
+    def isolation_problem(self, line: str) -> None:
+        """A host does not isolate kernels completely: said in the status as long as the server runs."""
+        self.status.isolation = line
+        self.status.log(line)
         self.work_changed()
 
     def job_failed(self, job: BackgroundJob, error: Exception) -> None:
