@@ -50,15 +50,19 @@ def _watch(observer: LaunchObserver, log: CallLog, target: str) -> None:
         log.note(problem=f"{sys.executable} has torch but no Triton, so no kernel can be launched.")
         log.flush()
         return
+    from triton.compiler import CompiledKernel
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
 
     emulation = None
+    compiled: list[Any] = [CompiledKernel]
     if torch.cuda.is_available():
         log.note(device=torch.cuda.get_device_name())
     else:
         from accelopt_profiling.recording.emulation import RecordingEmulation
+        from accelopt_profiling.triton.capture.driver import DeferredKernel
 
+        compiled.append(DeferredKernel)
         emulation = RecordingEmulation(target)
     run, try_one = JITFunction.run, Autotuner._bench
     tried = 0
@@ -77,6 +81,8 @@ def _watch(observer: LaunchObserver, log: CallLog, target: str) -> None:
             tried -= 1
 
     JITFunction.run, Autotuner._bench = watched, tuned
+    for owner in compiled:
+        owner.__getitem__ = _relaunches(owner.__getitem__, observer)
     observer.enough = lambda: _stop(log)
     owner = os.getpid()
 
@@ -86,6 +92,34 @@ def _watch(observer: LaunchObserver, log: CallLog, target: str) -> None:
         log.flush()
 
     atexit.register(finish)
+
+
+def _relaunches(select: Callable[..., Any], observer: LaunchObserver) -> Callable[..., Any]:
+    """Return ``kernel[grid]`` of a compiled kernel whose launches the observer is told of: libraries keep compiled
+    kernels and launch them past the jitted function.
+    """
+
+    def selected(kernel: Any, grid: Any) -> Any:
+        launch, jitted = select(kernel, grid), getattr(kernel.src, "fn", None)
+
+        def launched(*args: Any, **kwargs: Any) -> Any:
+            if jitted is not None:
+                observer.launched(jitted, grid, _bound(jitted, kernel.src, args), {})
+            return launch(*args, **kwargs)
+
+        return launched
+
+    return selected
+
+
+def _bound(jitted: Any, source: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of the jitted function: a compiled kernel may be launched without its constants."""
+    if len(args) >= len(jitted.arg_names):
+        return args
+    constants = {place[0]: value for place, value in source.constants.items() if len(place) == 1}
+    rest = iter(args)
+    values = [constants[n] if n in constants else next(rest, None) for n in range(len(jitted.arg_names))]
+    return tuple(values)
 
 
 def _stop(log: CallLog) -> None:

@@ -45,12 +45,12 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
         if member is None:
             return _load_file(context, relative, name)
         refused = None if member in sys.modules else enter_package(context.source, member, full)
-        if refused is not None:
-            try:
-                return _load_file(context, relative, name)
-            except Exception:
-                raise refused from None  # what its package wants is the reason, not what follows from it
-        module = importlib.import_module(member)
+        try:
+            module = importlib.import_module(member)
+        except Exception:
+            if refused is None:
+                raise
+            raise refused from None  # what its package wants is the reason, not what follows from it
         plain = _module_name(context, Path(relative).stem)
         sys.modules[plain] = module
         _loaded.update((member, plain))
@@ -102,7 +102,7 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         raise StepFailedError(StepError(error.code, error.message, error.file, error.line)) from error
     except ModuleNotFoundError as error:
         file, line = user_line(context, error)
-        if (error.name or "").startswith(f"{PACKAGE}."):
+        if _of_the_job(context, error.name or ""):
             raise StepFailedError(_not_among_sources(error, file, line)) from error
         message = (
             f"The package {error.name!r} is not installed in {interpreter_in_use()}, where kernels run; install it "
@@ -126,6 +126,12 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         detail = "".join(traceback.format_exception(error))[-4000:]
         raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error
+
+
+def _of_the_job(context: StepContext, name: str) -> bool:
+    """Return whether a missing module belongs to a package of which the job has files."""
+    top, _, inner = name.partition(".")
+    return bool(inner) and (top == PACKAGE or (context.folder / "src" / top).is_dir())
 
 
 def _not_among_sources(error: ModuleNotFoundError, file: str | None, line: int | None) -> StepError:

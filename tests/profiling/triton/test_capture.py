@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 
 import pytest
 import torch
@@ -37,6 +39,17 @@ def test_a_launch_is_what_the_jit_would_have_sent(target):
     assert launch.constants == {"B": 256}
     assert launch.options["num_warps"] == 8
     assert ["tt.divisibility", 16] in [list(a) for value in launch.attrs.values() for a in value]
+
+
+def test_the_systems_own_program_knows_the_same_gpu():
+    asked = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+    with emulated("h100"):
+        assert subprocess.check_output(asked, text=True).startswith("NVIDIA H100")
+        assert subprocess.check_output(asked, text=True).strip().endswith(", 9.0, [N/A]")
+        assert subprocess.run(["nvidia-smi"], capture_output=True, check=True).stdout
+    before = os.environ["PATH"]
+    with emulated("mi300x"):
+        assert os.environ["PATH"] == before
 
 
 def test_an_argument_of_one_is_a_constant_as_on_the_device():

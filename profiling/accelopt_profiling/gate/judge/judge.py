@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from accelopt_profiling.comparison.elements import Array
+from accelopt_profiling.comparison.elements import Array, compare
 from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.outputs import difference
 from accelopt_profiling.comparison.saved_values import digest
@@ -81,6 +81,10 @@ class _Case:
                 repeatable = self._repeat(actual, "late") and bool(repeatable)
             if answers.has("later"):
                 self._later(actual)
+            if answers.has("reordered"):
+                self._reordered(actual)
+            if answers.has("device"):
+                self._device(actual)
         digests = {raw: digest(answers.folder / raw) for raw in RAW if answers.has(raw)}
         return CaseVerdict(
             self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
@@ -185,6 +189,32 @@ class _Case:
         wrong = self.answers.first_fault(later, self.answers.masks("later")) if later is not None else None
         if wrong is not None and not self.reasons:
             self._fail("mode-branch", f"{which} is wrong on the same inputs: {wrong.detail}.")
+
+    def _reordered(self, actual: list[Leaf]) -> None:
+        """Judge the run in which loops that promise to take any order took another one."""
+        which = (
+            "With the iterations of nl.affine_range in another order, which it promises to allow, the kernel"
+        )
+        other = self._again(actual, "reordered", "order", which)
+        wrong = self.answers.first_fault(other) if other is not None else None
+        if wrong is not None and other is not None and not self.reasons and self._apart(actual, other):
+            self._fail("order", f"{which} gives another result: {wrong.detail}.")
+
+    def _device(self, actual: list[Leaf]) -> None:
+        """Judge what the device computed, as the outputs of the emulation are."""
+        other = self._again(actual, "device", "wrong-on-device", "On the device the kernel")
+        wrong = self.answers.first_fault(other) if other is not None else None
+        if wrong is not None:
+            self._fail("wrong-on-device", f"On the device the kernel gives another result: {wrong.detail}.")
+
+    def _apart(self, actual: list[Leaf], other: list[Leaf]) -> bool:
+        """True if two runs differ by more than an output may be off."""
+        return any(
+            compare(b.values, a.values, None, self.answers.allowed(a, number)).fault
+            if a.floating
+            else not _equal(a.values, b.values)
+            for number, (a, b) in enumerate(zip(actual, other, strict=True))
+        )
 
     def _checked(self, actual: list[Leaf] | None) -> float:
         """Return the share of output elements that were compared."""

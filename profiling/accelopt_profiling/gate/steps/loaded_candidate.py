@@ -63,6 +63,7 @@ class LoadedCandidate:
         self.attributes: list[str] = []
         self.calls = 0
         self.moved_only = False
+        self.free_loops = False
         self.races: list[str] = []
         self.configurations = AutotuneTurns()
         self.whole: set[int] = set()
@@ -103,10 +104,10 @@ class LoadedCandidate:
             raise StepFailedError(StepError("not-judged", message))
         self.whole.add(index)
 
-    def emulated(self, index: int, movement: bool = False) -> Any:
+    def emulated(self, index: int, movement: bool = False, order: int | None = None) -> Any:
         params = self.params
         turn = self.configurations.turn
-        return emulation(params.dialect, params.target, self.interpretation(index), movement, turn)
+        return emulation(params.dialect, params.target, self.interpretation(index), movement, turn, order)
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
@@ -124,6 +125,7 @@ class LoadedCandidate:
             seconds = time.perf_counter() - started
             self.patched += shared.changes()
             self.configurations.chosen(seen.tuners())
+            self.free_loops = self.free_loops or seen.has_free_loops()
             work = seen.work()
             planned = ENOUGH * planned_share(self.plan, index)
             if name == "outputs" and index not in self.whole and known_share(outputs, seen) < planned:

@@ -89,6 +89,8 @@ class _CandidateRun:
                 after = [repeated]
             for n in after[:1]:
                 cases[n] = self._later(cases[n])
+            if candidate.free_loops:
+                self._reordered(repeated)
         late = any([fingerprint(o) for o in outputs] != prints for outputs, prints in self.kept)
         self.kept.clear()
         small = [n for n in others if n][:1]
@@ -169,6 +171,15 @@ class _CandidateRun:
             candidate.save(index, "later", outputs, seen)
             return replace(result, later=seen.launched())
         return result
+
+    def _reordered(self, index: int) -> None:
+        """Call once with the iterations of loops that promise to take any order in another one."""
+        candidate = self.candidate
+        self.allow()
+        arguments = candidate.arguments(index)
+        with candidate.emulated(index, order=self.params.loop_order) as seen, poisoned_memory():
+            outputs = candidate.perform(index, arguments, seen, self.built)
+            candidate.save(index, "reordered", outputs, seen)
 
     def _without_kernels(self, index: int) -> None:
         """Call once while everything that kernels write is poisoned. An exception is no fault: it needs its kernels."""
