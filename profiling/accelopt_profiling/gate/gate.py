@@ -25,11 +25,15 @@ from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
 from accelopt_profiling.gate.step_schemas import (
     CaseVerdict,
+    DeviceRunParams,
+    DeviceRunResult,
     DrawnCase,
     DrawParams,
     JudgeParams,
     OriginalParams,
     OriginalResult,
+    PlanParams,
+    PlanResult,
     ReferenceParams,
     ReferenceResult,
     RunParams,
@@ -44,8 +48,12 @@ from accelopt_profiling.receipt import Receipt
 
 #: All cases of a candidate together get so many times what one gets.
 ALL_CASES = 5
+#: By the clock each step may take so many times longer: the machine may be busy. A case's own limit is processor time.
+BUSY = 4
 #: The problem's own steps get at least this long, whatever the candidate gets: a large reference on a busy machine.
 PROBLEM_SECONDS = 300.0
+#: A device compiles the kernel anew for each draw.
+DEVICE_SECONDS = 1200.0
 
 
 async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
@@ -66,7 +74,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     facts = await host.facts()
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
-    job = await asyncio.to_thread(_job, request, cases)
+    job = await asyncio.to_thread(_job, request, cases, facts)
     try:
         started = time.perf_counter()
         async with contextlib.aclosing(host.run(job)) as messages:
@@ -75,7 +83,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
                     evidence.steps[progress.step] = time.perf_counter() - started
                     started = time.perf_counter()
                     _keep(evidence, progress.step, progress.value)
-                elif progress.step == "gate.run" and isinstance(progress.value, dict):
+                elif progress.step in ("gate.run", "gate.device") and isinstance(progress.value, dict):
                     _hear(evidence, progress.value)
     except JobFailedError as failed:
         if not evidence.reasons:
@@ -121,10 +129,23 @@ def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
         evidence.reasons.append(Reason(str(violation.get("code")), message))
 
 
-def _job(request: GateRequest, cases: list[Case]) -> Job:
+def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> list[Step]:
+    """The step that runs the candidate on the host's Trainium, where it has one."""
+    if (
+        request.dialect != "nki"
+        or not facts.resources.get("neuron_devices")
+        or request.problem.kind == "selfrun"
+    ):
+        return []
+    params = DeviceRunParams(request.target, len(cases))
+    limits = replace(request.limits, seconds=max(DEVICE_SECONDS, request.limits.seconds))
+    return [Step("gate.device", runtime_of(request), to_plain(params), limits, device=True)]
+
+
+def _job(request: GateRequest, cases: list[Case], facts: HostFacts) -> Job:
     candidate = without_problem(request)
     runtime = runtime_of(request)
-    whole = replace(request.limits, seconds=ALL_CASES * request.limits.seconds)
+    whole = replace(request.limits, seconds=BUSY * ALL_CASES * request.limits.seconds)
     own = replace(whole, seconds=max(whole.seconds, PROBLEM_SECONDS))
     options = request.options
     drawing = DrawParams(
@@ -132,21 +153,31 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
         options.large_bytes, options.input_bytes
     )  # fmt: skip
     running = RunParams(
-        request.dialect, request.target, len(cases), options.interpret_seconds,
-        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_seconds,
-        request.limits.seconds
+        request.dialect, request.target, len(cases),
+        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_work,
+        options.interpret_work, request.limits.seconds, _derived_seed("loops", cases),
     )  # fmt: skip
+    planning = PlanParams(
+        request.original,
+        request.dialect,
+        request.target,
+        len(cases),
+        _derived_seed("programs", cases),
+        options.interpret_work,
+    )
     comparing = OriginalParams(
-        request.original, request.dialect, request.target, len(cases), options.interpret_seconds,
-        not _rewritten(request)
+        request.original, request.dialect, request.target, len(cases), not _rewritten(request)
     )  # fmt: skip
     answering = ReferenceParams(
         request.problem, request.original, request.dialect, request.target, len(cases)
     )
     judging = JudgeParams(request.dialect, [case.distribution for case in cases])
+    planned = request.dialect == "triton" and _rewritten(request)
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),
+        *([Step("gate.plan", runtime, to_plain(planning), own)] if planned else []),
         Step("gate.run", runtime, to_plain(running), whole),
+        *_device_step(request, cases, facts),
         *([Step("gate.original", runtime, to_plain(comparing), own)] if _rewritten(request) else []),
         Step("gate.reference", runtime, to_plain(answering), own),
         Step("gate.judge", "numpy", to_plain(judging), own),
@@ -163,6 +194,11 @@ def _rewritten(request: GateRequest) -> bool:
     )
 
 
+def _derived_seed(what: str, cases: list[Case]) -> int:
+    """A further seed, for ``what``: made of the first case's, which does not follow from it."""
+    return int.from_bytes(hashlib.sha256(f"{what} {cases[0].seed}".encode()).digest()[:8], "big")
+
+
 def _keep(evidence: Evidence, step: str, value: Any) -> None:
     """Store a step's result.
 
@@ -171,8 +207,12 @@ def _keep(evidence: Evidence, step: str, value: Any) -> None:
     """
     if step == "gate.draw":
         evidence.drawn = from_plain(_Listed, {"drawn": value}).drawn
+    elif step == "gate.plan":
+        evidence.plan = from_plain(PlanResult, value)
     elif step == "gate.run":
         evidence.run = from_plain(RunResult, value)
+    elif step == "gate.device":
+        evidence.device = from_plain(DeviceRunResult, value)
     elif step == "gate.original":
         evidence.original = from_plain(OriginalResult, value)
     elif step == "gate.reference":

@@ -15,7 +15,7 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
 #: Raised whenever the gate decides differently about the same candidate.
-GATE_VERSION = 2
+GATE_VERSION = 3
 
 
 def receipt_of(
@@ -59,6 +59,7 @@ def receipt_of(
                 "reference_work": evidence.reference.work if evidence.reference else {},
                 "original_host_work": evidence.original.host_work if evidence.original else {},
             },
+            "device": None if evidence.device is None else to_plain(evidence.device),
             "checks": checks,
             "accepted": accepted,
             "reasons": to_plain(reasons),

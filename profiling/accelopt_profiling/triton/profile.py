@@ -19,9 +19,9 @@ from accelopt_profiling.comparison.memory import byte_count
 from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost, Severity
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
-from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_case
+from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
@@ -41,6 +41,7 @@ from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estima
 from accelopt_profiling.triton.findings import (
     compile_findings,
     execution_findings,
+    of_inferred,
     own_run_finding,
     smaller_check_finding,
 )
@@ -52,7 +53,7 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 SAMPLE = 4
 CHECK_SECONDS = 2.0
 #: Seconds for the tries of a problem that is inferred, besides importing the file.
-INFER_SECONDS = 30.0
+INFER_CPU_SECONDS = 30.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -94,6 +95,7 @@ class _Profile:
         self._case = ProblemCase()
         self._check: CheckSize | None = None
         self._smaller = ""
+        self._inferred = params.problem is not None and bool(params.problem.options.get("inferred"))
 
     def run(self) -> list[KernelMeasurement]:
         ref = self.params.problem
@@ -126,12 +128,12 @@ class _Profile:
         from accelopt_profiling.problems.inference.infer_step import infer
         from accelopt_profiling.problems.inference.inferred import InferParams
 
-        inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_SECONDS))
+        inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_CPU_SECONDS))
         if not inferred.launched:
             raise StepFailedError(StepError("no-problem", inferred.remaining))
         self.context.emit({"inferred": inferred})
         path = str(ref.path)
-        (self.context.folder / "src" / path).write_text(inferred.text, encoding="utf-8")
+        self.context.write_generated(path, inferred.text)
         source = dataclasses.replace(
             self.context.source, files={**self.context.source.files, path: inferred.text}
         )
@@ -152,7 +154,8 @@ class _Profile:
     def _sampled_run(self) -> None:
         """Count with the problem's inputs of the profiled case, four programs of each launch."""
         with emulated(self.target.name, hollow=True), suppress(StepFailedError), user_errors(self.context):
-            self._case = profiled_case(self._loaded()[1], self.params.seed)
+            if self._case == ProblemCase():
+                self._case = profiled_cases(self._loaded()[1], self.params.seed)[0]
         with emulated(self.target.name, sample=SAMPLE) as session:
             with user_errors(self.context):
                 module, problem = self._loaded()
@@ -169,8 +172,13 @@ class _Profile:
             _, problem = self._loaded()
             with suppress(StepFailedError), user_errors(self.context):
                 # Zeros are not the user's data: an error that they cause is not reported.
-                self._case = profiled_case(problem, self.params.seed)
-                self._check = self._counted_run(session, ProblemSizes(problem, self._case.shape))
+                cases = profiled_cases(problem, self.params.seed)
+                self._case = cases[0]
+                for case in cases:
+                    check = self._counted_run(session, ProblemSizes(problem, case.shape))
+                    if session.launches:
+                        self._case, self._check = case, check
+                        break
         if not session.launches:
             return
         self._take(session)
@@ -363,10 +371,10 @@ class _Profile:
         )
         chosen = self._representative(known)
         if chosen is None:
-            message = (
-                f"{kernel.name} was not launched by the problem's run, so nothing is known about its cost."
-            )
-            finding = Finding("never-launched", kernel.line, "warning", message)
+            run = "with the inferred arguments" if self._inferred else "by the problem's run"
+            message = f"{kernel.name} was not launched {run}, so nothing is known about its cost."
+            severity: Severity = "information" if self._inferred else "warning"
+            finding = Finding("never-launched", kernel.line, severity, message)
             return dataclasses.replace(measurement, findings=[finding])
         execution, made = chosen
         findings = [f for e in known.checks or known.executions for f in execution_findings(e)]
@@ -413,7 +421,7 @@ class _Profile:
             measurement,
             quantities=quantities,
             lines=lines,
-            findings=list(dict.fromkeys(findings)),
+            findings=list(dict.fromkeys(map(of_inferred, findings) if self._inferred else findings)),
             toolchain=known.compiled.toolchain if known.compiled else {},
         )
 

@@ -6,10 +6,11 @@ import json
 
 import numpy as np
 
-from accelopt_profiling.comparison.elements import Array
+from accelopt_profiling.comparison.elements import Array, compare
 from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.outputs import difference
 from accelopt_profiling.comparison.saved_values import digest
+from accelopt_profiling.comparison.unwritten import is_unwritten
 from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_without_kernels
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
@@ -80,6 +81,10 @@ class _Case:
                 repeatable = self._repeat(actual, "late") and bool(repeatable)
             if answers.has("later"):
                 self._later(actual)
+            if answers.has("reordered"):
+                self._reordered(actual)
+            if answers.has("device"):
+                self._device(actual)
         digests = {raw: digest(answers.folder / raw) for raw in RAW if answers.has(raw)}
         return CaseVerdict(
             self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
@@ -127,7 +132,7 @@ class _Case:
             message = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
             self._fail("low-precision", message)
         elif comparison.fault:
-            self._fail(comparison.fault, difference(mine, comparison))
+            self._fail(*self._unwritten(mine) or (comparison.fault, difference(mine, comparison)))
         own = comparison
         if limit.stated:
             strict = self.answers.allowed(mine, number, Tolerance())
@@ -136,6 +141,17 @@ class _Case:
         return OutputVerdict(
             mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, ratio
         )
+
+    def _unwritten(self, mine: Leaf) -> tuple[str, str] | None:
+        """Return the code and the message where elements are of memory that nothing wrote."""
+        places = is_unwritten(mine.values, mine.dtype)
+        count = int(np.count_nonzero(places))
+        if not count:
+            return None
+        first = [int(n) for n in np.unravel_index(int(np.argmax(places)), places.shape)]
+        elements = "1 element" if count == 1 else f"{count} elements"
+        share = f"{100 * count / places.size:.3g} %"
+        return "not-written", f"{mine.where}: nothing wrote {elements} ({share}), first at {first}."
 
     def _again(self, actual: list[Leaf], name: str, code: str, which: str) -> list[Leaf] | None:
         """Read a further run's outputs; None, with a reason, unless they have the shapes of the first run's."""
@@ -173,6 +189,32 @@ class _Case:
         wrong = self.answers.first_fault(later, self.answers.masks("later")) if later is not None else None
         if wrong is not None and not self.reasons:
             self._fail("mode-branch", f"{which} is wrong on the same inputs: {wrong.detail}.")
+
+    def _reordered(self, actual: list[Leaf]) -> None:
+        """Judge the run in which loops that promise to take any order took another one."""
+        which = (
+            "With the iterations of nl.affine_range in another order, which it promises to allow, the kernel"
+        )
+        other = self._again(actual, "reordered", "order", which)
+        wrong = self.answers.first_fault(other) if other is not None else None
+        if wrong is not None and other is not None and not self.reasons and self._apart(actual, other):
+            self._fail("order", f"{which} gives another result: {wrong.detail}.")
+
+    def _device(self, actual: list[Leaf]) -> None:
+        """Judge what the device computed, as the outputs of the emulation are."""
+        other = self._again(actual, "device", "wrong-on-device", "On the device the kernel")
+        wrong = self.answers.first_fault(other) if other is not None else None
+        if wrong is not None:
+            self._fail("wrong-on-device", f"On the device the kernel gives another result: {wrong.detail}.")
+
+    def _apart(self, actual: list[Leaf], other: list[Leaf]) -> bool:
+        """True if two runs differ by more than an output may be off."""
+        return any(
+            compare(b.values, a.values, None, self.answers.allowed(a, number)).fault
+            if a.floating
+            else not _equal(a.values, b.values)
+            for number, (a, b) in enumerate(zip(actual, other, strict=True))
+        )
 
     def _checked(self, actual: list[Leaf] | None) -> float:
         """Return the share of output elements that were compared."""

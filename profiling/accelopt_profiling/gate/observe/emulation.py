@@ -1,4 +1,8 @@
-"""Emulate the device in the gate's processes: each dialect's emulator, or nothing where code is plain NumPy."""
+"""Emulate the device in the gate's processes: each dialect's emulator, or nothing where code is plain NumPy.
+
+NKI kernels run on this project's emulator also where an SDK with a simulator is installed: what a candidate does can be
+watched there alone.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,12 @@ from typing import Any, Literal
 
 from accelopt_profiling.gate.observe.movement import Movement
 from accelopt_profiling.gate.request import GateDialect
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
+from accelopt_profiling.worker.step_context import StepFailedError
 
-#: Programs of a launch that are interpreted when there is no time for all of them.
-SAMPLE = 16
+#: What emulating one NKI instruction takes, in the same unit: measured once, to choose a figure.
+_INSTRUCTION = 40_000
 
 
 class Seen:
@@ -22,6 +29,10 @@ class Seen:
     def raise_faults(self) -> None:
         """Raise what went wrong inside a kernel and did not reach the code that launched it."""
 
+    def work(self) -> int | None:
+        """What the launches took to interpret, in elements; None where that is not counted."""
+        return None
+
     def launched(self) -> list[str] | None:
         """Names of the kernels in the order of their launches; None where launches cannot be observed."""
         return None
@@ -29,6 +40,10 @@ class Seen:
     def complete(self) -> bool:
         """Check whether every program of every launch ran."""
         return True
+
+    def has_free_loops(self) -> bool:
+        """True if kernels have loops that promise to take any order."""
+        return False
 
     def races(self) -> list[str]:
         """Tensors of which programs of a launch read what others of them wrote."""
@@ -47,8 +62,19 @@ class _NkiSeen(Seen):
     def __init__(self, emulator: Any, movement: Movement | None) -> None:
         self._emulator, self.movement = emulator, movement
 
+    def raise_faults(self) -> None:
+        for machine in self._emulator.machines:
+            if machine.diagnostics.first_fault is not None:
+                raise machine.diagnostics.first_fault
+
+    def has_free_loops(self) -> bool:
+        return any(machine.free_loops for machine in self._emulator.machines)
+
+    def work(self) -> int | None:
+        return int(_INSTRUCTION * sum(m.stream.issued for m in self._emulator.machines))
+
     def launched(self) -> list[str] | None:
-        return None if self._emulator.real else [m.trace.kernel for m in self._emulator.machines]
+        return [m.trace.kernel for m in self._emulator.machines]
 
 
 class _TritonSeen(Seen):
@@ -57,12 +83,20 @@ class _TritonSeen(Seen):
 
     def raise_faults(self) -> None:
         from accelopt_profiling.triton.capture.session import OutOfBoundsError
+        from accelopt_profiling.triton.interpreter.work import WorkExceededError
 
         for execution in self._session.executions:
+            if isinstance(execution.error, WorkExceededError):
+                raise StepFailedError(
+                    StepError("not-judged", f"{execution.error}, so it was not judged.")
+                ) from None
             if execution.error is not None:
                 raise execution.error
             if execution.faults:
                 raise OutOfBoundsError(execution.faults[0])
+
+    def work(self) -> int | None:
+        return int(self._session.work)
 
     def launched(self) -> list[str] | None:
         return [launch.name for launch in self._session.launches]
@@ -86,32 +120,32 @@ class _TritonSeen(Seen):
 def emulation(
     dialect: GateDialect,
     target: str,
-    seconds: float | None = None,
+    plan: InterpretationPlan | None = None,
     movement: bool = False,
     turn: int = 0,
+    order: int | None = None,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
-    With ``seconds`` a Triton launch that cannot be interpreted whole in that time is interpreted in part; without, it
-    is interpreted whole. Kernels of a module that was loaded in one such context run in another as well. With
-    ``movement`` the values that launches read and leave are compared, and races between programs looked for. ``turn``
-    is the number of the configuration that autotuners choose, round and round.
+    With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
+    raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
+    With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
+    ``turn`` is the number of the configuration that autotuners choose, round and round; ``order`` draws another order
+    of the iterations of NKI's loops that promise to take any.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
 
-        with emulated_nki(mode="full", record=False) as emulator:
-            if watched is not None and not emulator.real:
+        with emulated_nki(mode="full", record=False, sdk=False, order=order) as emulator:
+            if watched is not None:
                 _watch_machines(emulator, watched)
             yield _NkiSeen(emulator, watched)
     elif dialect == "triton":
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
-        mode: Literal["capture", "execute"] = "execute" if seconds is None else "capture"
-        with emulated_triton(
-            target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False
-        ) as session:
+        mode: Literal["capture", "execute"] = "execute" if plan is None else "capture"
+        with emulated_triton(target, mode=mode, count=False, plan=plan) as session:
             _named_like_the_real_one(session.driver)
             session.driver.turn = turn
             if watched is not None:
@@ -129,26 +163,25 @@ def emulation(
 def neutralised(
     dialect: GateDialect,
     target: str,
-    seconds: float = 0.0,
+    plan: InterpretationPlan,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
     marked: Callable[[Any], Any] | None = None,
 ) -> Iterator[Seen]:
-    """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in
-    spite of that came from elsewhere. Triton kernels run first, within ``seconds`` as in ``emulation``, to see what
-    they write; ``around`` is entered for each launch. What NKI kernels return is passed through ``marked``.
+    """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in spite of
+    that came from elsewhere. Triton kernels run first, as ``plan`` says, to see what they write; ``around``
+    is entered for each launch. What NKI kernels return is passed through ``marked``.
     """
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
 
-        with emulated_nki(mode="trace", record=False) as emulator:
-            if not emulator.real:
-                _empty_outputs(emulator, marked or (lambda array: array))
+        with emulated_nki(mode="trace", record=False, sdk=False) as emulator:
+            _empty_outputs(emulator, marked or (lambda array: array))
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
-        with emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session:
+        with emulated_triton(target, mode="capture", count=False, plan=plan) as session:
             session.coverage = SpoilingCoverage()
             record = session.driver.record
 
@@ -160,6 +193,21 @@ def neutralised(
             yield Seen()
     else:
         yield Seen()
+
+
+@contextmanager
+def estimated_work(target: str, most: int) -> Iterator[list[int]]:
+    """As ``emulation`` of Triton kernels, of which one program runs each time; gives a list of what the launches would
+    take to interpret whole, in elements. What they compute is of no use.
+    """
+    from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+
+    work: list[int] = []
+    with emulated_triton(
+        target, mode="capture", count=False, plan=InterpretationPlan(most=most),
+        observe=lambda execution: work.append(execution.work),
+    ):  # fmt: skip
+        yield work
 
 
 def _named_like_the_real_one(driver: Any) -> None:

@@ -17,8 +17,10 @@ from accelopt_profiling.worker.usercode import enter_sources, user_errors
 
 #: Below the folder ``gate``: the tolerance that the problem states.
 TOLERANCE_FILE = "tolerance.json"
+#: Below the folder ``gate``, until the candidate's process has read it: how much of each case is interpreted.
+PLAN_FILE = "plan.json"
 #: Folders of the candidate's outputs, and where they lie once the problem has brought them into its layout.
-RAW = ("outputs", "again", "late", "later", "idle", "original")
+RAW = ("outputs", "again", "late", "later", "reordered", "device", "idle", "original")
 FINISHED = {raw: "finished" if raw == "outputs" else f"finished {raw}" for raw in RAW}
 
 

@@ -12,6 +12,7 @@ from accelopt_profiling.comparison.memory import poisoned_memory
 from accelopt_profiling.comparison.saved_values import NotCarriedError, load_values, save_values
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
+from accelopt_profiling.gate.observe.interpretation import of_case, whole
 from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
 from accelopt_profiling.gate.steps.case_files import case_folder, problem_errors, problem_files
 from accelopt_profiling.jobs import StepError
@@ -50,7 +51,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                 with (
                     contextlib.suppress(StepFailedError, NotCarriedError),
-                    emulation(params.dialect, params.target, params.interpret_seconds) as seen,
+                    emulation(params.dialect, params.target, whole()) as seen,
                     poisoned_memory(),
                     user_errors(own),
                 ):
@@ -64,7 +65,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
             elif case_call.twice and params.dialect != "numpy":
                 with (
                     contextlib.suppress(StepFailedError),
-                    neutralised(params.dialect, params.target, params.interpret_seconds, work.pausing),
+                    neutralised(params.dialect, params.target, of_case(None, index, 0), work.pausing),
                     poisoned_memory(),
                     work.counting(),
                     user_errors(own),

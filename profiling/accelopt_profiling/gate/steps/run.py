@@ -8,10 +8,10 @@ written, and an operation that a candidate may not do ends the process at once (
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +25,10 @@ from accelopt_profiling.gate.observe.emulation import Seen, emulation, neutralis
 from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.watch import Watch
-from accelopt_profiling.gate.step_schemas import RunCase, RunParams, RunResult
-from accelopt_profiling.gate.steps.case_files import case_folder, forget_requests
-from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate
+from accelopt_profiling.gate.step_schemas import PlanResult, RunCase, RunParams, RunResult
+from accelopt_profiling.gate.steps.case_files import PLAN_FILE, case_folder, forget_requests
+from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate, TooLittleKnownError
+from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
@@ -35,6 +36,8 @@ from accelopt_profiling.worker.usercode import load_module
 _KEPT_BYTES = 64 << 20
 #: So many further calls are made in any case: fewer do not show what counts calls.
 _LOOKS = 3
+#: A case may take so many times its processor time by the clock: the machine may be busy.
+_IDLE = 5
 
 
 def run(context: StepContext, params: RunParams) -> RunResult:
@@ -44,6 +47,7 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         sys.modules[name] = None  # type: ignore[assignment]  # importing it now raises ModuleNotFoundError
     with emulation(params.dialect, params.target), poisoned_memory():
         pass  # imports what it needs: the candidate shall be the only one to import from here on
+    plan = _plan(context)
     clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
     Watch(
         context.folder, lambda code, message: context.emit({"violation": {"code": code, "message": message}})
@@ -52,7 +56,7 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         allow()
         with emulation(params.dialect, params.target):
             before = SharedObjects()
-            candidate = LoadedCandidate(context, params, load_module(context))
+            candidate = LoadedCandidate(context, params, load_module(context), plan)
             candidate.patched += before.changes()
         for name in params.neutralised:
             if hasattr(candidate.module, name):
@@ -85,6 +89,8 @@ class _CandidateRun:
                 after = [repeated]
             for n in after[:1]:
                 cases[n] = self._later(cases[n])
+            if candidate.free_loops:
+                self._reordered(repeated)
         late = any([fingerprint(o) for o in outputs] != prints for outputs, prints in self.kept)
         self.kept.clear()
         small = [n for n in others if n][:1]
@@ -105,10 +111,16 @@ class _CandidateRun:
         arguments = candidate.reused_memory(candidate.arguments(index))
         built: dict[str, Any] = {}
         try:
-            outputs, result = candidate.call(index, arguments, "outputs", built)
+            try:
+                outputs, result = candidate.call(index, arguments, "outputs", built)
+            except TooLittleKnownError:
+                candidate.interpret_whole(index)
+                arguments = candidate.reused_memory(candidate.arguments(index))
+                outputs, result = candidate.call(index, arguments, "outputs", built)
         except StepFailedError as failed:
             own = case_call.derived or case_call.altered
-            if not own or failed.error.code not in ("user-error", "wrong-output"):
+            tells_nothing = failed.error.code == "not-judged" and case_call.derived
+            if not tells_nothing and (not own or failed.error.code not in ("user-error", "wrong-output")):
                 raise
             return RunCase(index, 0.0, raised=failed.error.message[:300])
         if case_call.twice:
@@ -128,23 +140,22 @@ class _CandidateRun:
         """Make further calls on data seen before; the last one's outputs are judged as well."""
         candidate, params, index = self.candidate, self.params, result.index
         self.allow()
-        ends = time.perf_counter() + params.repeat_seconds
+        repeats = params.repeats
+        if result.work is not None:
+            repeats = min(repeats, max(_LOOKS, params.repeat_work // max(1, result.work)))
         reused = result.reused
         self.counts = Counts(str((candidate.context.folder / "src").resolve()), list(self.built.values()))
-        for number in range(params.repeats):
-            over = number + 1 >= _LOOKS and time.perf_counter() > ends
-            last = over or number + 1 == params.repeats
+        for number in range(repeats):
             arguments = candidate.arguments(index)
-            with candidate.emulated() as seen, poisoned_memory():
+            with candidate.emulated(index) as seen, poisoned_memory():
                 outputs = candidate.perform(index, arguments, seen, self.built)
                 if number < _LOOKS:
                     self.counts.look()
                 reused = reused or any(overlapping(held, outputs) for held, _ in self.kept)
                 if sum(byte_count(held) for held, _ in self.kept) < _KEPT_BYTES:
                     self.kept.append((outputs, [fingerprint(o) for o in outputs]))
-                if last:
+                if number + 1 == repeats:
                     candidate.save(index, "late", outputs, seen)
-                    break
         return replace(result, reused=reused)
 
     def _later(self, result: RunCase) -> RunCase:
@@ -156,11 +167,20 @@ class _CandidateRun:
         self.clock.advance()
         self.counts.advance()
         arguments = candidate.arguments(index)
-        with contextlib.suppress(StepFailedError), candidate.emulated() as seen, poisoned_memory():
+        with contextlib.suppress(StepFailedError), candidate.emulated(index) as seen, poisoned_memory():
             outputs = candidate.perform(index, arguments, seen, self.built, turned=True)
             candidate.save(index, "later", outputs, seen)
             return replace(result, later=seen.launched())
         return result
+
+    def _reordered(self, index: int) -> None:
+        """Call once with the iterations of loops that promise to take any order in another one."""
+        candidate = self.candidate
+        self.allow()
+        arguments = candidate.arguments(index)
+        with candidate.emulated(index, order=self.params.loop_order) as seen, poisoned_memory():
+            outputs = candidate.perform(index, arguments, seen, self.built)
+            candidate.save(index, "reordered", outputs, seen)
 
     def _without_kernels(self, index: int) -> None:
         """Call once while everything that kernels write is poisoned. An exception is no fault: it needs its kernels."""
@@ -168,13 +188,12 @@ class _CandidateRun:
         if params.dialect == "numpy":
             return
         self.allow()
-        arguments = candidate.arguments(index)
+        arguments, plan = candidate.arguments(index), candidate.interpretation(index)
         outputs: list[Any] | None = None
         for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
-            pausing, seconds = self.work.pausing, params.interpret_seconds
             self.work.marking = mark is not None
             with (
-                neutralised(params.dialect, params.target, seconds, pausing, mark) as seen,
+                neutralised(params.dialect, params.target, plan, self.work.pausing, mark) as seen,
                 poisoned_memory(),
                 self.work.counting(),
             ):
@@ -188,12 +207,26 @@ class _CandidateRun:
                 candidate.save(index, "idle", _unmarked(outputs), Seen())
 
 
+def _plan(context: StepContext) -> PlanResult | None:
+    """Read how much of each case is interpreted, and remove it: the candidate is not to know. None where there is no
+    original to ask.
+    """
+    file = context.folder / "gate" / PLAN_FILE
+    if not file.is_file():
+        return None
+    plan = from_plain(PlanResult, json.loads(file.read_text(encoding="utf-8")))
+    file.unlink()
+    return plan
+
+
 @contextlib.contextmanager
 def _time_limit(context: StepContext, seconds: float) -> Iterator[Callable[[], None]]:
-    """Gives a function that allows ``seconds`` from each of its calls on. When they are over the process tells the
-    client and ends. (The whole step has a limit too, which a candidate that undoes this one still meets.)
+    """Gives a function that allows ``seconds`` of processor time from each of its calls on, which other programs on the
+    machine do not shorten, and ``_IDLE`` times as long by the clock. When they are over the process tells the client
+    and ends. (The whole step has a limit too, which a candidate that undoes this one still meets.)
     """
     leave = os._exit
+    signals = {signal.SIGPROF: signal.ITIMER_PROF, signal.SIGALRM: signal.ITIMER_REAL}
 
     def over(*_: Any) -> None:
         message = f"One case took longer than {seconds:g} s."
@@ -201,14 +234,16 @@ def _time_limit(context: StepContext, seconds: float) -> Iterator[Callable[[], N
         leave(0)
 
     def allow() -> None:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_REAL, _IDLE * seconds)
 
-    before = signal.signal(signal.SIGALRM, over)
+    before = {number: signal.signal(number, over) for number in signals}
     try:
         yield allow
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for number, timer in signals.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def _unmarked(values: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from accelopt_profiling.comparison.unwritten import UNWRITTEN
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.driver import capability
 
@@ -37,7 +38,11 @@ _UNINITIALISED = {
 def fill(tensor: Any) -> None:
     """Poison an uninitialised tensor: NaN, or the largest integer, or True."""
     with torch.no_grad():
-        if tensor.is_floating_point() or tensor.is_complex():
+        bits = UNWRITTEN.get(str(tensor.dtype).removeprefix("torch."))
+        if bits is not None:
+            whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+            tensor.view(whole).fill_(bits)
+        elif tensor.is_floating_point() or tensor.is_complex():
             tensor.fill_(float("nan"))
         elif tensor.dtype == torch.bool:
             tensor.fill_(True)
