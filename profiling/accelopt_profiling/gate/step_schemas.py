@@ -107,8 +107,8 @@ class RunResult:
     end, ``calls`` all calls. ``host_work`` is what host code computed around kernels that did nothing, in elements by
     kind; ``moved_only`` tells that no kernel left a value that it had not been given; ``late`` that outputs changed
     after they had been returned; ``attributes`` that outputs carried methods of their own; ``races`` names tensors of
-    which programs of one launch read what others wrote. ``untried`` tells of autotuned kernels how many configurations
-    did not run, of how many.
+    which programs of one launch read what others wrote. ``untried`` tells of autotuned kernels which
+    configurations did not run.
     """
 
     cases: list[RunCase] = field(default_factory=list)
@@ -121,7 +121,7 @@ class RunResult:
     late: bool = False
     attributes: list[str] = field(default_factory=list)
     races: list[str] = field(default_factory=list)
-    untried: dict[str, list[int]] = field(default_factory=dict)
+    untried: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

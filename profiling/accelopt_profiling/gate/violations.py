@@ -80,9 +80,11 @@ def run_violations(
             notes.append(
                 Reason("not-run", f"The problem never launches the kernel {name}; it was not checked.")
             )
-    for name, (left, of) in sorted(run.untried.items()):
-        message = f"{left} of {of} configurations of {name} were not run: restrict the list, or check with more cases."
-        notes.append(Reason("not-run", message))
+    for name, left in sorted(run.untried.items()):
+        listed = "; ".join(left[:3]) + ("; ..." if len(left) > 3 else "")
+        count = "A configuration" if len(left) == 1 else f"{len(left)} configurations"
+        message = f"{count} of {name} that a device may choose could not be run here ({listed}): leave them out."
+        violations.append(Reason("not-run", message))
     if run.moved_only and not any(case.given for case in verdict.values() if case.given is not None):
         message = "Its kernels only moved values about: what was to be computed was computed elsewhere."
         violations.append(Reason("framework-compute", message))

@@ -130,7 +130,7 @@ class JobScheduler:
     def seconds_until_due(self) -> float | None:
         """Return for how long ``advance`` has nothing to do unless a descriptor can be read; None: forever."""
         running = [job.running for job in self._jobs.values() if job.running is not None]
-        deadlines = [r.deadline for r in running if r.pid is not None and r.killed is None]
+        deadlines = [r.due for r in running if r.pid is not None and r.killed is None]
         deadlines += [parent.deadline for parent in self._parents.values() if not parent.ready]
         seconds = max(0.0, min(deadlines) - time.monotonic()) + 0.01 if deadlines else None
         if self._devices:
@@ -153,9 +153,7 @@ class JobScheduler:
             running = job.running
             if running is None or running.killed is not None or running.pid is None:
                 continue
-            if now > running.deadline:
-                limit = running.step.limits.seconds
-                running.kill(StepError("timeout", f"The run took longer than {limit:g} s and was ended."))
+            running.enforce(now)
         for parent in list(self._parents.values()):
             if not parent.ready and now > parent.deadline:
                 parent.kill()
@@ -214,6 +212,7 @@ class JobScheduler:
         body = {
             "name": step.name, "params": step.params, "folder": str(job.folder), "background": job.job.background,
             "source": to_plain(job.job.source), "limits": to_plain(step.limits), "device": step.device,
+            "key": running.key.hex(),
         }  # fmt: skip
         try:
             if parent.missing is not None:

@@ -23,7 +23,6 @@ from typing import Any, NoReturn
 from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.worker.environment import interpreter_in_use
-from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import (
     TOO_MANY_PROCESSES,
     TOO_MUCH_MEMORY,
@@ -32,6 +31,7 @@ from accelopt_profiling.worker.limits import (
     die_with_parent,
 )
 from accelopt_profiling.worker.sandbox import Sandbox, SandboxLauncher
+from accelopt_profiling.worker.sealed_frames import sealer
 from accelopt_profiling.worker.step_context import host_error
 from accelopt_profiling.worker.step_process import run_step
 
@@ -258,14 +258,14 @@ class _StepForker:
             if sandbox is not None:
                 sandbox.end()
             why = host_error(f"The step {body['name']} got no process of its own on the host", error)
-            os.write(frames, encode({"type": "error", "error": to_plain(why)}))
+            os.write(frames, sealer(bytes.fromhex(body["key"]))({"type": "error", "error": to_plain(why)}))
             _send(self._control, {"ended": token, "status": 1})
             return
         if pid == 0:
             signal.set_wakeup_fd(-1)
             run_step(
                 body["name"], body["params"], Path(body["folder"]), from_plain(Source, body["source"]),
-                limits, frames, output, body["background"], body["device"], sandbox,
+                limits, frames, output, bytes.fromhex(body.pop("key")), body["background"], body["device"], sandbox,
             )  # fmt: skip
         self._children[pid] = token, sandbox
         _send(self._control, {"started": token, "pid": pid})

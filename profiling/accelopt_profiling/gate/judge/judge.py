@@ -15,7 +15,14 @@ from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
 from accelopt_profiling.gate.request import LONG_SUMS
 from accelopt_profiling.gate.step_schemas import CaseVerdict, JudgeParams, OutputVerdict
-from accelopt_profiling.gate.steps.case_files import RAW, TOLERANCE_FILE, case_folder, forget_candidate
+from accelopt_profiling.gate.steps.case_files import (
+    ABOUT,
+    CONFIGURATION,
+    TOLERANCE_FILE,
+    case_folder,
+    forget_candidate,
+    raw_folders,
+)
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
@@ -80,7 +87,10 @@ class _Case:
                 repeatable = self._repeat(actual, "late") and bool(repeatable)
             if answers.has("later"):
                 self._later(actual)
-        digests = {raw: digest(answers.folder / raw) for raw in RAW if answers.has(raw)}
+            for raw in raw_folders(answers.folder):
+                if raw.startswith(CONFIGURATION):
+                    self._configuration(actual, raw)
+        digests = {raw: digest(answers.folder / raw) for raw in raw_folders(answers.folder)}
         return CaseVerdict(
             self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
             None if actual is None or self.reasons else right_without_kernels(answers, actual, self.known),
@@ -173,6 +183,15 @@ class _Case:
         wrong = self.answers.first_fault(later, self.answers.masks("later")) if later is not None else None
         if wrong is not None and not self.reasons:
             self._fail("mode-branch", f"{which} is wrong on the same inputs: {wrong.detail}.")
+
+    def _configuration(self, actual: list[Leaf], name: str) -> None:
+        """Judge a run in a further configuration of an autotuner, which a device may choose."""
+        about = (self.answers.folder / name / ABOUT).read_text(encoding="utf-8", errors="replace")[:300]
+        which = f"In the configuration {about}, which a device may choose, it"
+        further = self._again(actual, name, "wrong-shape", which)
+        wrong = self.answers.first_fault(further, self.answers.masks(name)) if further is not None else None
+        if wrong is not None:
+            self._fail(wrong.fault, f"{which} is wrong: {wrong.detail}.")
 
     def _checked(self, actual: list[Leaf] | None) -> float:
         """Return the share of output elements that were compared."""

@@ -34,10 +34,6 @@ class Seen:
         """Tensors of which programs of a launch read what others of them wrote."""
         return []
 
-    def tuners(self) -> list[Any]:
-        """Autotuners that chose among configurations."""
-        return []
-
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         """For each array of ``outputs`` (by number, lists flattened) of which only some elements are known: a mask."""
         return {}
@@ -73,9 +69,6 @@ class _TritonSeen(Seen):
     def races(self) -> list[str]:
         return list(getattr(self._session.coverage, "found", []))
 
-    def tuners(self) -> list[Any]:
-        return list(self._session.driver.tuners)
-
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         from accelopt_profiling.triton.interpreter.coverage import known_elements
 
@@ -88,14 +81,14 @@ def emulation(
     target: str,
     seconds: float | None = None,
     movement: bool = False,
-    turn: int = 0,
+    prefers: Callable[[Any, Any], bool] | None = None,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
     With ``seconds`` a Triton launch that cannot be interpreted whole in that time is interpreted in part; without, it
     is interpreted whole. Kernels of a module that was loaded in one such context run in another as well. With
-    ``movement`` the values that launches read and leave are compared, and races between programs looked for. ``turn``
-    is the number of the configuration that autotuners choose, round and round.
+    ``movement`` the values that launches read and leave are compared, and races between programs looked for. 
+    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
@@ -113,7 +106,8 @@ def emulation(
             target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False
         ) as session:
             _named_like_the_real_one(session.driver)
-            session.driver.turn = turn
+            if prefers is not None:
+                session.driver.prefers = prefers
             if watched is not None:
                 from accelopt_profiling.gate.observe.launch_coverage import RaceCoverage
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,10 +22,11 @@ from accelopt_profiling.comparison.memory import (
     same_layout,
 )
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
+from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.step_schemas import CaseCall, RunCase, RunParams
-from accelopt_profiling.gate.steps.case_files import case_folder
+from accelopt_profiling.gate.steps.case_files import ABOUT, case_folder
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import perform
@@ -66,8 +66,8 @@ class LoadedCandidate:
 
     def emulated(self, movement: bool = False) -> Any:
         params = self.params
-        turn = self.configurations.turn
-        return emulation(params.dialect, params.target, params.interpret_seconds, movement, turn)
+        prefers = self.configurations.prefers
+        return emulation(params.dialect, params.target, params.interpret_seconds, movement, prefers)
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
@@ -84,7 +84,7 @@ class LoadedCandidate:
             outputs = self.perform(index, arguments, seen, built)
             seconds = time.perf_counter() - started
             self.patched += shared.changes()
-            self.configurations.chosen(seen.tuners())
+            self.configurations.chosen()
             self.save(index, name, outputs, seen)
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only
@@ -126,8 +126,8 @@ class LoadedCandidate:
             seen.raise_faults()
         return outputs
 
-    def save(self, index: int, name: str, outputs: list[Any], seen: Seen) -> None:
-        """Save outputs and send their digest before any more of the candidate's code runs."""
+    def save(self, index: int, name: str, outputs: list[Any], seen: Seen, about: str = "") -> None:
+        """Save outputs and send their digest before any more of the candidate's code runs. ``about`` is saved too."""
         self.attributes += [
             f"{type(o).__name__}.{key}" for o in outputs for key in getattr(o, "__dict__", {})
         ]
@@ -142,36 +142,8 @@ class LoadedCandidate:
             raise StepFailedError(
                 StepError("wrong-output", f"An output cannot be compared: {error}.")
             ) from error
+        if about:
+            (folder / ABOUT).write_text(about, encoding="utf-8")
         for output, mask in seen.known(outputs).items():
             np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
         self.context.emit({"saved": [index, name, digest(folder)]})
-
-
-class AutotuneTurns:
-    """The autotuners of a candidate and which of their configurations have run. ``turn`` numbers the cases."""
-
-    def __init__(self) -> None:
-        self.turn = -1
-        self._ran: dict[int, tuple[Any, set[int]]] = {}  # by the tuner's identity
-
-    def next_case(self) -> None:
-        """Have the next configuration chosen from here on: drop what the tuners remember of earlier choices."""
-        self.turn += 1
-        for tuner, _ in self._ran.values():
-            tuner.cache.clear()
-            tuner.cache_results = False
-
-    def chosen(self, tuners: Sequence[Any]) -> None:
-        """Record the configurations that ``tuners`` have chosen and the kernel has run in."""
-        for tuner in tuners:
-            _, ran = self._ran.setdefault(id(tuner), (tuner, set()))
-            best = getattr(tuner, "best_config", None)
-            ran.update(n for n, configuration in enumerate(tuner.configs) if configuration is best)
-
-    def left(self) -> dict[str, list[int]]:
-        """By kernel: how many configurations have not run, of how many; kernels of which all have run are left out."""
-        return {
-            tuner.base_fn.__name__: [len(tuner.configs) - len(ran), len(tuner.configs)]
-            for tuner, ran in self._ran.values()
-            if len(ran) < len(tuner.configs)
-        }

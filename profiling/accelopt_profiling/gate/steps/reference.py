@@ -14,12 +14,12 @@ from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, computing_dtype, count_work
 from accelopt_profiling.gate.step_schemas import CaseCall, ReferenceCase, ReferenceParams, ReferenceResult
 from accelopt_profiling.gate.steps.case_files import (
-    FINISHED,
-    RAW,
     TOLERANCE_FILE,
     case_folder,
+    finished,
     problem_errors,
     problem_files,
+    raw_folders,
 )
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain, to_plain
@@ -29,6 +29,10 @@ from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 
+#: Folders of expected values.
+_ANSWERS = ("expected", "native", "nearby", "further")
+
+
 def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
     """Run the problem's reference on every drawn case, in the inputs' own precision and in float64.
 
@@ -36,11 +40,11 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         StepFailedError: the reference raised, or returned nothing; or the candidate left files where the answers go.
     """
     for index in range(params.cases):
-        for name in ("expected", "native", "nearby", "further", *FINISHED.values()):
-            if (case_folder(context, index) / name).exists():
-                raise StepFailedError(
-                    StepError("tampered", "The candidate wrote into the folder of the expected values.")
-                )
+        folder = case_folder(context, index)
+        if any((folder / name).exists() for name in _ANSWERS) or any(folder.glob("finished*")):
+            raise StepFailedError(
+                StepError("tampered", "The candidate wrote into the folder of the expected values.")
+            )
     with problem_files(context, params.source) as own, emulation(params.dialect, params.target):
         observer = HostWork(str((own.folder / "src").resolve()) + os.sep)
         observer.marking = False
@@ -130,10 +134,7 @@ def _one(
 
 def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
     """Bring the candidate's raw outputs into the reference's layout, by the problem's own code."""
-    for raw in RAW:
-        finished = FINISHED[raw]
-        if not (folder / raw).is_dir():
-            continue
+    for raw in raw_folders(folder):
         outputs = load_values(folder / raw)
         try:
             changed = problem.finish(outputs, native)
@@ -142,7 +143,7 @@ def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
                 continue
             raise
         if changed is not outputs:
-            save_values(folder / finished, changed)
+            save_values(folder / finished(raw), changed)
     return ""
 
 

@@ -8,11 +8,12 @@ written, and an operation that a candidate may not do ends the process at once (
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.watch import Watch
 from accelopt_profiling.gate.step_schemas import RunCase, RunParams, RunResult
-from accelopt_profiling.gate.steps.case_files import case_folder, forget_requests
+from accelopt_profiling.gate.steps.case_files import CONFIGURATION, case_folder, forget_requests
 from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module
@@ -48,23 +49,22 @@ def run(context: StepContext, params: RunParams) -> RunResult:
     Watch(
         context.folder, lambda code, message: context.emit({"violation": {"code": code, "message": message}})
     ).start()
-    with _time_limit(context, params.case_seconds) as allow:
-        allow()
-        with emulation(params.dialect, params.target):
-            before = SharedObjects()
-            candidate = LoadedCandidate(context, params, load_module(context))
-            candidate.patched += before.changes()
-        for name in params.neutralised:
-            if hasattr(candidate.module, name):
-                setattr(candidate.module, name, _refuse(name))
-        return _CandidateRun(candidate, clock, work, allow).all()
+    _allow(params.case_seconds)
+    with emulation(params.dialect, params.target):
+        before = SharedObjects()
+        candidate = LoadedCandidate(context, params, load_module(context))
+        candidate.patched += before.changes()
+    for name in params.neutralised:
+        if hasattr(candidate.module, name):
+            setattr(candidate.module, name, _refuse(name))
+    result = _CandidateRun(candidate, clock, work).all()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return result
 
 
 class _CandidateRun:
-    def __init__(
-        self, candidate: LoadedCandidate, clock: Clock, work: HostWork, allow: Callable[[], None]
-    ) -> None:
-        self.candidate, self.clock, self.work, self.allow = candidate, clock, work, allow
+    def __init__(self, candidate: LoadedCandidate, clock: Clock, work: HostWork) -> None:
+        self.candidate, self.clock, self.work = candidate, clock, work
         self.params = candidate.params
         self.built: dict[str, Any] = {}
         self.kept: list[tuple[list[Any], list[bytes]]] = []
@@ -85,6 +85,7 @@ class _CandidateRun:
                 after = [repeated]
             for n in after[:1]:
                 cases[n] = self._later(cases[n])
+        self._configurations([n for n in others if not case_call[n].altered and not cases[n].raised])
         late = any([fingerprint(o) for o in outputs] != prints for outputs, prints in self.kept)
         self.kept.clear()
         small = [n for n in others if n][:1]
@@ -99,7 +100,7 @@ class _CandidateRun:
     def _case(self, index: int) -> RunCase:
         candidate = self.candidate
         candidate.context.emit({"running": index})
-        self.allow()
+        _allow(self.params.case_seconds)
         candidate.configurations.next_case()
         case_call = candidate.case_call(index)
         arguments = candidate.reused_memory(candidate.arguments(index))
@@ -127,7 +128,7 @@ class _CandidateRun:
     def _repeat(self, result: RunCase) -> RunCase:
         """Make further calls on data seen before; the last one's outputs are judged as well."""
         candidate, params, index = self.candidate, self.params, result.index
-        self.allow()
+        _allow(self.params.case_seconds)
         ends = time.perf_counter() + params.repeat_seconds
         reused = result.reused
         self.counts = Counts(str((candidate.context.folder / "src").resolve()), list(self.built.values()))
@@ -152,7 +153,7 @@ class _CandidateRun:
         tells nothing: numbers that were moved on may have meant something else than a count.
         """
         candidate, index = self.candidate, result.index
-        self.allow()
+        _allow(self.params.case_seconds)
         self.clock.advance()
         self.counts.advance()
         arguments = candidate.arguments(index)
@@ -162,12 +163,41 @@ class _CandidateRun:
             return replace(result, later=seen.launched())
         return result
 
+    def _configurations(self, indices: list[int]) -> None:
+        """Run what is left of the configurations that autotuners may choose, on the smallest case that tries them."""
+        candidate, configurations = self.candidate, self.candidate.configurations
+        if not configurations.left():
+            return
+        sizes = {n: byte_count(candidate.arguments(n)) for n in indices}
+        for index in sorted(indices, key=lambda n: sizes[n]):
+            for number in itertools.count():
+                left = configurations.left()
+                if not left:
+                    return
+                self._configuration(index, f"{CONFIGURATION} {number}")
+                if configurations.left() == left:
+                    break  # this case does not get to them
+
+    def _configuration(self, index: int, name: str) -> None:
+        candidate, configurations = self.candidate, self.candidate.configurations
+        _allow(self.params.case_seconds)
+        configurations.next_case()
+        arguments = candidate.arguments(index)
+        try:
+            with candidate.emulated() as seen, poisoned_memory():
+                outputs = candidate.perform(index, arguments, seen)
+                candidate.save(index, name, outputs, seen, configurations.describe())
+                configurations.chosen()
+        except StepFailedError as failed:
+            message = f"In the configuration {configurations.describe()}: {failed.error.message}"
+            raise StepFailedError(replace(failed.error, message=message)) from failed
+
     def _without_kernels(self, index: int) -> None:
         """Call once while everything that kernels write is poisoned. An exception is no fault: it needs its kernels."""
         candidate, params = self.candidate, self.params
         if params.dialect == "numpy":
             return
-        self.allow()
+        _allow(self.params.case_seconds)
         arguments = candidate.arguments(index)
         outputs: list[Any] | None = None
         for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
@@ -188,27 +218,12 @@ class _CandidateRun:
                 candidate.save(index, "idle", _unmarked(outputs), Seen())
 
 
-@contextlib.contextmanager
-def _time_limit(context: StepContext, seconds: float) -> Iterator[Callable[[], None]]:
-    """Gives a function that allows ``seconds`` from each of its calls on. When they are over the process tells the
-    client and ends. (The whole step has a limit too, which a candidate that undoes this one still meets.)
+def _allow(seconds: float) -> None:
+    """Let the system end this process in ``seconds``, unless it is called again: no code of ours is run for that, which
+    the candidate could reach. (The whole step has a limit too, which a candidate that undoes this one still meets.)
     """
-    leave = os._exit
-
-    def over(*_: Any) -> None:
-        message = f"One case took longer than {seconds:g} s."
-        context.emit({"violation": {"code": "timeout", "message": message}})
-        leave(0)
-
-    def allow() -> None:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-
-    before = signal.signal(signal.SIGALRM, over)
-    try:
-        yield allow
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _unmarked(values: Any) -> Any:
