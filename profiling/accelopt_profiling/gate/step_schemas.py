@@ -108,7 +108,8 @@ class RunResult:
     kind; ``moved_only`` tells that no kernel left a value that it had not been given; ``late`` that outputs changed
     after they had been returned; ``attributes`` that outputs carried methods of their own; ``races`` names tensors of
     which programs of one launch read what others wrote. ``untried`` tells of autotuned kernels which
-    configurations did not run.
+    configurations did not run. ``keeps`` names what it keeps of its calls' data and takes results from, ``changed``
+    what it changes of the process, ``returns_one`` tells that it returns one value, not a list or tuple.
     """
 
     cases: list[RunCase] = field(default_factory=list)
@@ -122,6 +123,9 @@ class RunResult:
     attributes: list[str] = field(default_factory=list)
     races: list[str] = field(default_factory=list)
     untried: dict[str, list[str]] = field(default_factory=dict)
+    keeps: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    returns_one: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -138,9 +142,15 @@ class OriginalParams:
 
 @dataclass(frozen=True)
 class OriginalResult:
-    """``host_work`` is what the original's host code computes around its kernels, in elements by kind."""
+    """``host_work`` is what the original's host code computes around its kernels, in elements by kind. ``changed`` and
+    ``returns_one`` are as in ``RunResult``. ``repeatable`` tells whether two runs on the same inputs gave the same
+    bits; None where nobody had to know.
+    """
 
     host_work: dict[str, int] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    returns_one: bool | None = None
+    repeatable: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -173,11 +183,15 @@ class ReferenceCase:
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """``work`` is what the reference computes, in elements by kind."""
+    """``work`` is what the reference computes, in elements by kind; ``changed`` and ``returns_one`` are as in
+    ``RunResult``.
+    """
 
     tolerance: Tolerance
     cases: list[ReferenceCase] = field(default_factory=list)
     work: dict[str, int] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    returns_one: bool | None = None
 
 
 @dataclass(frozen=True)

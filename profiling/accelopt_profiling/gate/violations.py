@@ -69,7 +69,7 @@ def run_violations(
     run = evidence.run
     if run is None:
         return [], []
-    violations = _traces(run)
+    violations = [*_traces(run), *_manners(evidence, run, verdict)]
     notes: list[Reason] = []
     launched = {name for case in run.cases for name in case.launched or []}
     looked = any(case.launched is not None for case in run.cases)
@@ -83,7 +83,9 @@ def run_violations(
     for name, left in sorted(run.untried.items()):
         listed = "; ".join(left[:3]) + ("; ..." if len(left) > 3 else "")
         count = "A configuration" if len(left) == 1 else f"{len(left)} configurations"
-        message = f"{count} of {name} that a device may choose could not be run here ({listed}): leave them out."
+        message = (
+            f"{count} of {name} that a device may choose could not be run here ({listed}): leave them out."
+        )
         violations.append(Reason("not-run", message))
     if run.moved_only and not any(case.given for case in verdict.values() if case.given is not None):
         message = "Its kernels only moved values about: what was to be computed was computed elsewhere."
@@ -108,11 +110,38 @@ def _traces(run: RunResult) -> list[Reason]:
             f"Programs of one launch read what others of them wrote ({', '.join(run.races)}), in no order."
         )
         violations.append(Reason("race", message))
+    if run.keeps:
+        message = (
+            f"It takes results from what it kept of the data of earlier calls ({', '.join(run.keeps[:3])})."
+        )
+        violations.append(Reason("cached-result", message))
     if run.late:
         violations.append(Reason("late-write", "An output changed after it had been returned."))
     if run.attributes:
         message = f"Its outputs carry attributes of their own ({', '.join(run.attributes[:4])})."
         violations.append(Reason("own-tensor", message))
+    return violations
+
+
+def _manners(evidence: Evidence, run: RunResult, verdict: Mapping[int, CaseVerdict]) -> list[Reason]:
+    """What a caller meets besides numbers, where the original (or, without one, the reference) does otherwise."""
+    violations: list[Reason] = []
+    original, reference = evidence.original, evidence.reference
+    model = original or reference
+    changed = set(run.changed) - set(model.changed if model else ())
+    if changed:
+        message = f"A call changes {', '.join(sorted(changed)[:3])}, which belongs to whoever calls it."
+        violations.append(Reason("changes-state", message))
+    forms = {r.returns_one for r in (original, reference) if r is not None and r.returns_one is not None}
+    if forms == {True} and run.returns_one is False:
+        message = "It returns a list or tuple where one value is asked for."
+        violations.append(Reason("wrong-count", message))
+    differs = any(case.bitwise_repeatable is False and not case.reasons for case in verdict.values())
+    if differs and (original is None or original.repeatable is not False):
+        same = "" if original is None or original.repeatable is None else "; those of the original agree"
+        violations.append(
+            Reason("nondeterministic", f"Two runs on the same inputs differ in some bits{same}.")
+        )
     return violations
 
 

@@ -1,8 +1,8 @@
 """Sealed messages from a step's process to the supervisor.
 
-User code in that process can write to the pipe too. Each message therefore carries a seal, made with a key that only the
-supervisor and the code that sends know, over its number and its bytes: what user code writes has none, and ends the
-step. A message is 16 bytes of seal, 4 bytes of length (big-endian) and that many bytes of JSON.
+User code in that process can write to the pipe too. Each message therefore carries a seal, made with a key that only
+the supervisor and the code that sends know, over its number and its bytes: what user code writes has none, and ends
+the step. A message is 16 bytes of seal, 4 bytes of length (big-endian) and that many bytes of JSON.
 """
 
 from __future__ import annotations

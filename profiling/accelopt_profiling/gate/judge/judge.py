@@ -172,8 +172,6 @@ class _Case:
             wrong = self.answers.first_fault(again, masks)
             if wrong is not None:
                 self._fail("nondeterministic", f"A further run on the same inputs is wrong: {wrong.detail}.")
-            message = "Two runs on the same inputs differ in some bits, within the tolerance."
-            self.notes.append(Reason("not-repeatable", message))
         return equal
 
     def _later(self, actual: list[Leaf]) -> None:

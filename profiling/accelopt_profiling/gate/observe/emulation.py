@@ -87,7 +87,7 @@ def emulation(
 
     With ``seconds`` a Triton launch that cannot be interpreted whole in that time is interpreted in part; without, it
     is interpreted whole. Kernels of a module that was loaded in one such context run in another as well. With
-    ``movement`` the values that launches read and leave are compared, and races between programs looked for. 
+    ``movement`` the values that launches read and leave are compared, and races between programs looked for.
     ``prefers(tuner, configuration)`` says which configuration an autotuner chooses.
     """
     watched = Movement() if movement else None

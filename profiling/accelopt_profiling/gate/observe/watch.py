@@ -173,8 +173,16 @@ class Watch:
             return "writes-outside", f"It makes a link ({event}), which a kernel has no reason to do."
         if path is None:
             return None
-        if event == "open" and mode is None and not isinstance(path, int) and ".." in Path(os.fsdecode(path)).parts:
-            return "reaches-out", "It opens a path with `..` in it as a descriptor."  # relative to which folder?
+        if (
+            event == "open"
+            and mode is None
+            and not isinstance(path, int)
+            and ".." in Path(os.fsdecode(path)).parts
+        ):
+            return (
+                "reaches-out",
+                "It opens a path with `..` in it as a descriptor.",
+            )  # relative to which folder?
         if isinstance(path, int):
             return self._judge_descriptor(path)
         text = os.path.realpath(os.fsdecode(path))
@@ -190,7 +198,9 @@ class Watch:
         try:
             held = os.readlink(f"/proc/self/fd/{number}")
         except OSError:
-            held = "" if os.path.isdir("/proc/self/fd") else str(self._writable[0])  # not Linux: nothing tells
+            held = (
+                "" if os.path.isdir("/proc/self/fd") else str(self._writable[0])
+            )  # not Linux: nothing tells
         if number <= 2 or not held or _below(held.removesuffix(" (deleted)"), self._writable):
             return None
         return "reaches-out", f"It opens the descriptor {number}, which is no file of its own."

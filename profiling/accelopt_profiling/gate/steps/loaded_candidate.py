@@ -25,11 +25,12 @@ from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, 
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
+from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, RunCase, RunParams
 from accelopt_profiling.gate.steps.case_files import ABOUT, case_folder
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.problems.loading.call import call_entry, listed
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
@@ -43,6 +44,8 @@ class LoadedCandidate:
         self.attributes: list[str] = []
         self.calls = 0
         self.moved_only = False
+        self.returns_one: bool | None = None
+        self.caller = CallerState()
         self.races: list[str] = []
         self.configurations = AutotuneTurns()
         self._earlier: list[Any] | None = None
@@ -116,13 +119,16 @@ class LoadedCandidate:
         quiet = torch.no_grad() if turned and torch is not None else contextlib.nullcontext()
         with user_errors(self.context), quiet:
             case_call = self.case_call(index)
-            outputs = with_inplace_outputs(
-                lambda: perform(
-                    self.module, case_call.call, arguments, self.context.source.kernel, built, turned
-                ),
-                arguments,
-                case_call.written,
-            )
+
+            def call() -> list[Any]:
+                returned = call_entry(
+                    self.module, case_call.call, arguments, self.context.source.kernel, built, turned,
+                    self.caller.around,
+                )  # fmt: skip
+                self.returns_one = not isinstance(returned, (list, tuple))
+                return listed(returned)
+
+            outputs = with_inplace_outputs(call, arguments, case_call.written)
             seen.raise_faults()
         return outputs
 

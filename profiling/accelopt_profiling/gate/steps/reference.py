@@ -12,6 +12,7 @@ from accelopt_profiling.comparison.saved_values import NotCarriedError, load_val
 from accelopt_profiling.gate.inputs.draw import case_digests
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, computing_dtype, count_work
+from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, ReferenceCase, ReferenceParams, ReferenceResult
 from accelopt_profiling.gate.steps.case_files import (
     TOLERANCE_FILE,
@@ -27,7 +28,6 @@ from accelopt_profiling.problems.loading.call import check_answer
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
-
 
 #: Folders of expected values.
 _ANSWERS = ("expected", "native", "nearby", "further")
@@ -60,7 +60,8 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         file = context.folder / "gate" / TOLERANCE_FILE
         file.unlink(missing_ok=True)
         file.write_text(json.dumps(to_plain(problem.tolerance)), encoding="utf-8")
-        return ReferenceResult(problem.tolerance, cases, work.elements)
+        one = None if getattr(problem, "rearranges", False) else getattr(problem, "returns_one", None)
+        return ReferenceResult(problem.tolerance, cases, work.elements, sorted(precision.caller.changed), one)
 
 
 class _Precision:
@@ -71,6 +72,7 @@ class _Precision:
     def __init__(self, problem: Problem, observer: HostWork) -> None:
         self._problem, self._observer = problem, observer
         self._computed: dict[str, str | None] = {}
+        self.caller = CallerState()
 
     def stated(self, runs: ReferenceRuns) -> ExpectedValues:
         """The expected values, with the precision in which they were computed."""
@@ -104,7 +106,8 @@ def _one(
     runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), case_call.written)
     try:
         with problem_errors(own, "the reference: "):
-            native = runs.native
+            with precision.caller.around():
+                native = runs.native
             if not native:
                 raise ProblemError("problem-empty", "The problem has no reference.")
             if index == 0:

@@ -20,10 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.memory import byte_count, fingerprint, overlapping, poisoned_memory
+from accelopt_profiling.comparison.memory import (
+    byte_count,
+    fingerprint,
+    overlapping,
+    poisoned_memory,
+)
 from accelopt_profiling.gate.observe.clock_shift import Clock, Counts
 from accelopt_profiling.gate.observe.emulation import Seen, emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
+from accelopt_profiling.gate.observe.kept_results import KeptResults, turned
+from accelopt_profiling.gate.observe.own_state import OwnState
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.watch import Watch
 from accelopt_profiling.gate.step_schemas import RunCase, RunParams, RunResult
@@ -68,6 +75,7 @@ class _CandidateRun:
         self.params = candidate.params
         self.built: dict[str, Any] = {}
         self.kept: list[tuple[list[Any], list[bytes]]] = []
+        self.keeps: list[str] = []
 
     def all(self) -> RunResult:
         candidate = self.candidate
@@ -88,13 +96,16 @@ class _CandidateRun:
         self._configurations([n for n in others if not case_call[n].altered and not cases[n].raised])
         late = any([fingerprint(o) for o in outputs] != prints for outputs, prints in self.kept)
         self.kept.clear()
+        if repeated is not None:
+            self._without_what_it_kept(repeated)
         small = [n for n in others if n][:1]
         for n in [*([] if repeated is None else [repeated]), *small]:
             self._without_kernels(n)
         return RunResult(
             list(cases.values()), sorted(set(candidate.patched)), len(sys._current_frames()) - 1, _processes(),
             candidate.calls, self.work.total, candidate.moved_only, late, sorted(set(candidate.attributes)),
-            candidate.races, candidate.configurations.left(),
+            candidate.races, candidate.configurations.left(), self.keeps, sorted(candidate.caller.changed),
+            candidate.returns_one,
         )  # fmt: skip
 
     def _case(self, index: int) -> RunCase:
@@ -131,7 +142,8 @@ class _CandidateRun:
         _allow(self.params.case_seconds)
         ends = time.perf_counter() + params.repeat_seconds
         reused = result.reused
-        self.counts = Counts(str((candidate.context.folder / "src").resolve()), list(self.built.values()))
+        self.own = OwnState(str((candidate.context.folder / "src").resolve()), list(self.built.values()))
+        self.counts = Counts(self.own)
         for number in range(params.repeats):
             over = number + 1 >= _LOOKS and time.perf_counter() > ends
             last = over or number + 1 == params.repeats
@@ -162,6 +174,28 @@ class _CandidateRun:
             candidate.save(index, "later", outputs, seen)
             return replace(result, later=seen.launched())
         return result
+
+    def _without_what_it_kept(self, index: int) -> None:
+        """Call on data seen before and on new data, overwrite what the candidate kept of that, and call again: the bits
+        have to be the same. What it raises tells nothing: nobody promised that it takes such data.
+        """
+        results = KeptResults(self.own)
+        with contextlib.suppress(StepFailedError):
+            before = [self._bits(index)]
+            results.look()
+            before.append(self._bits(index, new=True))
+            kept = results.overwrite()
+            if kept and [self._bits(index), self._bits(index, new=True)] != before:
+                self.keeps = kept
+
+    def _bits(self, index: int, new: bool = False) -> list[bytes]:
+        """Fingerprints of what a call on a case's data returns, or on ``new`` data of its shapes and values."""
+        candidate = self.candidate
+        _allow(self.params.case_seconds)
+        with candidate.emulated() as seen, poisoned_memory():
+            arguments = candidate.arguments(index)
+            outputs = candidate.perform(index, turned(arguments) if new else arguments, seen, self.built)
+            return [fingerprint(o) for o in outputs]
 
     def _configurations(self, indices: list[int]) -> None:
         """Run what is left of the configurations that autotuners may choose, on the smallest case that tries them."""
