@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
+
+#: ``M_PERTURB`` of glibc's ``malloc.h``.
+_M_PERTURB = -6
 
 
 def arrays_of(values: Any, where: str = "") -> list[tuple[str, Any]]:
@@ -103,17 +107,40 @@ def poisoned(array: Any) -> Any:
 
 
 def poison(array: Any) -> Any:
-    """Fill a NumPy array with NaN, or with the largest value of an integer type."""
-    if array.dtype.kind in "fcV":  # "V": bfloat16 and float8 of ml_dtypes
+    """Fill an array or tensor with NaN, the largest value of an integer type, or True."""
+    if not isinstance(array, np.ndarray):
+        _poison_tensor(array)
+    elif array.dtype.kind in "fcV":  # "V": bfloat16 and float8 of ml_dtypes
         array.fill(np.nan)
     elif array.dtype.kind in "iu":
         array.fill(np.iinfo(array.dtype).max)
     return array
 
 
+def _poison_tensor(tensor: Any) -> None:
+    torch = sys.modules["torch"]
+    with torch.no_grad():
+        if tensor.is_floating_point() or tensor.is_complex():
+            tensor.fill_(float("nan"))
+        elif tensor.dtype == torch.bool:
+            tensor.fill_(True)
+        else:
+            tensor.fill_(torch.iinfo(tensor.dtype).max)
+
+
+def poison_allocator() -> None:
+    """Have the C library fill all memory that it hands out with a byte (0xFE) that is nobody's result: what reaches
+    code past the constructors that ``poisoned_memory`` knows. Linux with glibc only.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_PERTURB, 1)
+
+
 @contextmanager
 def poisoned_memory() -> Iterator[None]:
-    """Poison memory that NumPy hands out uninitialised. (For torch ``triton.capture.torch_device`` does.)"""
+    """Poison memory that NumPy hands out uninitialised. (For torch ``gate.observe.dispatch_mode`` does, and
+    ``triton.capture.torch_device`` where a device is emulated.)
+    """
     empty, empty_like = np.empty, np.empty_like
 
     def poisoned_empty(*args: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from math import prod
 
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
-from accelopt_profiling.gate.observe.hostwork import DOMINANT, HEAVY, covers
+from accelopt_profiling.gate.observe.hostwork import DOMINANT, HEAVY, covers, is_heavy
 from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase, RunResult
 from accelopt_profiling.gate.verdict import Reason
 
@@ -163,7 +163,7 @@ def _host_work(
         message = f"Host code computed all that the reference computes ({', '.join(sorted(mine))})."
         return [Reason("framework-compute", message)], []
     before = evidence.original.host_work if evidence.original else {}
-    heavy = sorted(kind for kind in mine if kind in HEAVY and mine[kind] > 2 * before.get(kind, 0))
+    heavy = sorted(kind for kind in mine if is_heavy(kind) and mine[kind] > 2 * before.get(kind, 0))
     if not heavy:
         return [], []
     most = {k: n for k, n in required.items() if k in DOMINANT} or {

@@ -13,18 +13,21 @@ from accelopt_profiling.gate.observe.own_state import OwnState, Path, Place, is_
 
 
 class KeptResults:
-    """What a candidate's places (``OwnState``) hold, by content. Look after a call, look again after a call with other
-    data of the same shapes, then overwrite what is new or another since: it came from data. Tables that depend on
-    shapes, and prepared weights, stay as they are.
+    """What a candidate's places (``OwnState``) hold, by content. Look after each of two calls on the same data, then
+    call with other data of the same shapes and overwrite what is new or another since: it came from data. Tables that
+    depend on shapes, prepared weights, and what counts calls stay as they are.
     """
 
     def __init__(self, state: OwnState) -> None:
         self._state = state
         self._before: dict[Path, bytes] = {}
+        self._counts: set[Path] = set()
 
     def look(self) -> None:
         """Remember what is kept now."""
-        self._before = {path: _content(value) for path, _, value in self._held()}
+        held = {path: _content(value) for path, _, value in self._held()}
+        self._counts |= {path for path, old in self._before.items() if held.get(path, old) != old}
+        self._before = held
 
     def overwrite(self) -> list[str]:
         """Overwrite what came since; return the places' names."""
@@ -34,7 +37,7 @@ class KeptResults:
         changed = set(other)
         found = []
         for path, place, value in held:
-            if path in changed or path[:-1] in grown:
+            if (path in changed or path[:-1] in grown) and path not in self._counts:
                 with suppress(Exception):  # a place that cannot be written stays as it is
                     _spoil(place, value)
                     found.append(".".join(map(str, path)))

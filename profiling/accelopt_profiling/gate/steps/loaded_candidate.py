@@ -23,6 +23,7 @@ from accelopt_profiling.comparison.memory import (
 )
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
+from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.process_state import CallerState
@@ -81,7 +82,7 @@ class LoadedCandidate:
         """
         before = [fingerprint(a) for a in arguments]
         movement = name == "again"
-        with self.emulated(movement) as seen, poisoned_memory():
+        with self.emulated(movement) as seen, poisoned_memory(), poisoned_tensors():
             shared = SharedObjects()
             started = time.perf_counter()
             outputs = self.perform(index, arguments, seen, built)

@@ -24,9 +24,11 @@ from accelopt_profiling.comparison.memory import (
     byte_count,
     fingerprint,
     overlapping,
+    poison_allocator,
     poisoned_memory,
 )
 from accelopt_profiling.gate.observe.clock_shift import Clock, Counts
+from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.kept_results import KeptResults, turned
@@ -52,6 +54,7 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         sys.modules[name] = None  # type: ignore[assignment]  # importing it now raises ModuleNotFoundError
     with emulation(params.dialect, params.target), poisoned_memory():
         pass  # imports what it needs: the candidate shall be the only one to import from here on
+    poison_allocator()
     clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
     Watch(
         context.folder, lambda code, message: context.emit({"violation": {"code": code, "message": message}})
@@ -148,7 +151,7 @@ class _CandidateRun:
             over = number + 1 >= _LOOKS and time.perf_counter() > ends
             last = over or number + 1 == params.repeats
             arguments = candidate.arguments(index)
-            with candidate.emulated() as seen, poisoned_memory():
+            with candidate.emulated() as seen, poisoned_memory(), poisoned_tensors():
                 outputs = candidate.perform(index, arguments, seen, self.built)
                 if number < _LOOKS:
                     self.counts.look()
@@ -169,7 +172,12 @@ class _CandidateRun:
         self.clock.advance()
         self.counts.advance()
         arguments = candidate.arguments(index)
-        with contextlib.suppress(StepFailedError), candidate.emulated() as seen, poisoned_memory():
+        with (
+            contextlib.suppress(StepFailedError),
+            candidate.emulated() as seen,
+            poisoned_memory(),
+            poisoned_tensors(),
+        ):
             outputs = candidate.perform(index, arguments, seen, self.built, turned=True)
             candidate.save(index, "later", outputs, seen)
             return replace(result, later=seen.launched())
@@ -181,8 +189,9 @@ class _CandidateRun:
         """
         results = KeptResults(self.own)
         with contextlib.suppress(StepFailedError):
-            before = [self._bits(index)]
-            results.look()
+            for _ in range(2):
+                before = [self._bits(index)]
+                results.look()
             before.append(self._bits(index, new=True))
             kept = results.overwrite()
             if kept and [self._bits(index), self._bits(index, new=True)] != before:
@@ -192,7 +201,7 @@ class _CandidateRun:
         """Fingerprints of what a call on a case's data returns, or on ``new`` data of its shapes and values."""
         candidate = self.candidate
         _allow(self.params.case_seconds)
-        with candidate.emulated() as seen, poisoned_memory():
+        with candidate.emulated() as seen, poisoned_memory(), poisoned_tensors():
             arguments = candidate.arguments(index)
             outputs = candidate.perform(index, turned(arguments) if new else arguments, seen, self.built)
             return [fingerprint(o) for o in outputs]
@@ -218,7 +227,7 @@ class _CandidateRun:
         configurations.next_case()
         arguments = candidate.arguments(index)
         try:
-            with candidate.emulated() as seen, poisoned_memory():
+            with candidate.emulated() as seen, poisoned_memory(), poisoned_tensors():
                 outputs = candidate.perform(index, arguments, seen)
                 candidate.save(index, name, outputs, seen, configurations.describe())
                 configurations.chosen()
@@ -240,6 +249,7 @@ class _CandidateRun:
             with (
                 neutralised(params.dialect, params.target, seconds, pausing, mark) as seen,
                 poisoned_memory(),
+                poisoned_tensors(),
                 self.work.counting(),
             ):
                 try:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from accelopt_profiling.comparison.memory import poison
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.driver import capability
 
@@ -32,17 +33,6 @@ _UNINITIALISED = {
     torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted, torch.Tensor.new_empty,
     torch.Tensor.new_empty_strided,
 }  # fmt: skip
-
-
-def fill(tensor: Any) -> None:
-    """Poison an uninitialised tensor: NaN, or the largest integer, or True."""
-    with torch.no_grad():
-        if tensor.is_floating_point() or tensor.is_complex():
-            tensor.fill_(float("nan"))
-        elif tensor.dtype == torch.bool:
-            tensor.fill_(True)
-        else:
-            tensor.fill_(torch.iinfo(tensor.dtype).max)
 
 
 def _names_gpu(value: Any) -> bool:
@@ -94,7 +84,7 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
             return self._hollow(func, args, kwargs)
         result = func(*args, **kwargs)
         if self.poison and func in _UNINITIALISED:
-            fill(result)
+            poison(result)
         return result
 
     def _hollow(self, func: Any, args: Any, kwargs: Any) -> Any:
