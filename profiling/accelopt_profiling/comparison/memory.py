@@ -15,6 +15,11 @@ import numpy as np
 _M_PERTURB = -6
 
 
+#: Bytes that a device allocation's address is a multiple of (torch's allocator for CUDA rounds to 512; the CUDA C++
+#: Programming Guide promises 256).
+ALIGNMENT = 512
+
+
 def arrays_of(values: Any, where: str = "") -> list[tuple[str, Any]]:
     """The NumPy arrays and torch tensors inside ``values``, with their places."""
     torch = sys.modules.get("torch")
@@ -155,6 +160,28 @@ def poisoned_memory() -> Iterator[None]:
         yield
     finally:
         numpy.empty, numpy.empty_like = empty, empty_like
+
+
+def aligned(value: Any) -> Any:
+    """A copy of a tensor whose memory begins where a device's allocator would let it begin, for lists and tuples those
+    of their tensors; everything else as it is.
+    """
+    torch = sys.modules.get("torch")
+    if type(value) in (list, tuple):
+        return type(value)(aligned(v) for v in value)
+    if torch is None or type(value) is not torch.Tensor or value.requires_grad:
+        return value
+    low, high = span(value)
+    if low % ALIGNMENT == 0 or low == high:
+        return value
+    pages = np.empty(high - low + ALIGNMENT, np.uint8)
+    start = -pages.ctypes.data % ALIGNMENT
+    memory = torch.from_numpy(pages[start : start + high - low])
+    window = torch.empty(0, dtype=torch.uint8).set_(
+        value.untyped_storage(), value.storage_offset() * value.element_size(), (high - low,)
+    )
+    memory.copy_(window)
+    return torch.as_strided(memory.view(value.dtype), value.shape, value.stride())
 
 
 def same_bits(one: Any, other: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal
 
+from accelopt_profiling.gate.observe.device_answers import device_answers
 from accelopt_profiling.gate.observe.movement import Movement
 from accelopt_profiling.gate.request import GateDialect
 
@@ -102,9 +103,10 @@ def emulation(
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
         mode: Literal["capture", "execute"] = "execute" if seconds is None else "capture"
-        with emulated_triton(
-            target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False
-        ) as session:
+        with (
+            emulated_triton(target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False) as session,
+            device_answers(int(session.target.get("dram_bytes", 80e9))),
+        ):
             _named_like_the_real_one(session.driver)
             if prefers is not None:
                 session.driver.prefers = prefers
@@ -142,7 +144,10 @@ def neutralised(
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
-        with emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session:
+        with (
+            emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session,
+            device_answers(int(session.target.get("dram_bytes", 80e9))),
+        ):
             session.coverage = SpoilingCoverage()
             record = session.driver.record
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
 from accelopt_profiling.comparison.memory import (
+    aligned,
     arrays_of,
     fill_in_place,
     fingerprint,
@@ -55,10 +56,11 @@ class LoadedCandidate:
         return from_plain(CaseCall, load_values(case_folder(self.context, index) / "call")[0])
 
     def arguments(self, index: int) -> list[Any]:
-        """Load the arguments of a case into new memory."""
+        """Load the arguments of a case into new memory, aligned as a device's."""
         folder = case_folder(self.context, index)
         with emulation(self.params.dialect, self.params.target):
-            return load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+            loaded = load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+            return [aligned(value) for value in loaded]
 
     def reused_memory(self, arguments: list[Any]) -> list[Any]:
         """Put new data at addresses that the candidate has seen before, where the layout allows."""

@@ -158,11 +158,11 @@ class DeferredKernel:
     A launch goes to the driver that is active then: the JIT keeps this object longer than an emulation lasts.
     """
 
-    function = None
-    packed_metadata = None
-
     def __init__(self, source: Any, options: dict[str, Any], compile_now: Callable[[], Any]) -> None:
         self.src = source
+        #: What a device's driver would hand out: an address, and what a launch is told.
+        self.module = self.function = 0x5500_0000_0000 | (id(self) & 0xFFFF_FFF0)
+        self.packed_metadata = (options.get("num_warps", 4), options.get("num_ctas", 1), 0, 1, 1, 1)
         self.options = options
         self._compile_now = compile_now
         self._compiled: Any = None
