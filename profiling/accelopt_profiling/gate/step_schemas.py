@@ -80,11 +80,19 @@ class RunParams:
     case_seconds: float = 60.0
 
 
+#: Circumstances that a call is repeated under, by the folder of its outputs, in words.
+LATER = {
+    "gradients": "With gradients turned on or off",
+    "week": "A week later",
+    "calls": "A million calls later",
+}
+
+
 @dataclass(frozen=True)
 class RunCase:
     """``inputs_changed`` and ``aliases`` tell what the candidate did to its inputs, ``reused`` that it gave the same
     memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
-    on the same data, ``later`` those of a call after a week and a million calls (see ``observe.clock_shift``); None
+    on the same data, ``later`` those of calls under other circumstances (``LATER``), by circumstance; None
     where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
     ``raised`` is how a call failed at a shape, or on values, that the gate chose itself.
     """
@@ -96,7 +104,7 @@ class RunCase:
     reused: bool = False
     launched: list[str] | None = None
     again: list[str] | None = None
-    later: list[str] | None = None
+    later: dict[str, list[str]] | None = None
     complete: bool = True
     raised: str = ""
 

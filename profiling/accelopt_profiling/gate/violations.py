@@ -7,7 +7,7 @@ from math import prod
 
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.observe.hostwork import DOMINANT, HEAVY, covers, is_heavy
-from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase, RunResult
+from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, DrawnCase, RunCase, RunResult
 from accelopt_profiling.gate.verdict import Reason
 
 #: Of elements that are not zero or copies, so many may be there without any kernel having written them.
@@ -37,14 +37,11 @@ def case_violations(run_case: RunCase, verdict: CaseVerdict, kernels: Collection
         counts = f"{len(run_case.again)} kernels instead of {len(run_case.launched)}"
         message = f"A second call on the same data launched {counts}: it remembers results."
         violations.append(Reason("cached-result", message))
-    if (
-        run_case.launched is not None
-        and run_case.later is not None
-        and len(run_case.later) < len(run_case.launched)
-    ):
-        counts = f"{len(run_case.later)} kernels instead of {len(run_case.launched)}"
-        when = "A week and a million calls later, or with gradients turned on or off,"
-        violations.append(Reason("mode-branch", f"{when} it launched {counts}."))
+    for name, launched in (run_case.later or {}).items():
+        if run_case.launched is not None and len(launched) < len(run_case.launched):
+            counts = f"{len(launched)} kernels instead of {len(run_case.launched)}"
+            violations.append(Reason("mode-branch", f"{LATER[name]} it launched {counts}."))
+            break
     if run_case.inputs_changed:
         listed = ", ".join(str(n) for n in run_case.inputs_changed)
         violations.append(Reason("inputs-changed", f"It wrote to its inputs (argument {listed})."))

@@ -14,7 +14,7 @@ from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
 from accelopt_profiling.gate.request import LONG_SUMS
-from accelopt_profiling.gate.step_schemas import CaseVerdict, JudgeParams, OutputVerdict
+from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, JudgeParams, OutputVerdict
 from accelopt_profiling.gate.steps.case_files import (
     ABOUT,
     CONFIGURATION,
@@ -85,8 +85,9 @@ class _Case:
                 repeatable = self._repeat(actual, "again")
             if answers.has("late"):
                 repeatable = self._repeat(actual, "late") and bool(repeatable)
-            if answers.has("later"):
-                self._later(actual)
+            for name in LATER:
+                if answers.has(name) and not self.reasons:
+                    self._later(actual, name)
             for raw in raw_folders(answers.folder):
                 if raw.startswith(CONFIGURATION):
                     self._configuration(actual, raw)
@@ -137,7 +138,9 @@ class _Case:
             message = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
             self._fail("low-precision", message)
         elif comparison.fault:
-            self._fail(comparison.fault, difference(mine, comparison))
+            unwritten = comparison.found is not None and np.isnan(comparison.found)
+            hint = " Memory that nothing wrote holds NaN here." if unwritten else ""
+            self._fail(comparison.fault, difference(mine, comparison) + hint)
         own = comparison
         if limit.stated:
             strict = self.answers.allowed(mine, number, Tolerance())
@@ -174,13 +177,12 @@ class _Case:
                 self._fail("nondeterministic", f"A further run on the same inputs is wrong: {wrong.detail}.")
         return equal
 
-    def _later(self, actual: list[Leaf]) -> None:
-        """Judge the run with shifted clocks and counters, and with gradients switched."""
-        which = "A week and a million calls later, or with gradients turned on or off, it"
-        later = self._again(actual, "later", "mode-branch", which)
-        wrong = self.answers.first_fault(later, self.answers.masks("later")) if later is not None else None
-        if wrong is not None and not self.reasons:
-            self._fail("mode-branch", f"{which} is wrong on the same inputs: {wrong.detail}.")
+    def _later(self, actual: list[Leaf], name: str) -> None:
+        """Judge a run under other circumstances."""
+        later = self._again(actual, name, "mode-branch", f"{LATER[name]} it")
+        wrong = self.answers.first_fault(later, self.answers.masks(name)) if later is not None else None
+        if wrong is not None:
+            self._fail("mode-branch", f"{LATER[name]} it is wrong on the same inputs: {wrong.detail}.")
 
     def _configuration(self, actual: list[Leaf], name: str) -> None:
         """Judge a run in a further configuration of an autotuner, which a device may choose."""

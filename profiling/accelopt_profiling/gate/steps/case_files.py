@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from accelopt_profiling.gate.step_schemas import LATER
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -18,7 +19,7 @@ from accelopt_profiling.worker.usercode import enter_sources, user_errors
 #: Below the folder ``gate``: the tolerance that the problem states.
 TOLERANCE_FILE = "tolerance.json"
 #: Folders of the candidate's outputs, besides those of further configurations.
-_RAW = ("outputs", "again", "late", "later", "idle", "original")
+_RAW = ("outputs", "again", "late", *LATER, "idle", "original")
 #: The first part of the names of folders with outputs in a further configuration of an autotuner.
 CONFIGURATION = "configuration"
 #: Where a folder of outputs has a text about the run.

@@ -35,7 +35,7 @@ from accelopt_profiling.gate.observe.kept_results import KeptResults, turned
 from accelopt_profiling.gate.observe.own_state import OwnState
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.watch import Watch
-from accelopt_profiling.gate.step_schemas import RunCase, RunParams, RunResult
+from accelopt_profiling.gate.step_schemas import LATER, RunCase, RunParams, RunResult
 from accelopt_profiling.gate.steps.case_files import CONFIGURATION, case_folder, forget_requests
 from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -164,24 +164,30 @@ class _CandidateRun:
         return replace(result, reused=reused)
 
     def _later(self, result: RunCase) -> RunCase:
-        """Call with another case's data, a week and a million calls later and with gradients switched. What it raises
-        tells nothing: numbers that were moved on may have meant something else than a count.
+        """Call with another case's data under the circumstances of ``LATER``. What it raises tells nothing: numbers that
+        were moved on may have meant something else than a count.
         """
         candidate, index = self.candidate, result.index
-        _allow(self.params.case_seconds)
-        self.clock.advance()
-        self.counts.advance()
-        arguments = candidate.arguments(index)
-        with (
-            contextlib.suppress(StepFailedError),
-            candidate.emulated() as seen,
-            poisoned_memory(),
-            poisoned_tensors(),
-        ):
-            outputs = candidate.perform(index, arguments, seen, self.built, turned=True)
-            candidate.save(index, "later", outputs, seen)
-            return replace(result, later=seen.launched())
-        return result
+        launched: dict[str, list[str]] = {}
+        for name in LATER:
+            _allow(self.params.case_seconds)
+            if name == "week":
+                self.clock.advance()
+            elif name == "calls":
+                self.counts.advance()
+            with (
+                contextlib.suppress(StepFailedError),
+                candidate.emulated() as seen,
+                poisoned_memory(),
+                poisoned_tensors(),
+            ):
+                switched = name == "gradients"
+                outputs = candidate.perform(index, candidate.arguments(index), seen, self.built, switched)
+                candidate.save(index, name, outputs, seen)
+                names = seen.launched()
+                if names is not None:
+                    launched[name] = names
+        return replace(result, later=launched)
 
     def _without_what_it_kept(self, index: int) -> None:
         """Call on data seen before and on new data, overwrite what the candidate kept of that, and call again: the bits
