@@ -164,8 +164,8 @@ class _CandidateRun:
         return replace(result, reused=reused)
 
     def _later(self, result: RunCase) -> RunCase:
-        """Call with another case's data under the circumstances of ``LATER``. What it raises tells nothing: numbers that
-        were moved on may have meant something else than a count.
+        """Call with another case's data under the circumstances of ``LATER``. What it raises tells nothing: numbers
+        that were moved on may have meant something else than a count.
         """
         candidate, index = self.candidate, result.index
         launched: dict[str, list[str]] = {}
