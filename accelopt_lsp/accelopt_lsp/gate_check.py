@@ -83,7 +83,7 @@ def _original(check: GateCheck) -> KernelFile:
     """Find the original's kernels and the problem that was asked for, wherever it lies and whatever a comment in the
     file names.
     """
-    from accelopt_profiling.kernel_file import examine
+    from accelopt_profiling.examination import examine
 
     root = check.root
     inside = root is not None and check.problem.resolve().is_relative_to(root.resolve())

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.jobs import Limits
-from accelopt_profiling.kernel_file import KernelFile, examine
+from accelopt_profiling.kernel_file import KernelFile
 
 #: All proposers, by name.
 SOURCES = frozenset({"memory", "rules", "model"})
@@ -34,7 +35,7 @@ class OptimizeRequest:
     """A search for faster versions of ``kernel`` in the file ``text`` at ``path``, for ``target``.
 
     ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder and
-    ``problem`` its setting of that name, as in ``kernel_file.examine``; ``examined`` is the result of that call, where
+    ``problem`` its setting of that name, as in ``examination.examine``; ``examined`` is the result of that call, where
     it is there already. ``depth`` bounds how many rewrites are composed, ``parallel`` how many versions are measured at
     a time, ``calls`` how many proposers are queried at a time. ``resume`` continues the last run for the same kernel,
     target and host if that was interrupted, without paying again for its results. ``limits`` hold for each step of a

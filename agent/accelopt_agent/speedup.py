@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, Literal
 
 from accelopt_agent.suggestions.suggestion import Speedup
@@ -20,9 +20,7 @@ Direction = Literal["faster", "slower", "same"]
 @cache
 def resolution() -> dict[str, Any]:
     """Load the smallest differences that count, each with its source (``resolution.json``)."""
-    loaded: dict[str, Any] = json.loads(
-        resources.files(__package__).joinpath("resolution.json").read_text("utf-8")
-    )
+    loaded: dict[str, Any] = json.loads(Path(__file__).with_name("resolution.json").read_text("utf-8"))
     return loaded
 
 

@@ -7,12 +7,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, JobFailedError
 from accelopt_profiling.jobs import Job, Limits, Source, Step
-from accelopt_profiling.kernel_file import KernelFile, examine
+from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding, KernelMeasurement
 from accelopt_profiling.plain import from_plain, to_plain

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from accelopt_profiling.measurement import Finding
 
 _EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration)\b")
 
 
+#: Findings about a limit, and the setting that raises it.
+LIMITS = {"timeout": "limits.seconds", "out-of-memory": "limits.memory_mb"}
+
+
 @cache
 def finding_codes() -> dict[str, dict[str, str]]:
     """Load the codes: a title each, what they are about, and for those that end a run what it came to, in short."""
     loaded: dict[str, dict[str, str]] = json.loads(
-        resources.files(__package__).joinpath("findings.json").read_text("utf-8")
+        Path(__file__).with_name("findings.json").read_text("utf-8")
     )
     return loaded
 

@@ -1,19 +1,16 @@
-"""Examine a kernel file once: its kernels, its problem, and the files that a job for it needs; nothing is executed."""
+"""A kernel file as its syntax tells it: its kernels, its problem, and the files that a job for it needs."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelopt_profiling.jobs import Source
-from accelopt_profiling.kernels import Discovery, Kernel, kernels_in
+from accelopt_profiling.kernels import Discovery, Kernel
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.problems.discovery.find import find_problem
 from accelopt_profiling.problems.discovery.imports import imported_names, project_imports
 from accelopt_profiling.problems.ref import ProblemLookup
-from accelopt_profiling.source_text import try_parse
 
 
 @dataclass(frozen=True)
@@ -71,21 +68,3 @@ class KernelFile:
             shipped = project_imports({root / n: t for n, t in files.items()}, folders, root, known)
             files |= {p.relative_to(root).as_posix(): content for p, content in shipped.items()}
         return Source(kernel, files, [] if ship_imports else [str(f) for f in folders], str(path))
-
-
-def examine(
-    path: Path,
-    text: str,
-    *,
-    project_root: Path | None = None,
-    problem: Mapping[str, str] | str | None = None,
-) -> KernelFile:
-    """Find the kernels and the problem of the file ``path`` whose (perhaps unsaved) content is ``text``.
-
-    ``problem`` is the setting of that name (see ``find_problem``). The text is parsed once; files beside it are read
-    where they may hold the problem. What is wrong becomes findings; nothing is raised.
-    """
-    parsed = try_parse(text)
-    discovery = kernels_in(parsed)
-    lookup = find_problem(path, parsed, discovery, project_root=project_root, configured=problem)
-    return KernelFile(path, text, discovery, lookup, parsed.imports)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accelopt_profiling.duration import duration_text
+from accelopt_profiling.finding_codes import LIMITS
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
@@ -35,9 +36,6 @@ from accelopt_profiling.timing.floor import floor_us, impossible, target_of_devi
 _FINDING_CODES = {
     "user-error": "kernel-raised", "memory": "out-of-memory", "crashed": "kernel-crashed", "exited": "kernel-exited",
 }  # fmt: skip
-
-#: Findings about a limit, and the setting that raises it.
-LIMITS = {"timeout": "limits.seconds", "out-of-memory": "limits.memory_mb"}
 
 
 class MeasurementBuilder:

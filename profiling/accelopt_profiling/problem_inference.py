@@ -12,7 +12,12 @@ from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.discovery.template import problem_template
-from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem, guessed_problem
+from accelopt_profiling.problems.inference.entries import entry_candidates
+from accelopt_profiling.problems.inference.guess import guess_call
+from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
+from accelopt_profiling.problems.inference.problem_text import problem_text
+from accelopt_profiling.problems.inference.usage import function_uses
+from accelopt_profiling.source_text import parse_python
 
 #: Importing a library takes its time on a busy machine, besides the tries themselves.
 _IMPORT_SECONDS = 60.0
@@ -28,7 +33,7 @@ async def infer_problem(
         HostUnreachableError: the host cannot be reached or was lost.
     """
     if kernels[0].dialect == "nki":
-        return InferredProblem(problem_template(file.text, kernels[0]), kernels[0].name)
+        return guessed(file, kernels[0], "")
     params = InferParams(list(kernels), target)
     limits = replace(limits, seconds=max(limits.seconds, params.seconds + _IMPORT_SECONDS))
     job = Job(file.source(ship_imports=host.remote), [Step("infer", "torch", to_plain(params), limits)])
@@ -39,24 +44,20 @@ async def infer_problem(
                 best = from_plain(InferredProblem, message.value)
     except JobFailedError as failed:
         why = failed.error.message
-        return best or guessed_problem(file.text, kernels[0], why)
-    return best or guessed_problem(file.text, kernels[0], "the host gave no answer")
+        return best or guessed(file, kernels[0], why)
+    return best or guessed(file, kernels[0], "the host gave no answer")
 
 
-def guessed(file: KernelFile, kernel: Kernel) -> InferredProblem:
-    """A problem from the file's syntax alone: nothing is run."""
+def guessed(file: KernelFile, kernel: Kernel, why: str) -> InferredProblem:
+    """A problem from the file's syntax alone: nothing is run. ``why`` is the reason, which it states."""
     if kernel.dialect == "nki":
         return InferredProblem(problem_template(file.text, kernel), kernel.name)
-    return guessed_problem(file.text, kernel, "nothing of an untrusted workspace is run")
-
-
-def in_words(problem: InferredProblem) -> str:
-    """What became of a problem that was written: what it launches, and what to do about it."""
-    if problem.complete:
-        launched = ", ".join(problem.launched)
-        return f"It runs {problem.entry}, which launches {launched}; results are not checked without a `reference`."
-    if problem.launched:
-        launched = ", ".join(problem.launched)
-        return f"{problem.entry} launches {launched} with it, but {problem.remaining}. Edit its inputs."
-    why = f" ({problem.remaining})" if problem.remaining else ""
-    return f"{problem.entry} was not run with it{why}. Edit its inputs."
+    tree = parse_python(file.text)
+    name = kernel.name.split("#")[0].split(".")[-1]
+    functions = function_uses(tree, {name})
+    entries = [e for e in entry_candidates(tree, [name]) if e.function in functions]
+    if not entries:
+        called = f'"""Inputs of {name}: no function of the file launches it."""\n\nentry = "{name}"\n\n\n'
+        return InferredProblem(f"{called}def get_inputs():\n    return []\n", name, remaining=why)
+    call = guess_call(file.text, entries[0], functions)
+    return InferredProblem(problem_text(call, why), call.entry, remaining=why)

@@ -11,12 +11,12 @@ import pytest
 from support.editor import PATIENCE
 from support.forked import Parent
 
-from accelopt_agent.model.editor_models import EditorModelReply, EditorModelRequest
+from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
 from accelopt_lsp.backend.process import ProcessBackend
 from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchRequest
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.settings.load import load_settings
-from accelopt_profiling.kernel_file import examine
+from accelopt_profiling.examination import examine
 
 KERNEL = """
 from triton import jit

@@ -1,4 +1,4 @@
-"""``kernel_file.examine``: one parse for everything that is asked about a text, and a result that travels."""
+"""``examination.examine``: one parse for everything that is asked about a text, and a result that travels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 from support.problem_files import KERNEL
 
 from accelopt_profiling import source_text
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.kernel_file import KernelFile, examine
+from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
 from accelopt_profiling.measurement_builder import MeasurementBuilder
 from accelopt_profiling.plain import to_plain

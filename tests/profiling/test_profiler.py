@@ -2,8 +2,8 @@
 
 import pytest
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile

@@ -75,3 +75,27 @@ async def test_a_terminal_that_is_gone_is_the_end() -> None:
     os.close(terminal)
     assert await stream.readline() == b""
     os.close(line)
+
+
+def test_an_exit_of_the_loop_does_not_make_it_wait_for_another_message(pipe: tuple[int, int]) -> None:
+    """A handler that raises SystemExit leaves the reader's call in the queue, and the next turn adds it again."""
+    reading, writing = pipe
+    loop = asyncio.new_event_loop()
+    release = threading.Timer(20, os.write, (writing, b"too late"))
+    release.start()
+
+    async def serve() -> asyncio.StreamReader:
+        stream = request_stream(b"", reading)
+        os.write(writing, b"once")
+        loop.call_soon(exit)
+        await asyncio.sleep(0)
+        return stream
+
+    task = loop.create_task(serve())
+    with pytest.raises(SystemExit):
+        loop.run_until_complete(task)
+    stream = loop.run_until_complete(task)
+    assert loop.run_until_complete(stream.read(100)) == b"once"
+    assert release.is_alive(), "it waited for bytes that had been read"
+    release.cancel()
+    loop.close()

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import CaseOptions, GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Limits, Source
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 

@@ -64,8 +64,8 @@ def zeros(*shape, dtype=torch.float32):
     return torch.from_numpy(pages[start : start + nbytes]).view(dtype).view(shape)
 
 
-def run_add(block, n=1 << 25):
-    add[(n // block,)](zeros(n), zeros(n), zeros(n), n, B=block, num_warps=4)
+def run_add(block, n=1 << 25, warps=4):
+    add[(n // block,)](zeros(n), zeros(n), zeros(n), n, B=block, num_warps=warps)
 
 
 def run_polynomial(kind, n=1 << 24):

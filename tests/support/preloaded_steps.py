@@ -50,7 +50,7 @@ class PreloadedSteps:
 
     def profile_path(self, path: Path, problem: Path | None = None, **rest: Any) -> dict[str, Any]:
         """Profile a file on disk with the problem the product would find for it."""
-        from accelopt_profiling.kernel_file import examine
+        from accelopt_profiling.examination import examine
         from accelopt_profiling.plain import to_plain
 
         text = path.read_text()

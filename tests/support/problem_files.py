@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.jobs import Source
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemKind, ProblemLookup, ProblemRef

@@ -21,7 +21,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
-from accelopt_agent.model.editor_models import Complete, EditorModelRequest, no_models
+from accelopt_agent.model.editor_request import Complete, EditorModelRequest, no_models
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.backend.protocol import (
@@ -122,7 +122,7 @@ class Scripted:
         going = self._going.setdefault(job, asyncio.Event())
         going.clear() if on else going.set()
 
-    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
+    async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
         return InferredProblem(problem_template(file.text, chosen), chosen.name)
 

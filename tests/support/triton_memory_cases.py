@@ -39,6 +39,24 @@ def run(x):
     return out
 """
 
+WALKED = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, width, R: tl.constexpr, C: tl.constexpr):
+    rows = tl.program_id(0) * R + tl.arange(0, R)
+    for start in range(0, width, C):
+        for k in range(C):
+            col = start + k
+            inside = (rows < n) & (col < width)
+            x = tl.load(x_ptr + rows * width + col, mask=inside)
+            tl.store(out_ptr + rows * width + col, x * 2, mask=inside)
+
+
+def run(x):
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.shape[0], 128),)](x, out, x.shape[0], x.shape[1], R=128, C=16)
+    return out
+"""
+
 ATOMIC = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
@@ -234,11 +252,38 @@ MEMORY_CASES = [
     ),
     Case(
         "triton-repeated-access",
+        "gives an expression that was stored a variable",
+        TWICE.replace("tl.store(out_ptr + offs, x, mask", "tl.store(out_ptr + offs, x + 1, mask").replace("tl.load(x_ptr + offs, mask=mask)\n    tl.store(out_ptr + offs, again", "tl.load(out_ptr + offs, mask=mask)\n    tl.store(out_ptr + offs, again"),
+        {
+            "tl.store(out_ptr + offs, x + 1, mask=mask)": "stored = x + 1",
+            "tl.load(out_ptr + offs, mask=mask)": "stored.to(out_ptr.dtype.element_ty)",
+        },
+    ),
+    Case(
+        "triton-repeated-access",
         "leaves tensors that may overlap",
         TWICE.replace("torch.empty_like(x)", "x.view(-1)"),
         None,
     ),
     Case("triton-repeated-access", "leaves another mask", TWICE.replace("again = tl.load(x_ptr + offs, mask=mask)", "again = tl.load(x_ptr + offs, mask=offs < n - 1)").replace("tl.store(out_ptr + offs, x, mask=mask)", "tl.store(out_ptr + offs + n, x, mask=mask)"), None),
+    Case(
+        "triton-loop-lanes",
+        "takes the columns of a row together",
+        WALKED,
+        {
+            "tl.arange(0, R)": "tl.arange(0, R)[:, None]",
+            "for k in range(C):": "k = tl.arange(0, C)[None, :]",
+            "            col = start": "        col = start",
+            "            inside": "        inside",
+            "            x =": "        x =",
+            "            tl.store": "        tl.store",
+        },
+    ),
+    Case("triton-loop-lanes", "needs a bound by the width: else rows may meet", WALKED.replace("col < width)", "col < 100)"), None),
+    Case("triton-loop-lanes", "leaves a sum over the turns", WALKED.replace("x = tl.load(", "x = x + tl.load(").replace("    for start", "    x = 0.0\n    for start"), None),
+    Case("triton-loop-lanes", "leaves a tensor that is read elsewhere", WALKED.replace("out = torch.empty_like(x)", "out = x").replace("tl.load(x_ptr + rows * width + col", "tl.load(x_ptr + rows * width + col + 1"), None),
+    Case("triton-loop-lanes", "leaves lanes that lie side by side", WALKED.replace("rows * width + col", "rows + width * col"), None),
+    Case("triton-loop-lanes", "needs a power of two", WALKED.replace("C=16", "C=12"), None),
     Case("triton-larger-block", "changes the grid with it", ADD.replace("256", "32"), {"cdiv(n, 32)": "cdiv(n, 1024)", "BLOCK=32": "BLOCK=1024"}),
     Case(
         "triton-larger-block",

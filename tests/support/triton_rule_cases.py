@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from support.triton_rule_kernels import ADD, MATMUL, REDUCE, SCALE, SOFTMAX, STRIDED, TUNED, WRAPPED
+from support.triton_rule_kernels import ADD, MATMUL, REDUCE, SCALE, SOFTMAX, STORING, STRIDED, TUNED, WRAPPED
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,17 @@ CASES = [
     ),
     Case(
         "triton-hoist-load",
-        "does not move past a store",
-        REDUCE.replace("total += x * w", "tl.store(out_ptr + row, start)\n        total += x * w"),
+        "moves past a store to memory that the launch allocates",
+        STORING,
+        {
+            "        first = row * 1\n        w = tl.load(w_ptr + first)\n": "",
+            "    for start": "    first = row * 1\n    w = tl.load(w_ptr + first)\n    for start",
+        },
+    ),
+    Case(
+        "triton-hoist-load",
+        "does not move past a store to what may be the same memory",
+        STORING.replace("(x, x, out,", "(x, x, x,"),
         None,
     ),
     Case(

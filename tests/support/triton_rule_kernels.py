@@ -115,6 +115,9 @@ def run(x):
     return out
 """
 
+#: REDUCE with a store in its loop.
+STORING = REDUCE.replace("total += x * w", "tl.store(out_ptr + row, start)\n        total += x * w")
+
 STRIDED = ADD.replace(
     "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
     "tl.program_id(0) + tl.arange(0, BLOCK) * tl.num_programs(0)",

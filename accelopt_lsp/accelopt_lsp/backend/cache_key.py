@@ -9,18 +9,13 @@ from pathlib import Path
 
 from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.settings.load import Settings
-from accelopt_lsp.version import own_version
+from accelopt_profiling import __version__
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.profiler import ProfileRequest
 
 
-def _targets(settings: Settings) -> dict[Dialect, str]:
+def targets_of(settings: Settings) -> dict[Dialect, str]:
     return {"triton": settings.target.triton, "nki": settings.target.nki}
-
-
-def profile_request(file: FileText) -> ProfileRequest:
-    return ProfileRequest(file.examined, _targets(file.settings), limits=file.settings.job_limits)
 
 
 def _sources(file: FileText) -> dict[str, str]:
@@ -33,7 +28,7 @@ def content_key(file: FileText) -> str:
     """A hash of everything that results come from: texts, targets, host, and this program's version."""
     settings = file.settings
     where = [settings.host, settings.interpreter.path, settings.env]
-    parts = [_sources(file), _targets(settings), where, own_version()]
+    parts = [_sources(file), targets_of(settings), where, __version__]
     return "profile:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

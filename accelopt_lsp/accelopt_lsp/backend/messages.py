@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_agent.model.editor_models import EditorModelReply, EditorModelRequest
+from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
 
 _LENGTH = struct.Struct(">I")
 

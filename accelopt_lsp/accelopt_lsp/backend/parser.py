@@ -55,7 +55,7 @@ class ParserProcess:
     async def examine(
         self, path: Path, text: str, root: Path | None, problem: Mapping[str, str] | str | None
     ) -> KernelFile:
-        """``kernel_file.examine``; text that the parser cannot survive gives one finding and no problem."""
+        """``examination.examine``; text that the parser cannot survive gives one finding and no problem."""
         request = {"do": "examine", "path": str(path), "text": text, "root": str(root) if root else None}
         given = dict(problem) if isinstance(problem, Mapping) else problem
         try:

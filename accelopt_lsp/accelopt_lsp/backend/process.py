@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
-from accelopt_agent.model.editor_models import Complete, EditorModelReply, no_models
+from accelopt_agent.model.editor_request import Complete, EditorModelReply, no_models
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.backend.messages import (
     CallbackMessage,
@@ -95,8 +95,8 @@ class ProcessBackend:
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         return self._values("profile", file)
 
-    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
-        answer: InferredProblem = await self._value("infer_problem", file, kernel)
+    async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
+        answer: InferredProblem = await self._value("infer_problem", file, kernel, run)
         return answer
 
     def optimize(

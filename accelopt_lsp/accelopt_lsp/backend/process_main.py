@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import BinaryIO
 
-from accelopt_agent.model.editor_models import Complete, EditorModelReply, EditorModelRequest
+from accelopt_agent.model.editor_request import Complete, EditorModelReply, EditorModelRequest
 from accelopt_lsp.backend.messages import (
     CallbackMessage,
     CallEnd,

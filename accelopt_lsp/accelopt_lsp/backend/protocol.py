@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from accelopt_agent.model.editor_models import Complete
+from accelopt_agent.model.editor_request import Complete
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.settings.load import Settings
@@ -110,8 +110,8 @@ class Backend(Protocol):
             HostUnavailableError, UserError
         """
 
-    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
-        """Inputs with which a kernel runs, or the best that were found.
+    async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
+        """Inputs with which a kernel runs, or the best that were found; without ``run`` from its syntax alone.
 
         Raises:
             HostUnavailableError, UserError

@@ -266,7 +266,7 @@ def _request(
     file: Path, settings: Settings, kernel: str | None, target: str | None, budget: Budget
 ) -> OptimizeRequest:
     from accelopt_agent.request import OptimizeRequest
-    from accelopt_profiling.kernel_file import examine
+    from accelopt_profiling.examination import examine
 
     text = read_source(file)
     examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)

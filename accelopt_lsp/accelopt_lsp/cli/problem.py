@@ -37,8 +37,7 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
     what stands beside each. No reference is guessed: results are not checked until you add one. A file that
     exists is not overwritten.
     """
-    from accelopt_profiling.kernel_file import examine
-    from accelopt_profiling.problem_inference import in_words
+    from accelopt_profiling.examination import examine
 
     settings = settings_for(file, {"host": host})
     examined = examine(file.resolve(), read_source(file), project_root=settings.project_root)
@@ -68,7 +67,7 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
             }
         )  # fmt: skip
     else:
-        say(printable(f"Wrote {path}. {in_words(found)} Next: accelopt profile {file}"))
+        say(printable(f"Wrote {path}. {found.outcome} Next: accelopt profile {file}"))
 
 
 def _kernels(file: Path, examined: KernelFile, name: str | None) -> list[Kernel]:

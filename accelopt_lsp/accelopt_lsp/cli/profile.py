@@ -104,7 +104,7 @@ def request_for(
     timeline: bool = False,
 ) -> ProfileRequest:
     """The question to ask about a file under its settings."""
-    from accelopt_profiling.kernel_file import examine
+    from accelopt_profiling.examination import examine
     from accelopt_profiling.profiler import ProfileRequest
 
     return ProfileRequest(

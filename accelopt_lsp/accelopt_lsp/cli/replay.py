@@ -73,8 +73,8 @@ def replay(receipt_id: str, host: str | None, as_json: bool) -> int:
 
 
 async def _profile_again(settings: Settings, receipt: Receipt) -> Replayed:
+    from accelopt_profiling.examination import examine
     from accelopt_profiling.jobs import Source
-    from accelopt_profiling.kernel_file import examine
     from accelopt_profiling.measurement import KernelMeasurement
     from accelopt_profiling.plain import from_plain
     from accelopt_profiling.profiler import ProfileRequest, profile

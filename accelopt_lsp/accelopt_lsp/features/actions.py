@@ -9,8 +9,8 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.features.wording import origin, speedup, version_name
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import FileState, KernelState
+from accelopt_profiling.finding_codes import LIMITS
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.measurement_builder import LIMITS
 
 REWRITE = "refactor.rewrite.accelopt"
 SUGGESTION = f"{REWRITE}.suggestion"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accelopt_lsp.version import own_version
+from accelopt_profiling import __version__
 
 #: The code action kinds, in the order of their importance.
 CODE_ACTION_KINDS = (
@@ -57,7 +57,7 @@ def initialize_result(params: object) -> dict[str, Any] | None:
             "fileOperations": {},
         },
     }
-    return {"capabilities": capabilities, "serverInfo": {"name": "accelopt-lsp", "version": own_version()}}
+    return {"capabilities": capabilities, "serverInfo": {"name": "accelopt-lsp", "version": __version__}}
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accelopt_agent.model.editor_models import FAULTS, EditorModelReply, EditorModelRequest
+from accelopt_agent.model.editor_request import FAULTS, EditorModelReply, EditorModelRequest
 from accelopt_lsp.server.connection import EditorConnection, EditorRefusedError
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.jobs import BackgroundTasks, JobRegistry

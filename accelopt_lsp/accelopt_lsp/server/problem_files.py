@@ -13,7 +13,6 @@ from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.problem_inference import guessed, in_words
 from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 
@@ -35,10 +34,7 @@ class ProblemFiles:
         path = Path(file.path).with_name(f"{Path(file.path).stem}_problem.py")
         if await asyncio.to_thread(path.exists):
             raise UserError(f"{path} exists already; complete it there.")
-        if not self._editor.client.trusted:
-            problem = guessed(file.examined, kernel)
-        else:
-            problem = await self._inferred(job, file, kernel)
+        problem = await self._inferred(job, file, kernel)
         try:
             await asyncio.to_thread(_write_new, path, problem.text)
         except FileExistsError:
@@ -47,12 +43,12 @@ class ProblemFiles:
             raise UserError(f"{path} cannot be written: {error.strerror}.") from None
         if self._editor.shows_files:
             await self._editor.show_file(path, take_focus=True)
-        self._editor.say(f"{path.name} was written. {in_words(problem)} Then save {Path(file.path).name}.")
+        self._editor.say(f"{path.name} was written. {problem.outcome} Then save {Path(file.path).name}.")
 
     async def _inferred(self, job: BackgroundJob, file: FileText, kernel: Kernel) -> InferredProblem:
         title = f"Inferring inputs for {Path(file.path).name}"
         async with self._editor.progress(title, partial(self._jobs.cancel, job.id)):
-            return await self._backend.infer_problem(file, kernel.name)
+            return await self._backend.infer_problem(file, kernel.name, self._editor.client.trusted)
 
 
 def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:

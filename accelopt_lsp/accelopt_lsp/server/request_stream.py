@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 
 _CHUNK = 1 << 16
 #: pygls' reader takes a header line of any length, and so does this one.
@@ -27,11 +28,13 @@ class RequestStream(asyncio.StreamReader):
 def request_stream(first: bytes, requests: int) -> RequestStream:
     """A stream of ``first`` and of what the file descriptor ``requests`` brings from now on; needs the running loop.
 
-    The descriptor stays in blocking mode, which it may share with the editor or with standard output: it is read once
-    each time that it has something.
+    The descriptor stays in blocking mode, which it may share with the editor or with standard output: it is read only
+    when it has something. That is asked again before each read: where a handler ends the loop with an exception, the
+    call of a reader that is still to run is repeated, and would wait for a message that never comes.
     """
     loop = asyncio.get_running_loop()
-    stream = RequestStream(_LINE_LIMIT, loop)
+    stream, events = RequestStream(_LINE_LIMIT, loop), select.poll()
+    events.register(requests, select.POLLIN)
     if first:
         stream.feed_data(first)
 
@@ -46,7 +49,7 @@ def request_stream(first: bytes, requests: int) -> RequestStream:
         return bool(data)
 
     def readable() -> None:
-        if not read():
+        if events.poll(0) and not read():
             loop.remove_reader(requests)
 
     try:

@@ -21,7 +21,7 @@ from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
-from accelopt_lsp.version import own_version
+from accelopt_profiling import __version__
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class AccelOptServer(LanguageServer):
     """
 
     def __init__(self, backend: Backend, parser: ParserProcess) -> None:
-        super().__init__("accelopt-lsp", own_version(), converter_factory=ready_converter)
+        super().__init__("accelopt-lsp", __version__, converter_factory=ready_converter)
         self.backend, self.parser = backend, parser
         backend.host_problem = self.host_problem
         backend.memory_problem = lambda text: self.editor.say(text, "warning")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 ENVIRONMENT_PREFIX = "ACCELOPT_"
@@ -114,7 +114,7 @@ class Setting:
 
 @cache
 def _data() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(files(__package__).joinpath("schema.json").read_text(encoding="utf-8"))
+    data: dict[str, Any] = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))
     return data
 
 

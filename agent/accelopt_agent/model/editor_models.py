@@ -3,58 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from accelopt_agent.model.answer import Answer, repeats_itself
 from accelopt_agent.model.client import ModelCallError, Schema, query_model
+from accelopt_agent.model.editor_request import FAULTS, Complete, EditorModelReply, EditorModelRequest
 from accelopt_agent.model.keys import without_key
 from accelopt_agent.model.settings import EDITOR, ModelSettings
 from accelopt_profiling.waiting import within
 
 #: An answer may have so many characters per token that was asked for.
 _CHARACTERS_PER_TOKEN = 12
-
-
-@dataclass(frozen=True)
-class EditorModelRequest:
-    """A query that the editor should send to ``model``, named VENDOR/FAMILY or by the editor's id of it."""
-
-    model: str
-    system: str
-    user: str
-    answer_tokens: int
-
-
-@dataclass(frozen=True)
-class EditorModelReply:
-    """The editor's answer: ``text``, with its tokens as the editor counted them (None where it cannot), or a ``fault``,
-    one of ``FAULTS``, with the editor's ``message``."""
-
-    text: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    fault: str = ""
-    message: str = ""
-
-
-Complete = Callable[[EditorModelRequest], Awaitable[EditorModelReply]]
-
-#: The faults of an editor: the message about the model, and whether another query in this run is useless.
-FAULTS: dict[str, tuple[str, bool]] = {
-    "unsupported": ("is not asked: this editor lends no models", True),
-    "not-asked-for": ("is not asked: nobody chose to optimize or to explain", True),
-    "no-model": ("is not there", True),
-    "no-permission": ("is not asked: the editor was not allowed to lend it", True),
-    "blocked": ("refuses to answer, or its quota is used up", True),
-    "cancelled": ("is not asked any more: the question was cancelled in the editor", True),
-    "failed": ("failed", False),
-}
-
-
-async def no_models(question: EditorModelRequest) -> EditorModelReply:
-    """The reply where nobody lends models."""
-    return EditorModelReply(fault="unsupported")
 
 
 class EditorModels:

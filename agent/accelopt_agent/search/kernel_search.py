@@ -46,7 +46,7 @@ from accelopt_agent.search.strategies.strategy import (
     ValidateNode,
 )
 from accelopt_agent.search.transcript import Transcript, TranscriptEntry, TranscriptProposer
-from accelopt_agent.search.trial import Trial, VersionTexts
+from accelopt_agent.search.trial import Trial, VersionTexts, goes_back
 from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial, suggestion_for
 from accelopt_memory.records import Rejection, Trap
 from accelopt_profiling.duration import duration_text
@@ -252,6 +252,8 @@ class KernelSearch:
         except (SyntaxError, ValueError, RecursionError):
             return None
         if fingerprint in self._seen or rewrite in self._not_again:
+            return None
+        if candidate.origin.startswith("rule:") and goes_back(candidate.text, node):
             return None
         self._seen.add(fingerprint)
         return Trial(candidate, node, rewrite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, replace
 
 from accelopt_agent.candidate import Candidate
@@ -79,6 +80,38 @@ class Trial:
             unexpected = "" if kept else f", expected {way}"
             parts.append(f"{name} {before.value:.6g} to {after.value:.6g}{unexpected}")
         return "; ".join(parts)
+
+
+def goes_back(text: str, parent: Node) -> bool:
+    """Return whether a rewrite of ``parent`` changes a named number against the way that a step before changed it, as a
+    tile that was doubled and is halved again: what that leads to has a shorter way from the original."""
+    ways = _ways(parent.text, text)
+    at: Node | None = parent
+    while ways and at is not None and at.parent is not None:
+        before = _ways(at.parent.text, at.text)
+        if any(before.get(name, way) != way for name, way in ways.items()):
+            return True
+        at = at.parent
+    return False
+
+
+def _ways(old: str, new: str) -> dict[str, bool]:
+    """The named numbers (``BLOCK=64``, ``"BLOCK": 64``) that differ between two texts, and whether they grew."""
+    before, after = (split_lines(text).texts for text in (old, new))
+    ways: dict[str, bool] = {}
+    for code, start, end, first, last in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
+        if code == "replace" and end - start == last - first:
+            for left, right in zip(before[start:end], after[first:last], strict=True):
+                was, now = (dict(_NAMED_NUMBER.findall(line)) for line in (left, right))
+                was = {n: v for n, v in _DEFAULTS.items() if n in now} | was
+                changed = [n for n in was if n in now and was[n] != now[n]]
+                ways |= {name: int(now[name]) > int(was[name]) for name in changed}
+    return ways
+
+
+#: What a launch that says nothing has (triton.Config).
+_DEFAULTS = {"num_warps": "4", "num_stages": "3"}
+_NAMED_NUMBER = re.compile(r"""(\w+)["']?\s*[=:]\s*(\d+)\b""")
 
 
 def unified_diff(old: str, new: str, path: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelopt_benchmarks.checkout import DEVICE_CORPUS, EXAMPLES
+from accelopt_profiling.examination import examine
 from accelopt_profiling.jobs import Limits, Source
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.problems.ref import ProblemRef

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 #: Seconds for one command; a person would not wait longer.
 _SECONDS = 300.0
 
 
-async def run_accelopt(arguments: Sequence[str], python: str | None) -> tuple[int, str, str]:
-    """Exit code, standard output, and the last line of standard error of one command; ``python`` is the setting."""
+async def run_accelopt(
+    arguments: Sequence[str], python: str | None, environment: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of one command; ``python`` is the setting, ``environment`` is
+    added to this process' own."""
     setting = {} if python is None else {"ACCELOPT_PYTHON": python}
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "accelopt_lsp", *arguments),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, **setting, "NO_COLOR": "1"},
+        env={**os.environ, **setting, **(environment or {}), "NO_COLOR": "1"},
     )
     try:
         printed, errors = await asyncio.wait_for(child.communicate(), _SECONDS)
@@ -26,5 +29,10 @@ async def run_accelopt(arguments: Sequence[str], python: str | None) -> tuple[in
         child.terminate()
         await child.wait()
         return -1, "", f"no answer within {_SECONDS:g} s"
-    lines = errors.decode(errors="replace").strip().splitlines()
-    return child.returncode or 0, printed.decode(errors="replace"), lines[-1] if lines else ""
+    return child.returncode or 0, printed.decode(errors="replace"), errors.decode(errors="replace")
+
+
+def last_line(errors: str) -> str:
+    """The last line of what a command wrote to standard error."""
+    lines = errors.strip().splitlines()
+    return lines[-1] if lines else ""

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_benchmarks.checkout import REWRITE_CORPUS
 from accelopt_benchmarks.row_table import print_rows
-from accelopt_lsp.cli.failures import Exit
+from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_benchmarks.foreign.library_files import LibraryFile, LibraryOutcome, Way
-    from accelopt_benchmarks.foreign.rewrites import RewriteOutcome
+    from accelopt_benchmarks.foreign.rewrites import RewriteFile, RewriteOutcome, RewriteSet
 
 
 @click.command()
@@ -105,20 +104,43 @@ def _print_library_files(found: list[LibraryOutcome]) -> None:
 
 @click.command()
 @click.argument("kernels", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--set", "sets", multiple=True, default=("naive", "planted"), show_default=True,
+    type=click.Choice(["naive", "planted", "library", "tritonbench", "tritonbench-held-out"]),
+    help="The files to search where no KERNELS are given; can be given again.",
+)  # fmt: skip
+@click.option(
+    "--data", type=click.Path(path_type=Path, exists=True, file_okay=False), multiple=True,
+    help="A checkout, or a folder of installed packages, that a set needs; can be given again.",
+)  # fmt: skip
+@click.option("--only", multiple=True, metavar="TEXT", help="Only files whose path holds TEXT.")
 @click.option("--budget", default="120", show_default=True, metavar="LIMITS", help="Of each search.")
 @click.option(
     "--python", metavar="PROGRAM", help="The interpreter that the kernels need; the setting otherwise."
 )
 @json_option
-def rewrite(kernels: tuple[Path, ...], budget: str, python: str | None, as_json: bool) -> int:
-    """Search KERNELS, or the naive kernels and planted slowdowns of the checkout, without a model.
+def rewrite(
+    kernels: tuple[Path, ...],
+    sets: tuple[RewriteSet, ...],
+    data: tuple[Path, ...],
+    only: tuple[str, ...],
+    budget: str,
+    python: str | None,
+    as_json: bool,
+) -> int:
+    """Search KERNELS, or sets of kernels, for faster versions without a model.
 
     Exit code 1: a planted slowdown was not named or not mended, or too few kernels got a proved suggestion.
     """
     from accelopt_benchmarks.foreign import rewrites
 
-    chosen = list(kernels) or sorted(REWRITE_CORPUS.glob("*.py"))
-    found = asyncio.run(_search_corpus(chosen, budget, python))
+    try:
+        listed = rewrites.rewrite_files(sets, data)
+    except FileNotFoundError as error:
+        raise wrong_input(f"{error}.") from error
+    chosen = [rewrites.RewriteFile("own", path) for path in kernels] or listed
+    chosen = [file for file in chosen if not only or any(text in str(file.path) for text in only)]
+    found = asyncio.run(_search_files(chosen, budget, python))
     table = rewrites.rows(found)
     met = all(row.met is not False for row in table)
     if as_json:
@@ -129,15 +151,15 @@ def rewrite(kernels: tuple[Path, ...], budget: str, python: str | None, as_json:
     return Exit.DONE if met else Exit.NO
 
 
-async def _search_corpus(chosen: list[Path], budget: str, python: str | None) -> list[RewriteOutcome]:
+async def _search_files(chosen: list[RewriteFile], budget: str, python: str | None) -> list[RewriteOutcome]:
     from accelopt_benchmarks.foreign import rewrites
 
     found: list[RewriteOutcome] = []
     with tempfile.TemporaryDirectory(prefix="accelopt-rewrite-") as work:
-        async with aclosing(rewrites.search_corpus(chosen, budget, python, Path(work))) as outcomes:
+        async with aclosing(rewrites.search_files(chosen, budget, python, Path(work))) as outcomes:
             async for one in outcomes:
                 found.append(one)
-                say(f"{len(found)} of {len(chosen)}: {one.file}: {_speedup(one) or 'no suggestion'}")
+                say(f"{len(found)} of {len(chosen)}: {one.file}: {_speedup(one) or f'none: {one.why}'}")
     return found
 
 
@@ -152,7 +174,5 @@ def _print_rewrites(found: list[RewriteOutcome]) -> None:
     for one in found:
         finding = "none" if one.finding is None else one.finding
         seconds = f"{one.seconds:.0f}"
-        table.add_row(
-            one.file, finding, _speedup(one), one.rule, str(one.tried), seconds, printable(one.trouble)
-        )
+        table.add_row(one.file, finding, _speedup(one), one.rule, str(one.tried), seconds, printable(one.why))
     out().print(table)

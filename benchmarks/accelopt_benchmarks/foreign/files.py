@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_benchmarks.result import GoalResult, not_measured
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.profiler import ProfileRequest, profile
 from nkibench.liger import operators, timings
 from nkibench.liger.package import VERSION, fetch

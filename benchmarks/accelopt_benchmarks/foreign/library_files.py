@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from accelopt_benchmarks.foreign.command_line import run_accelopt
+from accelopt_benchmarks.foreign.command_line import last_line, run_accelopt
 from accelopt_benchmarks.result import GoalResult
 
 #: ``file``: as it is. ``problem``: after ``accelopt problem``, unedited.
@@ -83,7 +83,7 @@ async def profile_library_files(
             )
         top = folder / Path(file.path).parts[0]
         if top not in copies:
-            copies[top] = _copy(top, work / str(len(copies)) / top.name).parent
+            copies[top] = copy_package(top, work / str(len(copies)) / top.name).parent
         async with places:
             return await _profiled(file, way, copies[top] / file.path, python)
 
@@ -91,7 +91,9 @@ async def profile_library_files(
         yield await done
 
 
-def _copy(top: Path, copy: Path) -> Path:
+def copy_package(top: Path, copy: Path) -> Path:
+    """Copy the package ``top`` to ``copy``, without compiled code."""
+
     def large(folder: str, names: list[str]) -> set[str]:
         paths = [Path(folder, name) for name in names]
         return {p.name for p in paths if p.name == "__pycache__" or (p.is_file() and p.suffix == ".so")}
@@ -105,14 +107,16 @@ async def _profiled(file: LibraryFile, way: Way, path: Path, python: str) -> Lib
     trouble = ""
     if way == "problem":
         code, _, errors = await run_accelopt(["problem", str(path)], python)
-        trouble = errors if code else ""
+        trouble = last_line(errors) if code else ""
     code, printed, errors = await run_accelopt(["profile", str(path), "--target", "h100", "--json"], python)
     seconds = time.monotonic() - began
     try:
         report: dict[str, Any] = json.loads(printed)
         kernels: list[dict[str, Any]] = report["kernels"]
     except (ValueError, KeyError):
-        return LibraryOutcome(file, way, 0, 0, None, "", seconds, trouble or errors or f"exit code {code}")
+        return LibraryOutcome(
+            file, way, 0, 0, None, "", seconds, trouble or last_line(errors) or f"exit code {code}"
+        )
     times = [k["latency"]["us"] for k in kernels if k["latency"]["us"] is not None]
     said = [*(f for k in kernels for f in k["findings"]), *report["findings"]]
     wrong = [f["message"] for f in said if f["severity"] == "error"]

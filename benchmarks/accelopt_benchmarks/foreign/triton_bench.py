@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accelopt_benchmarks.result import GoalResult, not_measured
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Limits
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.profiler import ProfileRequest, profile
 
 FILES = "data/TritonBench_G_v1"

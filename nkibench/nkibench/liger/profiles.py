@@ -8,8 +8,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.profiler import ProfileRequest, profile
 from nkibench.liger.operators import OPERATORS, problem_text

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison import unwritten
+
 #: ``M_PERTURB`` of glibc's ``malloc.h``.
 _M_PERTURB = -6
-
-
 #: Bytes that a device allocation's address is a multiple of (torch's allocator for CUDA rounds to 512; the CUDA C++
 #: Programming Guide promises 256).
 ALIGNMENT = 512
@@ -112,10 +112,13 @@ def poisoned(array: Any) -> Any:
 
 
 def poison(array: Any) -> Any:
-    """Fill an array or tensor with NaN, the largest value of an integer type, or True."""
+    """Fill an array or tensor with NaN (see ``unwritten``), the largest value of an integer type, or True."""
     if not isinstance(array, np.ndarray):
         _poison_tensor(array)
-    elif array.dtype.kind in "fcV":  # "V": bfloat16 and float8 of ml_dtypes
+        return array
+    if unwritten.fill(array):
+        return array
+    if array.dtype.kind in "fcV":  # "V": bfloat16 and float8 of ml_dtypes
         array.fill(np.nan)
     elif array.dtype.kind in "iu":
         array.fill(np.iinfo(array.dtype).max)
@@ -125,7 +128,11 @@ def poison(array: Any) -> Any:
 def _poison_tensor(tensor: Any) -> None:
     torch = sys.modules["torch"]
     with torch.no_grad():
-        if tensor.is_floating_point() or tensor.is_complex():
+        bits = unwritten.UNWRITTEN.get(str(tensor.dtype).removeprefix("torch."))
+        if bits is not None:
+            whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+            tensor.view(whole).fill_(bits)
+        elif tensor.is_floating_point() or tensor.is_complex():
             tensor.fill_(float("nan"))
         elif tensor.dtype == torch.bool:
             tensor.fill_(True)

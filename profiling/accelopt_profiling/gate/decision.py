@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
+from accelopt_profiling.gate.observe.interpretation import ENOUGH, planned_share
 from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.gate.violations import case_violations, full_precision, run_violations
@@ -26,12 +27,14 @@ _CANDIDATE_CODES = {
 
 def is_problem_fault(step: str, error: StepError) -> bool:
     """Return True for the failure of a step that runs the problem's code alone, and none of the candidate's."""
-    return step in ("gate.draw", "gate.reference", "gate.original") and error.code != "tampered"
+    return step in ("gate.draw", "gate.plan", "gate.reference", "gate.original") and error.code != "tampered"
 
 
 def failed_step(step: str, error: StepError, case: str) -> Reason:
     """The reason for a step that ended without an answer: the candidate's fault, the problem's, or the gate's."""
     place = f" ({error.file}:{error.line})" if error.file and error.line else ""
+    if step == "gate.run" and error.code == "not-judged":
+        return Reason(error.code, f"On the case {case!r} {error.message}" if case else error.message)
     if step == "gate.run":
         code = _CANDIDATE_CODES.get(error.code, error.code)
         when = f" on the case {case!r}" if case else ""
@@ -108,6 +111,7 @@ class _Decision:
             faults.insert(
                 0, Reason("wrong-shape", f"The outputs do not fit the reference's layout: {fault}.")
             )
+        faults += [] if faults or verdict.skipped else self._too_little(at, verdict.checked)
         self.refusals += [Reason(r.code, f"In the case {drawn.name!r}: {r.message}") for r in faults]
         self.notes += verdict.notes
         if reference_case.note and not self.compared:
@@ -116,6 +120,14 @@ class _Decision:
         if verdict.checked < 1 and not verdict.skipped:
             self.partly.append(verdict.checked)
         check.update(_described(run_case, reference_case.precision, verdict, faults))
+
+    def _too_little(self, index: int, checked: float) -> list[Reason]:
+        """Return why a case is not judged in which less of the output was checked than was planned for the original."""
+        planned = planned_share(self.evidence.plan, index)
+        if checked >= ENOUGH * planned:
+            return []
+        shares = f"{100 * checked:.3g} % of the output could be checked, {100 * planned:.3g} % were planned"
+        return [Reason("not-judged", f"Only {shares}: its launches are too large to be interpreted whole.")]
 
     def _did_not_take(self, drawn: DrawnCase, check: dict[str, Any]) -> bool:
         """Check whether the reference, or the candidate alone, does not take values that the gate changed itself:

@@ -11,6 +11,7 @@ from accelopt_profiling.gate.step_schemas import (
     CaseVerdict,
     DrawnCase,
     OriginalResult,
+    PlanResult,
     ReferenceResult,
     RunResult,
 )
@@ -28,6 +29,7 @@ class Evidence:
     findings: list[StaticFinding] = field(default_factory=list)
     drawn: list[DrawnCase] = field(default_factory=list)
     run: RunResult | None = None
+    plan: PlanResult | None = None
     original: OriginalResult | None = None
     reference: ReferenceResult | None = None
     verdicts: list[CaseVerdict] = field(default_factory=list)

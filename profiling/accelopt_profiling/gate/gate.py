@@ -30,6 +30,8 @@ from accelopt_profiling.gate.step_schemas import (
     JudgeParams,
     OriginalParams,
     OriginalResult,
+    PlanParams,
+    PlanResult,
     ReferenceParams,
     ReferenceResult,
     RunParams,
@@ -44,6 +46,8 @@ from accelopt_profiling.receipt import Receipt
 
 #: All cases of a candidate together get so many times what one gets.
 ALL_CASES = 5
+#: By the clock each step may take so many times longer: the machine may be busy. A case's own limit is processor time.
+BUSY = 4
 #: The problem's own steps get at least this long, whatever the candidate gets: a large reference on a busy machine.
 PROBLEM_SECONDS = 300.0
 
@@ -124,7 +128,7 @@ def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
 def _job(request: GateRequest, cases: list[Case]) -> Job:
     candidate = without_problem(request)
     runtime = runtime_of(request)
-    whole = replace(request.limits, seconds=ALL_CASES * request.limits.seconds)
+    whole = replace(request.limits, seconds=BUSY * ALL_CASES * request.limits.seconds)
     own = replace(whole, seconds=max(whole.seconds, PROBLEM_SECONDS))
     options = request.options
     drawing = DrawParams(
@@ -132,20 +136,29 @@ def _job(request: GateRequest, cases: list[Case]) -> Job:
         options.large_bytes, options.input_bytes
     )  # fmt: skip
     running = RunParams(
-        request.dialect, request.target, len(cases), options.interpret_seconds,
-        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_seconds,
-        request.limits.seconds
+        request.dialect, request.target, len(cases),
+        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_work,
+        options.interpret_work, request.limits.seconds
     )  # fmt: skip
+    planning = PlanParams(
+        request.original,
+        request.dialect,
+        request.target,
+        len(cases),
+        _programs_seed(cases),
+        options.interpret_work,
+    )
     comparing = OriginalParams(
-        request.original, request.dialect, request.target, len(cases), options.interpret_seconds,
-        not _rewritten(request)
+        request.original, request.dialect, request.target, len(cases), not _rewritten(request)
     )  # fmt: skip
     answering = ReferenceParams(
         request.problem, request.original, request.dialect, request.target, len(cases)
     )
     judging = JudgeParams(request.dialect, [case.distribution for case in cases])
+    planned = request.dialect == "triton" and _rewritten(request)
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),
+        *([Step("gate.plan", runtime, to_plain(planning), own)] if planned else []),
         Step("gate.run", runtime, to_plain(running), whole),
         *([Step("gate.original", runtime, to_plain(comparing), own)] if _rewritten(request) else []),
         Step("gate.reference", runtime, to_plain(answering), own),
@@ -163,6 +176,11 @@ def _rewritten(request: GateRequest) -> bool:
     )
 
 
+def _programs_seed(cases: list[Case]) -> int:
+    """The seed of the programs that are interpreted: made of the first case's, which does not follow from it."""
+    return int.from_bytes(hashlib.sha256(f"programs {cases[0].seed}".encode()).digest()[:8], "big")
+
+
 def _keep(evidence: Evidence, step: str, value: Any) -> None:
     """Store a step's result.
 
@@ -171,6 +189,8 @@ def _keep(evidence: Evidence, step: str, value: Any) -> None:
     """
     if step == "gate.draw":
         evidence.drawn = from_plain(_Listed, {"drawn": value}).drawn
+    elif step == "gate.plan":
+        evidence.plan = from_plain(PlanResult, value)
     elif step == "gate.run":
         evidence.run = from_plain(RunResult, value)
     elif step == "gate.original":

@@ -53,9 +53,11 @@ class CaseOptions:
     Values are more than shapes can bring out at any size, so when the main inputs are larger than ``large_bytes`` the
     other distributions and draws use the largest further shape that is not. ``input_bytes`` bounds the inputs of all
     cases together: later cases that would go beyond it are left out, and the verdict says so.
-    ``interpret_seconds`` is how long a Triton case may interpret programs before it goes on with a sample of them.
-    ``repeats`` and ``repeat_seconds`` bound the further calls on data that was seen before. ``reading`` lets what the
-    candidate's text says refuse it; the gate's own tests do without, to see what the run finds by itself.
+    ``interpret_work`` is what interpreting the first Triton case whole may take, in elements (see
+    ``interpreter.work``), before only some of its programs are; the others may take a quarter. ``repeats`` bounds the
+    further calls on data that was seen before, and ``repeat_work`` what they take in all, in interpreted elements;
+    three are made in any case. ``reading`` lets what the candidate's text says refuse it; the gate's own tests do
+    without, to see what the run finds by itself.
     """
 
     distributions: Sequence[str] = DISTRIBUTIONS
@@ -63,9 +65,9 @@ class CaseOptions:
     shapes: int = 4
     large_bytes: int = 8 << 20
     input_bytes: int = 512 << 20
-    interpret_seconds: float = 3.0
+    interpret_work: int = 4_000_000_000
     repeats: int = 24
-    repeat_seconds: float = 0.3
+    repeat_work: int = 100_000_000
     reading: bool = True
 
 

@@ -63,20 +63,55 @@ class CaseCall:
 
 
 @dataclass(frozen=True)
+class PlanParams:
+    """``source`` is the original's, with the problem's files. ``seed`` is of the programs that are drawn where not all
+    are interpreted; no other seed follows from it. ``interpret_work`` is what the first case may take to be interpreted
+    whole, in elements.
+    """
+
+    source: Source
+    dialect: GateDialect
+    target: str
+    cases: int
+    seed: int
+    interpret_work: int
+
+
+@dataclass(frozen=True)
+class CasePlan:
+    """``work`` is what interpreting the original whole takes in a case, in elements (see ``interpreter.work``);
+    ``share`` the part of every launch's programs that are interpreted there.
+    """
+
+    index: int
+    work: int
+    share: float
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """``cases`` holds the cases of which not all programs are interpreted."""
+
+    seed: int = 0
+    cases: list[CasePlan] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class RunParams:
     """``cases`` is the number of cases that may have been drawn. ``hidden`` are module names that the candidate may
     not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
-    ``repeats`` and ``repeat_seconds`` bound the further calls on data seen before, ``case_seconds`` each case.
+    ``repeats`` and ``repeat_work`` bound the further calls on data seen before, ``case_seconds`` each case.
+    ``interpret_work`` is as for ``PlanParams``.
     """
 
     dialect: GateDialect
     target: str
     cases: int
-    interpret_seconds: float
     hidden: list[str] = field(default_factory=list)
     neutralised: list[str] = field(default_factory=list)
     repeats: int = 24
-    repeat_seconds: float = 0.3
+    repeat_work: int = 0
+    interpret_work: int = 0
     case_seconds: float = 60.0
 
 
@@ -94,7 +129,8 @@ class RunCase:
     memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
     on the same data, ``later`` those of calls under other circumstances (``LATER``), by circumstance; None
     where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
-    ``raised`` is how a call failed at a shape, or on values, that the gate chose itself.
+    ``raised`` is how a call failed at a shape, or on values, that the gate chose itself. ``work`` is what its launches
+    took to interpret, in elements; None where that is not counted.
     """
 
     index: int
@@ -107,6 +143,7 @@ class RunCase:
     later: dict[str, list[str]] | None = None
     complete: bool = True
     raised: str = ""
+    work: int | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +181,6 @@ class OriginalParams:
     dialect: GateDialect
     target: str
     cases: int
-    interpret_seconds: float
     same: bool = False
 
 

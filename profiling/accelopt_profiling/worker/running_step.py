@@ -173,7 +173,7 @@ class RunningStep:
         printed = self.tail[-2000:].decode(errors="replace")
         if status == UNHEARD or (status >= 0 and self.decoder.unfinished):
             return _FORGED
-        if status == -signal.SIGALRM:
+        if status in (-signal.SIGALRM, -signal.SIGPROF):
             return StepError("timeout", "The run took longer than it may and was ended.", detail=printed)
         if status < 0:
             try:

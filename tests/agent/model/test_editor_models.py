@@ -12,13 +12,8 @@ from support.toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, reques
 from accelopt_agent.events import Event, Finished, ProgressText, SuggestionFound
 from accelopt_agent.model.client import ModelCallError, query_model
 from accelopt_agent.model.consent import ConsentStore, required_consent
-from accelopt_agent.model.editor_models import (
-    FAULTS,
-    EditorModelReply,
-    EditorModelRequest,
-    EditorModels,
-    no_models,
-)
+from accelopt_agent.model.editor_models import EditorModels
+from accelopt_agent.model.editor_request import FAULTS, EditorModelReply, EditorModelRequest, no_models
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import EDITOR, ModelSettings
 from accelopt_agent.optimize import drive

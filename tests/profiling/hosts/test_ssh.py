@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from support.loopback_sshd import Sshd, answer, descendants, job, until
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.ssh import SshHost
 from accelopt_profiling.hosts.worker_connection import WorkerConnection
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.profiler import ProfileRequest, profile
 
 #: ``make check`` runs on a machine without an SSH server; ``make test`` installs one.

@@ -13,7 +13,7 @@ import pytest
 from support.problem_files import KERNEL, found_in
 
 import accelopt_profiling
-from accelopt_profiling.kernel_file import examine
+from accelopt_profiling.examination import examine
 
 MODULE = "def get_inputs(): return [1]\ndef reference(x): return x\n"
 NKIBENCH = "def get_inputs(): pass\ndef forward(x): pass\ndef transform_to_nki_inputs(i): pass\ndef transform_nki_outputs(k, r): pass\n"

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.clockwork_device import FakeDevice
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.measurement_builder import with_checked_outputs, with_device_time
 from accelopt_profiling.plain import to_plain

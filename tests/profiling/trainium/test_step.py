@@ -3,9 +3,9 @@
 import pytest
 from support.trainium_stand_ins import BETA1_KERNEL, neuron_host
 
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
 from accelopt_profiling.jobs import Source
-from accelopt_profiling.kernel_file import examine
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.plain import from_plain, to_plain

@@ -55,6 +55,10 @@ def test_a_million_programs_of_32_lanes_wait_for_their_starts_and_loads():
     assert "small-programs" in [f.code for f in findings]
 
 
+def test_warps_without_lanes_of_their_own_hide_no_latency():
+    assert us("add", 128, warps=8) >= us("add", 128)
+
+
 def test_fp64_costs_what_the_target_takes_for_it():
     slow, fast = us("polynomial", tl.float64, target="rtx4090"), us("polynomial", tl.float64)
     assert us("polynomial", tl.float32) < 0.9 * fast

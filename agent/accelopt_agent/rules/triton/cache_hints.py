@@ -19,8 +19,10 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     loads = [(load, _tensor(kernel, load)) for load in kernel.calls("load")]
     edits: list[ByteEdit] = []
     for position, (load, tensor) in enumerate(loads):
-        if tensor is None or any(
-            a.keyword is not None and a.keyword.value == "eviction_policy" for a in load.args
+        if (
+            tensor is None
+            or not _has_lanes(kernel, load)
+            or any(a.keyword is not None and a.keyword.value == "eviction_policy" for a in load.args)
         ):
             continue
         again = any(other == tensor for _, other in loads[position + 1 :])
@@ -36,6 +38,14 @@ def _tensor(kernel: TritonKernel, load: cst.Call) -> str | None:
     """The pointer argument that the address is made from, if it is one."""
     found = addressed(kernel, load)
     return found.pop() if len(found) == 1 else None
+
+
+def _has_lanes(kernel: TritonKernel, load: cst.Call) -> bool:
+    """Return whether a load is of more than one element: of a single one no cache takes notice."""
+    names = sources(kernel, load.args[0].value)
+    nodes = [load.args[0].value, *(s.node for s in kernel.flow.simple() if s.writes & names)]
+    calls = (c for node in nodes for c in kernel.source.walk(node, cst.Call))
+    return any(kernel.is_call(c, "arange", "make_block_ptr", "make_tensor_descriptor") for c in calls)
 
 
 def _depends_on_program(kernel: TritonKernel, load: cst.Call) -> bool:

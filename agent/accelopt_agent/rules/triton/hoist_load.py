@@ -9,6 +9,8 @@ import libcst as cst
 from accelopt_agent.rules.analysis.hoisting import departure
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.pointers import addressed
+from accelopt_agent.rules.analysis.triton.storage import apart
 
 #: Functions that index arithmetic may call.
 _INDEXING = frozenset({"arange", "program_id", "num_programs", "cdiv"})
@@ -20,13 +22,24 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
         return
     stores = [c for c in kernel.source.walk(subject.function.body, cst.Call) if _may_store(kernel, c)]
     for statement in kernel.flow.simple():
-        if not statement.loops or not kernel.is_call(statement.value, "load"):
+        load = statement.value
+        if not statement.loops or not isinstance(load, cst.Call) or not kernel.is_call(load, "load"):
             continue
         found = departure(kernel.flow, statement, _INDEXING)
-        # Pointers may overlap: a store inside the loop might change what the load reads.
-        if found is None or any(found.loops[-1] in kernel.source.parents(store) for store in stores):
+        if found is None:
+            continue
+        inside = [store for store in stores if found.loops[-1] in kernel.source.parents(store)]
+        if any(_may_change(kernel, store, load) for store in inside):
             continue
         yield found.rewrite(kernel.flow, f"Load {statement.target_name}")
+
+
+def _may_change(kernel: TritonKernel, store: cst.Call, load: cst.Call) -> bool:
+    """Return whether a store may write what the load reads: not where the launches give them different memory."""
+    if kernel.names.foreign(store.func, ("triton", "math")):
+        return True
+    written, read, never_overlap = addressed(kernel, store), addressed(kernel, load), apart(kernel)
+    return not written or not read or not all(never_overlap(w, r) for w in written for r in read)
 
 
 def _may_store(kernel: TritonKernel, call: cst.Call) -> bool:

@@ -11,7 +11,8 @@ from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.block_size import BlockSize, grid_blocks, meaning, passed
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
-from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, load_arguments
+from accelopt_agent.rules.analysis.triton.masked_lanes import access
+from accelopt_agent.rules.analysis.triton.values import Evaluation, Value
 
 #: Blocks to try, in elements: 4 warps move 16 bytes per lane and request with 512 to 1024 of them.
 _SIZES = (1024, 4096, 512)
@@ -106,7 +107,7 @@ def _within(
     program: Value,
 ) -> bool:
     """Return whether the access depends on lane and program only through the offsets, which its mask bounds."""
-    pointer, mask = _address(kernel, values, call)
+    pointer, mask = access(values, call)
     if pointer is None:
         return False
     terms = values.terms(pointer)
@@ -161,22 +162,6 @@ def _bounded(mask: Value, offsets: Value) -> bool:
         if at.op == "BitAnd":
             todo += [v for v in at.args if isinstance(v, Value)]
     return False
-
-
-def _address(kernel: TritonKernel, values: Evaluation, call: cst.Call) -> tuple[Value | None, Value | None]:
-    def value(node: cst.CSTNode) -> Value:
-        known = values.of(node)
-        return known if known is not None else values.fresh("argument")
-
-    if kernel.is_call(call, "load"):
-        pointer, mask, _ = load_arguments(call, value)
-        return pointer, mask
-    if not call.args:
-        return None, None
-    placed = [a.value for a in call.args if a.keyword is None]
-    named = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
-    mask_node = named.get("mask", placed[2] if len(placed) > 2 else None)
-    return value(placed[0]), value(mask_node) if mask_node is not None else None
 
 
 def _sized(

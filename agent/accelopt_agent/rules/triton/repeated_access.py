@@ -37,13 +37,21 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     stores = _stores(kernel, values)
     edits: list[ByteEdit] = []
     kept: dict[cst.Call, str] = {}
+    named: dict[_Store, str] = {}
     for call in kernel.calls("load"):
-        name = _still_held(kernel, values, call) or _just_stored(kernel, values, call, stores)
+        name = _still_held(kernel, values, call) or _just_stored(kernel, values, call, stores, named)
         if name is not None:
             kept[call] = name
             edits += _instead(kernel, values, call, name)
     gone = [s for s in stores if _overwritten(kernel, values, s, stores, kept)]
-    edits += [kernel.source.without(s.statement.node) for s in gone]
+    source = kernel.source
+    edits += [source.without(s.statement.node) for s in gone if s not in named]
+    for store, name in named.items():
+        line = f"{name} = {source.code(store.value)}"
+        if store in gone:
+            edits.append(source.replace(store.statement.node, line))
+        else:
+            edits += [source.before(store.statement.node, line), source.replace(store.value, name)]
     what = [
         f"read {_listed(kernel, kept)} from registers" if kept else "",
         f"store {', '.join(dict.fromkeys(s.base for s in gone))} once" if gone else "",
@@ -70,9 +78,10 @@ def _still_held(kernel: TritonKernel, values: Evaluation, call: cst.Call) -> str
 
 
 def _just_stored(
-    kernel: TritonKernel, values: Evaluation, call: cst.Call, stores: list[_Store]
+    kernel: TritonKernel, values: Evaluation, call: cst.Call, stores: list[_Store], named: dict[_Store, str]
 ) -> str | None:
-    """What was stored to the load's address before, in the type of the tensor."""
+    """What was stored to the load's address before, in the type of the tensor. A store of an expression gets a variable
+    for it, in ``named``."""
     statement = kernel.flow.statement_of(call)
     if statement is None or _is_volatile(call):
         return None
@@ -86,13 +95,23 @@ def _just_stored(
     between = kernel.flow.between(store.statement, statement)
     if any(s.statement in between for s in written) or any(_may_write(kernel, s) for s in between):
         return None
-    held = values.before.get(statement.node, {})
-    if not isinstance(store.value, cst.Name) or held.get(store.value.value) is not values.of(store.value):
-        return None
-    text = f"{store.value.value}.to({store.base}.dtype.element_ty)"
-    stored = values.of(store.value)
+    held, stored = values.before.get(statement.node, {}), values.of(store.value)
     same_rest = stored is not None and stored.op == "load" and stored.args[1:3] == (mask, other)
-    return text if mask is None or other is None or same_rest else None
+    if mask is not None and other is not None and not same_rest:
+        return None
+    if isinstance(store.value, cst.Name):
+        name = store.value.value if held.get(store.value.value) is stored else None
+    else:
+        name = named.get(store) or _fresh_name(kernel, len(named))
+        named[store] = name
+    return None if name is None else f"{name}.to({store.base}.dtype.element_ty)"
+
+
+def _fresh_name(kernel: TritonKernel, made: int) -> str:
+    """A variable for a stored value, the first that is free after ``made`` others."""
+    taken = {*kernel.parameters, *(n.value for n in kernel.flow.names)}
+    free = [n for n in ("stored", *(f"stored_{i}" for i in range(2, 99))) if n not in taken]
+    return free[made]
 
 
 def _may_write(kernel: TritonKernel, statement: Statement) -> bool:

@@ -10,8 +10,9 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.triton.block_size import grid_axes
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, open_triton
-from accelopt_agent.rules.analysis.triton.launch_sizes import LaunchSizes, options_edits
+from accelopt_agent.rules.analysis.triton.launch_sizes import options_edits
 from accelopt_agent.rules.analysis.triton.pointers import addressed
 from accelopt_agent.rules.analysis.triton.product_tiles import ProductTiles, open_product
 from accelopt_profiling.targets import UnknownTargetError, load_gpu
@@ -47,11 +48,11 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     if product is None or loop is None or parts < 2 or {"SPLIT_K", "split"} & _names(kernel):
         return
     outside = _launch_edits(kernel, launch, loop, parts)
-    axes = LaunchSizes(kernel, launch).axis_expressions()
+    axes = grid_axes(kernel, launch)
     if outside is None or axes is None or kernel.spell("atomic_add") is None:
         return
     summary = f"Divide the inner dimension among {parts} programs per tile, which add up their parts."
-    yield Rewrite(tuple(_kernel_edits(kernel, loop, len(axes))), summary, tuple(outside))
+    yield Rewrite(tuple(_kernel_edits(kernel, loop, len(axes[0]))), summary, tuple(outside))
 
 
 def _names(kernel: TritonKernel) -> set[str]:

@@ -24,11 +24,15 @@ from accelopt_agent.speedup import clearly_faster
 #: So many answers of a paid proposer in a row without anything new, and it is asked no more.
 MOST_FRUITLESS = 24
 
+#: Versions whose times differ by no more than this share are equally fast: of them the one with the fewest steps is
+#: proved, as every further step is one more thing for a person to review.
+EQUAL = 0.01
+
 
 class Frontier(ABC):
     """Validates a node when it is clearly faster than the best proved one, so that a suggestion appears early. At the
-    end it validates what is left, if it is faster at all than the best proved one. With ``prove_last`` everything waits
-    for the end, when one validation is often enough: for runs whose suggestions nobody waits for."""
+    end it validates what is left, if it is faster than the best proved one by more than ``EQUAL``. With ``prove_last``
+    everything waits for the end, when one validation is often enough: for runs whose suggestions nobody waits for."""
 
     def __init__(
         self,
@@ -97,9 +101,9 @@ class Frontier(ABC):
 
     def unproved(self) -> Node | None:
         """Return the fastest version that could be offered if the gate accepted it, where it beats the best proved one
-        and was not sent there yet."""
+        by more than ``EQUAL`` and was not sent there yet."""
         waiting = self._waiting()
-        return waiting[0] if waiting and waiting[0].faster_than(self.best()) else None
+        return waiting[0] if waiting and waiting[0].us < self.best().us * (1 - EQUAL) else None
 
     def wants_proof(self) -> Node | None:
         """Return a node that must be proved before the strategy builds upon it, if any."""
@@ -124,7 +128,10 @@ class Frontier(ABC):
             n for n in self.nodes
             if n.proof is None and n.clearly_faster and n.sound and n not in at_the_gate
         ]  # fmt: skip
-        return sorted(waiting, key=lambda n: n.us)
+        waiting.sort(key=lambda n: n.us)
+        equal = [n for n in waiting if n.us <= waiting[0].us * (1 + EQUAL)]
+        shortest = sorted(equal, key=lambda n: (n.depth, n.us))
+        return shortest + waiting[len(equal) :]
 
 
 def _is_of(step: SearchStep, result: StepResult) -> bool:

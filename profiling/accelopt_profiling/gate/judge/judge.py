@@ -10,6 +10,7 @@ from accelopt_profiling.comparison.elements import Array
 from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.outputs import difference
 from accelopt_profiling.comparison.saved_values import digest
+from accelopt_profiling.comparison.unwritten import is_unwritten
 from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_without_kernels
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
@@ -138,9 +139,7 @@ class _Case:
             message = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
             self._fail("low-precision", message)
         elif comparison.fault:
-            unwritten = comparison.found is not None and np.isnan(comparison.found)
-            hint = " Memory that nothing wrote holds NaN here." if unwritten else ""
-            self._fail(comparison.fault, difference(mine, comparison) + hint)
+            self._fail(*self._unwritten(mine) or (comparison.fault, difference(mine, comparison)))
         own = comparison
         if limit.stated:
             strict = self.answers.allowed(mine, number, Tolerance())
@@ -149,6 +148,17 @@ class _Case:
         return OutputVerdict(
             mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, ratio
         )
+
+    def _unwritten(self, mine: Leaf) -> tuple[str, str] | None:
+        """Return the code and the message where elements are of memory that nothing wrote."""
+        places = is_unwritten(mine.values, mine.dtype)
+        count = int(np.count_nonzero(places))
+        if not count:
+            return None
+        first = [int(n) for n in np.unravel_index(int(np.argmax(places)), places.shape)]
+        elements = "1 element" if count == 1 else f"{count} elements"
+        share = f"{100 * count / places.size:.3g} %"
+        return "not-written", f"{mine.where}: nothing wrote {elements} ({share}), first at {first}."
 
     def _again(self, actual: list[Leaf], name: str, code: str, which: str) -> list[Leaf] | None:
         """Read a further run's outputs; None, with a reason, unless they have the shapes of the first run's."""

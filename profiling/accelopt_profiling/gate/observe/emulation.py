@@ -9,9 +9,12 @@ from typing import Any, Literal
 from accelopt_profiling.gate.observe.device_answers import device_answers
 from accelopt_profiling.gate.observe.movement import Movement
 from accelopt_profiling.gate.request import GateDialect
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
+from accelopt_profiling.worker.step_context import StepFailedError
 
-#: Programs of a launch that are interpreted when there is no time for all of them.
-SAMPLE = 16
+#: What emulating one NKI instruction takes, in the same unit: measured once, to choose a figure.
+_INSTRUCTION = 40_000
 
 
 class Seen:
@@ -22,6 +25,10 @@ class Seen:
 
     def raise_faults(self) -> None:
         """Raise what went wrong inside a kernel and did not reach the code that launched it."""
+
+    def work(self) -> int | None:
+        """What the launches took to interpret, in elements; None where that is not counted."""
+        return None
 
     def launched(self) -> list[str] | None:
         """Names of the kernels in the order of their launches; None where launches cannot be observed."""
@@ -44,6 +51,10 @@ class _NkiSeen(Seen):
     def __init__(self, emulator: Any, movement: Movement | None) -> None:
         self._emulator, self.movement = emulator, movement
 
+    def work(self) -> int | None:
+        machines = self._emulator.machines
+        return None if self._emulator.real else _INSTRUCTION * sum(m.stream.issued for m in machines)
+
     def launched(self) -> list[str] | None:
         return None if self._emulator.real else [m.trace.kernel for m in self._emulator.machines]
 
@@ -54,12 +65,20 @@ class _TritonSeen(Seen):
 
     def raise_faults(self) -> None:
         from accelopt_profiling.triton.capture.session import OutOfBoundsError
+        from accelopt_profiling.triton.interpreter.work import WorkExceededError
 
         for execution in self._session.executions:
+            if isinstance(execution.error, WorkExceededError):
+                raise StepFailedError(
+                    StepError("not-judged", f"{execution.error}, so it was not judged.")
+                ) from None
             if execution.error is not None:
                 raise execution.error
             if execution.faults:
                 raise OutOfBoundsError(execution.faults[0])
+
+    def work(self) -> int | None:
+        return int(self._session.work)
 
     def launched(self) -> list[str] | None:
         return [launch.name for launch in self._session.launches]
@@ -80,15 +99,15 @@ class _TritonSeen(Seen):
 def emulation(
     dialect: GateDialect,
     target: str,
-    seconds: float | None = None,
+    plan: InterpretationPlan | None = None,
     movement: bool = False,
     prefers: Callable[[Any, Any], bool] | None = None,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
-    With ``seconds`` a Triton launch that cannot be interpreted whole in that time is interpreted in part; without, it
-    is interpreted whole. Kernels of a module that was loaded in one such context run in another as well. With
-    ``movement`` the values that launches read and leave are compared, and races between programs looked for.
+    With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
+    raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
+    With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
     ``prefers(tuner, configuration)`` says which configuration an autotuner chooses.
     """
     watched = Movement() if movement else None
@@ -102,9 +121,9 @@ def emulation(
     elif dialect == "triton":
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
-        mode: Literal["capture", "execute"] = "execute" if seconds is None else "capture"
+        mode: Literal["capture", "execute"] = "execute" if plan is None else "capture"
         with (
-            emulated_triton(target, mode=mode, sample=SAMPLE, seconds=seconds or 0.0, count=False) as session,
+            emulated_triton(target, mode=mode, count=False, plan=plan) as session,
             device_answers(int(session.target.get("dram_bytes", 80e9))),
         ):
             _named_like_the_real_one(session.driver)
@@ -125,13 +144,13 @@ def emulation(
 def neutralised(
     dialect: GateDialect,
     target: str,
-    seconds: float = 0.0,
+    plan: InterpretationPlan,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
     marked: Callable[[Any], Any] | None = None,
 ) -> Iterator[Seen]:
-    """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in
-    spite of that came from elsewhere. Triton kernels run first, within ``seconds`` as in ``emulation``, to see what
-    they write; ``around`` is entered for each launch. What NKI kernels return is passed through ``marked``.
+    """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in spite of
+    that came from elsewhere. Triton kernels run first, as ``plan`` says, to see what they write; ``around``
+    is entered for each launch. What NKI kernels return is passed through ``marked``.
     """
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
@@ -145,7 +164,7 @@ def neutralised(
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
         with (
-            emulated_triton(target, mode="capture", sample=SAMPLE, seconds=seconds, count=False) as session,
+            emulated_triton(target, mode="capture", count=False, plan=plan) as session,
             device_answers(int(session.target.get("dram_bytes", 80e9))),
         ):
             session.coverage = SpoilingCoverage()
@@ -159,6 +178,21 @@ def neutralised(
             yield Seen()
     else:
         yield Seen()
+
+
+@contextmanager
+def estimated_work(target: str, most: int) -> Iterator[list[int]]:
+    """As ``emulation`` of Triton kernels, of which one program runs each time; gives a list of what the launches would
+    take to interpret whole, in elements. What they compute is of no use.
+    """
+    from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+
+    work: list[int] = []
+    with emulated_triton(
+        target, mode="capture", count=False, plan=InterpretationPlan(most=most),
+        observe=lambda execution: work.append(execution.work),
+    ):  # fmt: skip
+        yield work
 
 
 def _named_like_the_real_one(driver: Any) -> None:

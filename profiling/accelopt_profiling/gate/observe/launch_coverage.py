@@ -6,18 +6,24 @@ and wrong, at times, on a device. Launches with atomic operations are left out: 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage, Touched
+from accelopt_profiling.triton.interpreter.lockstep import LockstepError
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
 
 
 class RaceCoverage(SampleCoverage):
-    """A coverage that also remembers which program stored what. ``found`` names the tensors, in words."""
+    """A coverage that also remembers which program stored what. ``found`` names the tensors, in words.
+
+    Programs run side by side as long as none loads from what the launch stores to: then there is no race.
+    """
+
+    asks_what_is_stored: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,21 +32,32 @@ class RaceCoverage(SampleCoverage):
         self._suspects: list[str] = []
         self._program_number = 0
         self._ordered = False
+        self._together = False
 
     @property
     def side_by_side(self) -> bool:
-        """Always False: accesses have to be attributed to single programs."""
-        return False
+        return self.stored is not None and super().side_by_side
 
     def begin_launch(self) -> None:
         super().begin_launch()
         self._writers, self._suspects, self._ordered, self._program_number = {}, [], False, 0
+        self._together = False
 
     def begin_program(self) -> None:
         super().begin_program()
         self._program_number += 1
+        self._together = False
+
+    def begin_batch(self) -> None:
+        super().begin_batch()
+        self._together = True
+
+    def follows(self, kind: str, region: Region) -> bool:
+        return self.stored is None or region.base in self.stored or super().follows(kind, region)
 
     def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
+        if kind == "load" and self._together:
+            raise LockstepError("a load of what the launch stores to")
         super().access(kind, region, addresses, itemsize)
         if kind not in ("load", "store"):
             self._ordered = True
@@ -57,10 +74,10 @@ class RaceCoverage(SampleCoverage):
             elif bool(((writers[items] != 0) & (writers[items] != self._program_number)).any()):
                 self._suspects.append(region.name)
 
-    def end_launch(self, complete: bool) -> None:
+    def end_launch(self, complete: bool, touched: Touched | None = None) -> None:
         if not self._ordered:
             self.found += [name for name in dict.fromkeys(self._suspects) if name not in self.found]
-        super().end_launch(complete)
+        super().end_launch(complete, touched)
 
 
 #: All bits set: NaN in every float format, -1 or the largest value in integers.
@@ -80,6 +97,9 @@ class SpoilingCoverage(SampleCoverage):
     def begin_program(self) -> None:
         pass
 
+    def follows(self, kind: str, region: Region) -> bool:
+        return kind != "load"
+
     def access(self, kind: str, region: Region, addresses: Any, itemsize: int) -> None:
         if kind != "load" and addresses.size:
             self._stores.append((region, np.asarray(addresses).reshape(-1), itemsize))
@@ -87,9 +107,12 @@ class SpoilingCoverage(SampleCoverage):
     def end_program(self) -> None:
         pass
 
-    def end_launch(self, complete: bool) -> None:
+    def end_launch(self, complete: bool, touched: Touched | None = None) -> None:
         import torch
 
+        for base, (region, items) in (touched or {}).items():
+            places = np.flatnonzero(items).astype(np.uint64) * np.uint64(region.itemsize) + np.uint64(base)
+            self._stores.append((region, places, region.itemsize))
         for region, addresses, itemsize in self._stores:
             if region.storage is None:
                 continue

@@ -18,6 +18,8 @@ from accelopt_profiling.worker.usercode import enter_sources, user_errors
 
 #: Below the folder ``gate``: the tolerance that the problem states.
 TOLERANCE_FILE = "tolerance.json"
+#: Below the folder ``gate``, until the candidate's process has read it: how much of each case is interpreted.
+PLAN_FILE = "plan.json"
 #: Folders of the candidate's outputs, besides those of further configurations.
 _RAW = ("outputs", "again", "late", *LATER, "idle", "original")
 #: The first part of the names of folders with outputs in a further configuration of an autotuner.

@@ -26,22 +26,42 @@ from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, 
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
+from accelopt_profiling.gate.observe.interpretation import ENOUGH, of_case, planned_share, whole
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.process_state import CallerState
-from accelopt_profiling.gate.step_schemas import CaseCall, RunCase, RunParams
+from accelopt_profiling.gate.step_schemas import CaseCall, PlanResult, RunCase, RunParams
 from accelopt_profiling.gate.steps.case_files import ABOUT, case_folder
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import call_entry, listed
+from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
+#: So many large cases may be interpreted whole though only a part was planned.
+_WHOLE_CASES = 6
+
+
+class TooLittleKnownError(Exception):
+    """The programs that were interpreted leave too little of the outputs known: all have to be."""
+
+
+def known_share(outputs: list[Any], seen: Seen) -> float:
+    """Return the share of the elements of ``outputs`` that are known."""
+    sizes = [int(np.prod(a.shape)) for _, a in arrays_of(outputs)]
+    unknown = sum(int(np.count_nonzero(~mask)) for mask in seen.known(outputs).values())
+    return 1.0 - unknown / sum(sizes) if sum(sizes) else 1.0
+
 
 class LoadedCandidate:
-    """The loaded candidate. ``patched`` and ``attributes`` grow with what its calls do, ``calls`` counts them."""
+    """The loaded candidate. ``plan`` says how much of each case is interpreted. ``patched`` and ``attributes`` grow
+    with what its calls do, ``calls`` counts them; cases in ``whole`` are interpreted whole, whatever the plan says.
+    """
 
-    def __init__(self, context: StepContext, params: RunParams, module: ModuleType) -> None:
-        self.context, self.params, self.module = context, params, module
+    def __init__(
+        self, context: StepContext, params: RunParams, module: ModuleType, plan: PlanResult | None
+    ) -> None:
+        self.context, self.params, self.module, self.plan = context, params, module, plan
         self.patched: list[str] = []
         self.attributes: list[str] = []
         self.calls = 0
@@ -50,6 +70,7 @@ class LoadedCandidate:
         self.caller = CallerState()
         self.races: list[str] = []
         self.configurations = AutotuneTurns()
+        self.whole: set[int] = set()
         self._earlier: list[Any] | None = None
 
     def case_call(self, index: int) -> CaseCall:
@@ -70,10 +91,28 @@ class LoadedCandidate:
         self._earlier = arguments
         return arguments
 
-    def emulated(self, movement: bool = False) -> Any:
+    def interpretation(self, index: int) -> InterpretationPlan:
+        """Return which programs of a case's launches are interpreted."""
+        return whole() if index in self.whole else of_case(self.plan, index, self.params.interpret_work)
+
+    def interpret_whole(self, index: int) -> None:
+        """Have a case interpreted whole from here on.
+
+        Raises:
+            StepFailedError: too many cases would be.
+        """
+        if len(self.whole) >= _WHOLE_CASES:
+            message = (
+                "too little of the output can be checked by interpreting some of its programs, and all take too long; "
+                "smaller `shapes` of the problem help."
+            )
+            raise StepFailedError(StepError("not-judged", message))
+        self.whole.add(index)
+
+    def emulated(self, index: int, movement: bool = False) -> Any:
         params = self.params
-        prefers = self.configurations.prefers
-        return emulation(params.dialect, params.target, params.interpret_seconds, movement, prefers)
+        plan, prefers = self.interpretation(index), self.configurations.prefers
+        return emulation(params.dialect, params.target, plan, movement, prefers)
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
@@ -84,13 +123,17 @@ class LoadedCandidate:
         """
         before = [fingerprint(a) for a in arguments]
         movement = name == "again"
-        with self.emulated(movement) as seen, poisoned_memory(), poisoned_tensors():
+        with self.emulated(index, movement) as seen, poisoned_memory(), poisoned_tensors():
             shared = SharedObjects()
             started = time.perf_counter()
             outputs = self.perform(index, arguments, seen, built)
             seconds = time.perf_counter() - started
             self.patched += shared.changes()
             self.configurations.chosen()
+            work = seen.work()
+            planned = ENOUGH * planned_share(self.plan, index)
+            if name == "outputs" and index not in self.whole and known_share(outputs, seen) < planned:
+                raise TooLittleKnownError
             self.save(index, name, outputs, seen)
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only
@@ -103,7 +146,7 @@ class LoadedCandidate:
         ]
         aliases = overlapping(arguments, outputs)
         return outputs, RunCase(
-            index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete()
+            index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete(), work=work
         )
 
     def perform(

@@ -15,6 +15,7 @@ from accelopt_profiling.comparison.memory import fingerprint, poisoned_memory
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
+from accelopt_profiling.gate.observe.interpretation import of_case, whole
 from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
 from accelopt_profiling.gate.steps.case_files import case_folder, problem_errors, problem_files
@@ -56,7 +57,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                 with (
                     contextlib.suppress(StepFailedError, NotCarriedError),
-                    emulation(params.dialect, params.target, params.interpret_seconds) as seen,
+                    emulation(params.dialect, params.target, whole()) as seen,
                     poisoned_memory(),
                     user_errors(own),
                 ):
@@ -72,7 +73,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     repeatable = _repeatable(own, params, module, case_call, folder)
                 with (
                     contextlib.suppress(StepFailedError),
-                    neutralised(params.dialect, params.target, params.interpret_seconds, work.pausing),
+                    neutralised(params.dialect, params.target, of_case(None, index, 0), work.pausing),
                     poisoned_memory(),
                     work.counting(),
                     user_errors(own),
@@ -102,7 +103,7 @@ def _repeatable(
     with contextlib.suppress(StepFailedError):
         for _ in range(2):
             with (
-                emulation(params.dialect, params.target, params.interpret_seconds) as seen,
+                emulation(params.dialect, params.target, whole()) as seen,
                 poisoned_memory(),
                 user_errors(own),
             ):

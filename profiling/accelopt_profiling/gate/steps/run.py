@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -35,9 +35,10 @@ from accelopt_profiling.gate.observe.kept_results import KeptResults, turned
 from accelopt_profiling.gate.observe.own_state import OwnState
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.watch import Watch
-from accelopt_profiling.gate.step_schemas import LATER, RunCase, RunParams, RunResult
-from accelopt_profiling.gate.steps.case_files import CONFIGURATION, case_folder, forget_requests
-from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate
+from accelopt_profiling.gate.step_schemas import LATER, PlanResult, RunCase, RunParams, RunResult
+from accelopt_profiling.gate.steps.case_files import CONFIGURATION, PLAN_FILE, case_folder, forget_requests
+from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate, TooLittleKnownError
+from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
@@ -45,6 +46,8 @@ from accelopt_profiling.worker.usercode import load_module
 _KEPT_BYTES = 64 << 20
 #: So many further calls are made in any case: fewer do not show what counts calls.
 _LOOKS = 3
+#: A case may take so many times its processor time by the clock: the machine may be busy.
+_IDLE = 5
 
 
 def run(context: StepContext, params: RunParams) -> RunResult:
@@ -54,6 +57,7 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         sys.modules[name] = None  # type: ignore[assignment]  # importing it now raises ModuleNotFoundError
     with emulation(params.dialect, params.target), poisoned_memory():
         pass  # imports what it needs: the candidate shall be the only one to import from here on
+    plan = _plan(context)
     poison_allocator()
     clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
     Watch(
@@ -62,13 +66,14 @@ def run(context: StepContext, params: RunParams) -> RunResult:
     _allow(params.case_seconds)
     with emulation(params.dialect, params.target):
         before = SharedObjects()
-        candidate = LoadedCandidate(context, params, load_module(context))
+        candidate = LoadedCandidate(context, params, load_module(context), plan)
         candidate.patched += before.changes()
     for name in params.neutralised:
         if hasattr(candidate.module, name):
             setattr(candidate.module, name, _refuse(name))
     result = _CandidateRun(candidate, clock, work).all()
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    for timer in _TIMERS.values():
+        signal.setitimer(timer, 0)
     return result
 
 
@@ -120,7 +125,12 @@ class _CandidateRun:
         arguments = candidate.reused_memory(candidate.arguments(index))
         built: dict[str, Any] = {}
         try:
-            outputs, result = candidate.call(index, arguments, "outputs", built)
+            try:
+                outputs, result = candidate.call(index, arguments, "outputs", built)
+            except TooLittleKnownError:
+                candidate.interpret_whole(index)
+                arguments = candidate.reused_memory(candidate.arguments(index))
+                outputs, result = candidate.call(index, arguments, "outputs", built)
         except StepFailedError as failed:
             own = case_call.derived or case_call.altered
             if not own or failed.error.code not in ("user-error", "wrong-output"):
@@ -143,24 +153,23 @@ class _CandidateRun:
         """Make further calls on data seen before; the last one's outputs are judged as well."""
         candidate, params, index = self.candidate, self.params, result.index
         _allow(self.params.case_seconds)
-        ends = time.perf_counter() + params.repeat_seconds
+        repeats = params.repeats
+        if result.work is not None:
+            repeats = min(repeats, max(_LOOKS, params.repeat_work // max(1, result.work)))
         reused = result.reused
         self.own = OwnState(str((candidate.context.folder / "src").resolve()), list(self.built.values()))
         self.counts = Counts(self.own)
-        for number in range(params.repeats):
-            over = number + 1 >= _LOOKS and time.perf_counter() > ends
-            last = over or number + 1 == params.repeats
+        for number in range(repeats):
             arguments = candidate.arguments(index)
-            with candidate.emulated() as seen, poisoned_memory(), poisoned_tensors():
+            with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
                 outputs = candidate.perform(index, arguments, seen, self.built)
                 if number < _LOOKS:
                     self.counts.look()
                 reused = reused or any(overlapping(held, outputs) for held, _ in self.kept)
                 if sum(byte_count(held) for held, _ in self.kept) < _KEPT_BYTES:
                     self.kept.append((outputs, [fingerprint(o) for o in outputs]))
-                if last:
+                if number + 1 == repeats:
                     candidate.save(index, "late", outputs, seen)
-                    break
         return replace(result, reused=reused)
 
     def _later(self, result: RunCase) -> RunCase:
@@ -177,7 +186,7 @@ class _CandidateRun:
                 self.counts.advance()
             with (
                 contextlib.suppress(StepFailedError),
-                candidate.emulated() as seen,
+                candidate.emulated(index) as seen,
                 poisoned_memory(),
                 poisoned_tensors(),
             ):
@@ -207,7 +216,7 @@ class _CandidateRun:
         """Fingerprints of what a call on a case's data returns, or on ``new`` data of its shapes and values."""
         candidate = self.candidate
         _allow(self.params.case_seconds)
-        with candidate.emulated() as seen, poisoned_memory(), poisoned_tensors():
+        with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
             arguments = candidate.arguments(index)
             outputs = candidate.perform(index, turned(arguments) if new else arguments, seen, self.built)
             return [fingerprint(o) for o in outputs]
@@ -233,7 +242,7 @@ class _CandidateRun:
         configurations.next_case()
         arguments = candidate.arguments(index)
         try:
-            with candidate.emulated() as seen, poisoned_memory(), poisoned_tensors():
+            with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
                 outputs = candidate.perform(index, arguments, seen)
                 candidate.save(index, name, outputs, seen, configurations.describe())
                 configurations.chosen()
@@ -247,13 +256,12 @@ class _CandidateRun:
         if params.dialect == "numpy":
             return
         _allow(self.params.case_seconds)
-        arguments = candidate.arguments(index)
+        arguments, plan = candidate.arguments(index), candidate.interpretation(index)
         outputs: list[Any] | None = None
         for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
-            pausing, seconds = self.work.pausing, params.interpret_seconds
             self.work.marking = mark is not None
             with (
-                neutralised(params.dialect, params.target, seconds, pausing, mark) as seen,
+                neutralised(params.dialect, params.target, plan, self.work.pausing, mark) as seen,
                 poisoned_memory(),
                 poisoned_tensors(),
                 self.work.counting(),
@@ -268,12 +276,30 @@ class _CandidateRun:
                 candidate.save(index, "idle", _unmarked(outputs), Seen())
 
 
-def _allow(seconds: float) -> None:
-    """Let the system end this process in ``seconds``, unless it is called again: no code of ours is run for that, which
-    the candidate could reach. (The whole step has a limit too, which a candidate that undoes this one still meets.)
+def _plan(context: StepContext) -> PlanResult | None:
+    """Read how much of each case is interpreted, and remove it: the candidate is not to know. None where there is no
+    original to ask.
     """
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    file = context.folder / "gate" / PLAN_FILE
+    if not file.is_file():
+        return None
+    plan = from_plain(PlanResult, json.loads(file.read_text(encoding="utf-8")))
+    file.unlink()
+    return plan
+
+
+#: What ends the process when a timer is over; no code of ours is run for that, which the candidate could reach.
+_TIMERS = {signal.SIGPROF: signal.ITIMER_PROF, signal.SIGALRM: signal.ITIMER_REAL}
+
+
+def _allow(seconds: float) -> None:
+    """Let the system end this process after ``seconds`` of processor time, which other programs on the machine do not
+    shorten, or ``_IDLE`` times as long by the clock, unless it is called again. (The whole step has a limit too, which
+    a candidate that undoes this one still meets.)
+    """
+    for number, timer in _TIMERS.items():
+        signal.signal(number, signal.SIG_DFL)
+        signal.setitimer(timer, seconds if number == signal.SIGPROF else _IDLE * seconds)
 
 
 def _unmarked(values: Any) -> Any:

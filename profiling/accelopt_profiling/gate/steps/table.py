@@ -11,15 +11,18 @@ from accelopt_profiling.gate.step_schemas import (
     DrawParams,
     JudgeParams,
     OriginalParams,
+    PlanParams,
     ReferenceParams,
     RunParams,
 )
 from accelopt_profiling.gate.steps.original import original
+from accelopt_profiling.gate.steps.plan import plan
 from accelopt_profiling.gate.steps.reference import reference
 from accelopt_profiling.gate.steps.run import run
 
 STEPS: dict[str, tuple[Callable[..., Any], type[Any]]] = {
     "gate.draw": (draw, DrawParams),
+    "gate.plan": (plan, PlanParams),
     "gate.run": (run, RunParams),
     "gate.original": (original, OriginalParams),
     "gate.reference": (reference, ReferenceParams),

@@ -8,12 +8,7 @@ from dataclasses import dataclass, field, replace
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.problems.inference.entries import entry_candidates
-from accelopt_profiling.problems.inference.guess import guess_call
-from accelopt_profiling.problems.inference.problem_text import problem_text
-from accelopt_profiling.problems.inference.usage import function_uses
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
-from accelopt_profiling.source_text import parse_python
 
 
 @dataclass(frozen=True)
@@ -40,18 +35,16 @@ class InferredProblem:
     remaining: str = ""
     changes: list[str] = field(default_factory=list)
 
-
-def guessed_problem(text: str, kernel: Kernel, remaining: str = "") -> InferredProblem:
-    """A problem for ``kernel`` of the Triton file ``text`` from its syntax alone: nothing is run."""
-    tree = parse_python(text)
-    name = kernel.name.split("#")[0].split(".")[-1]
-    functions = function_uses(tree, {name})
-    entries = [e for e in entry_candidates(tree, [name]) if e.function in functions]
-    if not entries:
-        called = f'"""Inputs of {name}: no function of the file launches it."""\n\nentry = "{name}"\n\n\n'
-        return InferredProblem(f"{called}def get_inputs():\n    return []\n", name, remaining=remaining)
-    call = guess_call(text, entries[0], functions)
-    return InferredProblem(problem_text(call, remaining), call.entry, remaining=remaining)
+    @property
+    def outcome(self) -> str:
+        """What the problem launches, and what to do about it, as a sentence for the person."""
+        launched = ", ".join(self.launched)
+        if self.complete:
+            return f"It runs {self.entry}, which launches {launched}; results are not checked without a `reference`."
+        if self.launched:
+            return f"{self.entry} launches {launched} with it, but {self.remaining}. Edit its inputs."
+        why = f" ({self.remaining})" if self.remaining else ""
+        return f"{self.entry} was not run with it{why}. Edit its inputs."
 
 
 def inference_key(file: KernelFile) -> str:

@@ -20,15 +20,24 @@ from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operator
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
+from accelopt_profiling.triton.interpreter.batches import LANES
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
+from accelopt_profiling.triton.interpreter.footprint import Footprint, FootprintFinder
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, OutOfBounds, regions_of
-from accelopt_profiling.triton.interpreter.sampling import sample_programs
+from accelopt_profiling.triton.interpreter.sampling import (
+    InterpretationPlan,
+    ProgramDraw,
+    ProgramId,
+    sample_programs,
+)
+from accelopt_profiling.triton.interpreter.work import WorkMeter
 
 Mode = Literal["capture", "execute"]
 
 _interpreter: Interpreter | None = None
+_footprint_finder: FootprintFinder | None = None
 
 
 def interpreter() -> Interpreter:
@@ -39,11 +48,20 @@ def interpreter() -> Interpreter:
     return _interpreter
 
 
+def footprint_finder() -> FootprintFinder:
+    """Return the process's finder of footprints, which keeps what it found."""
+    global _footprint_finder
+    if _footprint_finder is None:
+        _footprint_finder = FootprintFinder()
+    return _footprint_finder
+
+
 @dataclass
 class LaunchExecution:
     """The outcome of one launch. ``counts`` is None where it was not counted; ``tuning`` marks the autotuner's tries.
 
-    ``error`` is what the kernel raised or could not do here; ``program_bytes`` are useful bytes per counted program.
+    ``error`` is what the kernel raised or could not do here; ``program_bytes`` are useful bytes per counted program;
+    ``work`` is what interpreting all programs takes, in elements (see ``work``), where that was to be seen.
     """
 
     launch: CapturedLaunch
@@ -55,6 +73,7 @@ class LaunchExecution:
     complete: bool = False
     tuning: bool = False
     seconds: float = 0.0
+    work: int = 0
 
 
 @dataclass
@@ -72,7 +91,13 @@ class CaptureSession:
     executions: list[LaunchExecution] = field(default_factory=list)
     coverage: SampleCoverage = field(default_factory=SampleCoverage)
     observe: Callable[[LaunchExecution], None] | None = None
+    plan: InterpretationPlan | None = None
     _spent: float = 0.0
+
+    @property
+    def work(self) -> int:
+        """What a session with a plan has taken to interpret so far, in elements."""
+        return interpreter().builder.meter.spent
 
     @property
     def launches(self) -> list[CapturedLaunch]:
@@ -114,6 +139,12 @@ class CaptureSession:
             execution.complete = True
             self._take_faults(execution, memory)
             return
+        if self.plan is not None:
+            if self.plan.draw is None:
+                self._estimate_work(execution, memory)
+            else:
+                self._run_planned(execution, self.plan, self.plan.draw, memory)
+            return
         sample = sample_programs(launch.grid, self.sample)
         counter = OperationCounter(launch.file, sample.programs, regions) if self.count else None
         coverage = None if self.hollow else self.coverage
@@ -140,6 +171,60 @@ class CaptureSession:
             self._take_faults(execution, memory)
         self.coverage.end_launch(execution.complete)
         if not execution.complete and not self.hollow:
+            self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
+
+    def _estimate_work(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
+        """Run one program, and estimate from it what all take; those that run side by side share what surrounds each
+        operation.
+        """
+        launch, builder = execution.launch, interpreter().builder
+        programs = sample_programs(launch.grid, None).counted
+        before, builder.meter = builder.meter, WorkMeter(most=builder.meter.most)
+        builder.widest = 0
+        try:
+            interpreter().run(launch, programs[len(programs) // 2 :][:1], memory=memory)
+        finally:
+            one, builder.meter = builder.meter, before
+            together = min(max(LANES // max(1, builder.widest), 1), len(programs))
+            execution.work = one.elements * len(programs) + one.surroundings * -(-len(programs) // together)
+
+    def _run_planned(
+        self, execution: LaunchExecution, plan: InterpretationPlan, draw: ProgramDraw, memory: LaunchMemory
+    ) -> None:
+        """Interpret the programs that the plan draws; all of a launch that is small, or whose writes cannot be found
+        in another way.
+        """
+        launch, meter = execution.launch, interpreter().builder.meter
+        every = sample_programs(launch.grid, None).counted
+        done: set[ProgramId] = set()
+
+        def run(programs: Sequence[ProgramId]) -> None:
+            left = [program for program in programs if program not in done]
+            interpreter().run(launch, left, coverage=self.coverage, memory=memory)
+            done.update(left)
+
+        footprint: Footprint | None = None
+        if self.coverage.asks_what_is_stored:
+            footprint = footprint_finder().find(launch, memory, self.coverage)
+            self.coverage.stored = None if footprint is None else set(footprint.items)
+            footprint = None
+        self.coverage.begin_launch()
+        try:
+            before = meter.spent
+            run(draw.programs(launch.grid))
+            each = (meter.spent - before) / max(1, len(done))
+            more = plan.more(each * (len(every) - len(done)), meter.spent)
+            if more > 0.0:
+                run(replace(draw, share=more).programs(launch.grid))
+            if len(done) < len(every):
+                footprint = footprint_finder().find(launch, memory, self.coverage)
+                if footprint is None:
+                    run(every)
+            execution.complete = footprint is None
+        finally:
+            self._take_faults(execution, memory)
+        self.coverage.end_launch(execution.complete, footprint.touched if footprint is not None else None)
+        if not execution.complete:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
 
     def _take_faults(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
@@ -242,6 +327,7 @@ def emulated(
     count: bool = True,
     observe: Callable[[LaunchExecution], None] | None = None,
     dispatch: bool = False,
+    plan: InterpretationPlan | None = None,
 ) -> Iterator[CaptureSession]:
     """Emulate ``target`` in this process until the block ends.
 
@@ -250,13 +336,14 @@ def emulated(
     launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
     are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` lets comparisons of
     tensors succeed once something is only partly known. ``observe`` is called with each launch. ``dispatch`` lets
-    what is registered for CUDA answer torch's operators (see ``operators_on_cpu``).
+    what is registered for CUDA answer torch's operators (see ``operators_on_cpu``). With a ``plan`` "capture"
+    interprets what it says, whatever time that takes, and counts nothing.
 
     Raises:
         UnknownTargetError: there is no such GPU.
     """
     gpu = load_gpu(target)
-    session = CaptureSession(gpu, mode, sample, seconds, count, hollow, observe=observe)
+    session = CaptureSession(gpu, mode, sample, seconds, count, hollow, observe=observe, plan=plan)
     session.driver = StandInDriver(gpu, session.record)
     real_compile = triton.compiler.compile
 
@@ -302,4 +389,7 @@ def emulated(
         previous = triton.runtime.driver._active
         stack.callback(triton.runtime.driver.set_active, previous)
         triton.runtime.driver.set_active(session.driver)
+        if plan is not None:
+            interpreter().builder.meter = WorkMeter(most=plan.most)
+            stack.callback(setattr, interpreter().builder, "meter", WorkMeter())
         yield session

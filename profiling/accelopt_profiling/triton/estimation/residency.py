@@ -55,6 +55,14 @@ def residency(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuT
         l1 -= each * (shared + target["shared_memory_reserved_per_program"])
     past = frozenset(name for line in ahead for name in counts.line_tensors.get(line, ()))
     rounds = math.ceil(counts.programs / together)
-    groups = each * max(1, warps // WARPS_OF_A_GROUP)
+    groups = each * max(1, _busy_warps(counts, warps, target) // WARPS_OF_A_GROUP)
     threads = warps * target.warp_size
     return LaunchResidency(together, each, rounds, threads, groups, depth, max(0.0, l1), past, ahead)
+
+
+def _busy_warps(counts: LaunchCounts, warps: int, target: GpuTarget) -> int:
+    """Return the warps of a program that have lanes of their own: of an access with fewer lanes than threads the others
+    hold copies. Matrix products divide their work otherwise."""
+    if counts.dots or not counts.widest:
+        return warps
+    return min(warps, math.ceil(counts.widest / target.warp_size))

@@ -95,7 +95,7 @@ class Batches:
         builder.lanes, builder.log = np.array(programs, np.int64), log
         builder.set_grid_idx(*programs[0])
         if coverage is not None:
-            coverage.begin_program()
+            coverage.begin_batch()
         try:
             self._call()
         finally:

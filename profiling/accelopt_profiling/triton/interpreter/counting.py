@@ -58,6 +58,7 @@ class LaunchCounts:
     ``tensor_bytes`` the tensor's size; ``program_sectors`` are distinct within a program, summed over the programs.
     They feed the traffic estimate. ``narrow`` counts floating-point operations by their number of lanes, where those
     are fewer than the threads a program can have; ``dots`` counts matrix products by (m, n, k, bytes per element).
+    ``widest`` is the largest number of lanes of a memory access.
     """
 
     programs: int
@@ -74,6 +75,7 @@ class LaunchCounts:
     line_tensors: dict[int, set[str]] = field(default_factory=dict)
     narrow: dict[int, int] = field(default_factory=dict)
     dots: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
+    widest: int = 0
 
 
 def source_line(file: str) -> int:
@@ -153,6 +155,7 @@ class OperationCounter:
         site = call_site(self.file)
         number = site[0]
         line = self.line(number)
+        self.counts.widest = max(self.counts.widest, lanes)
         line.lanes += self._weighted(lanes)
         line.masked += self._weighted(lanes - active.size)
         sectors = distinct_sectors(active)

@@ -7,8 +7,9 @@ results that PyTorch computes from them are NaN too.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from accelopt_profiling.comparison.leaves import flattened
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
+#: By the address of a storage: a bool for each item of the region's size.
+Touched = dict[int, tuple[Region, Array]]
 
 
 @dataclass
@@ -31,6 +34,8 @@ class SampleCoverage:
 
     _storages: dict[int, _Knowledge] = field(default_factory=dict)
     sampled: bool = False  # some launch ran only a sample
+    asks_what_is_stored: ClassVar[bool] = False
+    stored: Collection[int] | None = None  # the storages that a launch writes to, where somebody asked
     _regions: dict[int, Region] = field(default_factory=dict)
     _written: list[tuple[int, Array]] = field(default_factory=list)
     _unsure: list[tuple[int, Array]] = field(default_factory=list)
@@ -44,12 +49,24 @@ class SampleCoverage:
         """True while everything is known: accesses of many programs may then be noted as those of one."""
         return not self._storages
 
+    def partly_known(self) -> list[int]:
+        """Return the addresses of the storages of which not every element is known."""
+        return [base for base, knowledge in self._storages.items() if not knowledge.known.all()]
+
     def begin_launch(self) -> None:
         self._regions, self._written, self._unsure, self._program = {}, [], [], []
         self._accumulated, self._exchanged = {}, False
 
     def begin_program(self) -> None:
         self._program, self._tainted = [], False
+
+    def begin_batch(self) -> None:
+        """Begin programs that run side by side."""
+        self.begin_program()
+
+    def follows(self, kind: str, region: Region) -> bool:
+        """Return whether an access tells anything: loads of what is known do not."""
+        return kind != "load" or region.base in self._storages
 
     def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
         """Note one access of the running program at byte ``addresses`` of ``region``."""
@@ -77,18 +94,26 @@ class SampleCoverage:
         (self._unsure if self._tainted else self._written).extend(self._program)
         self._program = []
 
-    def end_launch(self, complete: bool) -> None:
-        """Mark what the programs wrote as known, the rest as unknown unless ``complete``: all programs ran."""
+    def end_launch(self, complete: bool, touched: Touched | None = None) -> None:
+        """Mark what the programs wrote as known, and unless ``complete`` (all programs ran) the rest as unknown: what
+        other programs ``touched`` (see ``footprint``), or everything where that was not found.
+        """
+        for base, (region, _) in (touched or {}).items():
+            self._regions.setdefault(base, region)
         for base, region in self._regions.items():
             if complete and base not in self._storages and not any(b == base for b, _ in self._unsure):
                 continue
             knowledge = self._storages.get(base)
             if knowledge is None or knowledge.itemsize > region.itemsize:
                 items = max(1, region.nbytes // region.itemsize)
-                known = np.zeros(items, np.bool_) if not complete else np.ones(items, np.bool_)
+                known = np.ones(items, np.bool_)
+                if knowledge is not None:
+                    known = np.repeat(knowledge.known, knowledge.itemsize // region.itemsize)[:items]
                 knowledge = self._storages[base] = _Knowledge(region.storage, region.itemsize, known)
-            elif not complete:
+            if not complete and touched is None:
                 knowledge.known[:] = False
+            elif not complete and touched is not None and base in touched:
+                _forget_touched(knowledge, *touched[base])
             self._mark(knowledge, base, complete)
             if not complete:
                 self.sampled = True
@@ -147,6 +172,19 @@ class SampleCoverage:
         return torch.from_numpy(knowledge.known).as_strided(
             tensor.size(), tensor.stride(), tensor.storage_offset()
         )
+
+
+def _forget_touched(knowledge: _Knowledge, region: Region, touched: Array) -> None:
+    """Mark as unknown what was ``touched``, a bool for each item of the region's size."""
+    times = region.itemsize // knowledge.itemsize
+    if times:
+        wide = np.repeat(touched, times) if times > 1 else touched
+    else:
+        wide = np.logical_or.reduceat(
+            touched, np.arange(0, touched.size, knowledge.itemsize // region.itemsize)
+        )
+    size = min(wide.size, knowledge.known.size)
+    knowledge.known[:size] &= ~wide[:size]
 
 
 def known_elements(coverage: SampleCoverage, outputs: list[Any]) -> dict[int, Array]:

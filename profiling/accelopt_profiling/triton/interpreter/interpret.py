@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,16 @@ from accelopt_profiling.triton.interpreter.rewrite import rewrite
 from accelopt_profiling.triton.interpreter.sampling import ProgramId
 
 
+def named_arguments(launch: CapturedLaunch) -> dict[str, Any]:
+    """Return a launch's arguments by the names of the kernel's parameters."""
+    return dict(zip(launch.fn.arg_names, launch.args, strict=False))
+
+
 class Interpreter:
     """A builder and its patches of ``triton.language``, reused for all launches of a process."""
 
-    def __init__(self) -> None:
-        self.builder = MemoryBuilder()
+    def __init__(self, builder: MemoryBuilder | None = None) -> None:
+        self.builder = MemoryBuilder() if builder is None else builder
         self.semantic = stock.TritonSemantic(self.builder)
         self._bodies: dict[Any, Callable[..., Any]] = {}
         self.language = Language(self.builder, self.semantic, self.body)
@@ -59,29 +64,38 @@ class Interpreter:
             Exception: whatever the kernel's own code raises; ``UnsupportedOperationError`` for what cannot run here.
         """
         builder = self.builder
-        named = dict(zip(launch.fn.arg_names, launch.args, strict=False))
-        builder.memory = memory if memory is not None else LaunchMemory(regions_of(named))
-        builder.counter, builder.coverage, builder.file = counter, coverage, launch.file
+        memory = memory if memory is not None else LaunchMemory(regions_of(named_arguments(launch)))
+        builder.counter, builder.coverage = counter, coverage
         builder.sample_loops = sample_loops
-        builder.set_grid_dim(*launch.grid)
-        with self.language.scope(), np.errstate(all="ignore"):
-            body = self.body(launch.fn)
-            constexprs = {p.name for p in launch.fn.params if p.is_constexpr}
-            values = {n: a if n in constexprs else self.convert(n, a) for n, a in named.items()}
+        with self.launched(launch, memory) as call:
             if counter is None and (coverage is None or coverage.side_by_side):
-                programs = Batches(builder, lambda: body(**values), coverage).run(programs)
+                programs = Batches(builder, call, coverage).run(programs)
             for program in programs:
                 builder.set_grid_idx(*program)
                 if coverage is not None:
                     coverage.begin_program()
                 if counter is not None:
                     counter.begin_program()
-                body(**values)
+                call()
                 if coverage is not None:
                     coverage.end_program()
                 if counter is not None and counter.enabled:
                     counter.end_program()
-        return builder.memory
+        return memory
+
+    @contextmanager
+    def launched(self, launch: CapturedLaunch, memory: LaunchMemory) -> Iterator[Callable[[], None]]:
+        """Give a function that runs the kernel's body for the programs that the builder is set to."""
+        builder = self.builder
+        builder.memory, builder.file = memory, launch.file
+        builder.set_grid_dim(*launch.grid)
+        with self.language.scope(), np.errstate(all="ignore"):
+            body = self.body(launch.fn)
+            constexprs = {p.name for p in launch.fn.params if p.is_constexpr}
+            values = {
+                n: a if n in constexprs else self.convert(n, a) for n, a in named_arguments(launch).items()
+            }
+            yield lambda: body(**values)
 
     def body(self, fn: Any) -> Callable[..., Any]:
         """Return the rewritten body of a JITFunction."""

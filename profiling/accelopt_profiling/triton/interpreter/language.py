@@ -117,10 +117,18 @@ class Language:
 
     def _own(self) -> Iterator[tuple[Any, str, Any]]:
         def reduce(value: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **_: Any) -> Any:
-            return reduction.reduce(self._builder, value, axis, combine_fn, keep_dims)
+            return self._builder.tensors(
+                lambda: reduction.reduce(self._builder, value, axis, combine_fn, keep_dims),
+                value,
+                reduction.reduced_shape(value, axis, keep_dims),
+            )
 
         def scan(value: Any, axis: Any, combine_fn: Any, reverse: bool = False, **_: Any) -> Any:
-            return reduction.scan(self._builder, value, axis, combine_fn, reverse)
+            return self._builder.tensors(
+                lambda: reduction.scan(self._builder, value, axis, combine_fn, reverse),
+                value,
+                reduction.shape_of(value),
+            )
 
         def call_device_function(fn: Any, *arguments: Any, **options: Any) -> Any:
             options.pop("_semantic", None)

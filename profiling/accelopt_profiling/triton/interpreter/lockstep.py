@@ -15,6 +15,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import ArithmeticBuilder
+from accelopt_profiling.triton.interpreter.work import PRODUCTS, WorkMeter
 
 Array = np.ndarray[Any, Any]
 Handle = Any
@@ -93,9 +94,15 @@ def made_of(sources: Iterable[Any], made: Handle) -> Handle:
 
 
 class LockstepBuilder(ArithmeticBuilder):
-    """The builder's operations on values that differ. ``lanes`` holds the programs' ids, (programs, 3), or None."""
+    """The builder's operations on values that differ. ``lanes`` holds the programs' ids, (programs, 3), or None.
+    ``meter`` counts the work of all runs.
+    """
 
     lanes: Array | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meter = WorkMeter()
 
     def create_get_program_id(self, axis: int) -> Handle:
         if self.lanes is None:
@@ -153,12 +160,14 @@ class LockstepBuilder(ArithmeticBuilder):
 
     def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_imprecise: Any) -> Handle:
         made = super().create_dot(a, b, d, input_precision, max_imprecise)
+        self.meter.spend(made.data.size * (2 + a.data.shape[-1] // PRODUCTS))
         return made_of([a, b, d], made)
 
     def create_extern_elementwise(
         self, library: str, path: str, symbol: str, arguments: list[Handle], result: Any, pure: bool
     ) -> Handle:
         made = super().create_extern_elementwise(library, path, symbol, _as_aligned(arguments), result, pure)
+        self.meter.spend(made.data.size)
         return made_of(arguments, made)
 
     def create_advance(self, ptr: Any, offsets: list[Handle]) -> Any:
@@ -220,8 +229,11 @@ def _element_by_element(name: str) -> Callable[..., Handle]:
 
     def operation(self: LockstepBuilder, *arguments: Any) -> Handle:
         if not varies(arguments):
-            return inherited(self, *arguments)
-        return made_of(arguments, inherited(self, *_as_aligned(arguments)))
+            made = inherited(self, *arguments)
+        else:
+            made = made_of(arguments, inherited(self, *_as_aligned(arguments)))
+        self.meter.spend(made.data.size)
+        return made
 
     operation.__name__ = name
     return operation
@@ -249,7 +261,8 @@ def _refusing(name: str) -> Callable[..., Any]:
     return operation
 
 
-_ELEMENTWISE = (
+#: Operations on single elements, without "create_".
+ELEMENTWISE = (
     "add", "and", "ashr", "bitcast", "ceil", "clampf", "cos", "erf", "exp", "exp2", "fabs", "fadd",
     "fdiv", "floor", "fma", "fmul", "fp_ext", "fp_to_fp", "fp_to_si", "fp_to_ui", "fp_trunc", "frem",
     "fsub", "iabs", "idiv", "int_cast", "int_to_ptr", "log", "log2", "lshr", "maximumf", "maxnumf",
@@ -261,7 +274,7 @@ _ELEMENTWISE = (
     "icmpULT",
 )  # fmt: skip
 #: Operations that treat values that differ like others; their result differs too.
-_SHAPING = ("create_expand_dims", "create_broadcast", "create_reshape", "create_trans")
+SHAPING = ("create_expand_dims", "create_broadcast", "create_reshape", "create_trans")
 #: Operations without special treatment: they take no values, make Python objects of handles, or consist of other
 #: operations (``MemoryBuilder`` has those on memory).
 _SAFE = (
@@ -271,9 +284,9 @@ _SAFE = (
     "create_assume",
 )  # fmt: skip
 
-for _name in (f"create_{operation}" for operation in _ELEMENTWISE):
+for _name in (f"create_{operation}" for operation in ELEMENTWISE):
     setattr(LockstepBuilder, _name, _element_by_element(_name))
-for _name in _SHAPING:
+for _name in SHAPING:
     setattr(LockstepBuilder, _name, _as_it_is(_name))
 for _name in dir(ArithmeticBuilder):
     if _name.startswith("create_") and _name not in (*vars(LockstepBuilder), *_SAFE):

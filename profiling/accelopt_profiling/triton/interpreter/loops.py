@@ -14,6 +14,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.counting import OperationCounter
+from accelopt_profiling.triton.interpreter.work import WorkMeter
 
 #: Longer loops are sampled, with this many iterations. Our choice.
 SAMPLED_ABOVE, SAMPLED = 24, 12
@@ -24,6 +25,7 @@ _SPREAD = 0.6180339887
 class _CountingBuilder(Protocol):
     counter: OperationCounter | None
     sample_loops: bool
+    meter: WorkMeter
 
 
 class InterpretedRange:
@@ -56,6 +58,7 @@ class InterpretedRange:
                 counter.weight = before * len(self._values) / len(picked)
                 counter.counts.loops_sampled = True
             for number in picked:
+                builder.meter.spend(0)
                 value = np.array([self._values[number]], self._kind)
                 yield tl.tensor(stock.TensorHandle(value, self._type), self._type)
         finally:

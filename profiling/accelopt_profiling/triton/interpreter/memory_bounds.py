@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,22 @@ class Region:
     @property
     def elements(self) -> int:
         return (self.end - self.start) // self.itemsize
+
+    def load(self, addresses: Array, active: Array, filler: Array, kind: Any) -> Array | None:
+        """Return the elements of the type ``kind`` at byte ``addresses`` inside the region, ``filler`` where not
+        ``active``; None where an address is no multiple of the element's size.
+        """
+        size = np.dtype(kind).itemsize
+        offsets = addresses - np.uint64(self.base)
+        if size > 1 and int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1):
+            return None
+        items = (offsets >> np.uint64(size.bit_length() - 1)).view(np.int64)
+        memory = np.frombuffer((ctypes.c_char * (self.nbytes // size * size)).from_address(self.base), kind)
+        if bool(active.all()):
+            loaded: Array = memory.take(items)
+        else:
+            loaded = np.where(active, memory.take(np.where(active, items, 0)), filler)
+        return loaded
 
 
 @dataclass

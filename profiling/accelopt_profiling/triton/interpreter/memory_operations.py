@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 import triton.language as tl
@@ -10,7 +11,6 @@ from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import packed_as, wide
 from accelopt_profiling.triton.interpreter.counting import source_line
-from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.lockstep import (
     LockstepBuilder,
     LockstepError,
@@ -18,10 +18,18 @@ from accelopt_profiling.triton.interpreter.lockstep import (
     spread,
     varies,
 )
-from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory
+from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, Region
 from accelopt_profiling.triton.interpreter.store_log import StoreLog
 
 Handle = Any
+
+
+class AccessListener(Protocol):
+    """Is told of the accesses that it follows."""
+
+    def follows(self, kind: str, region: Region) -> bool: ...
+
+    def access(self, kind: str, region: Region, addresses: Any, itemsize: int) -> None: ...
 
 
 class MemoryBuilder(LockstepBuilder):
@@ -35,17 +43,18 @@ class MemoryBuilder(LockstepBuilder):
     def __init__(self) -> None:
         super().__init__()
         self.memory = LaunchMemory([])
-        self.coverage: SampleCoverage | None = None
+        self.coverage: AccessListener | None = None
         self.file = ""
         self.log: StoreLog | None = None
         self.widest = 0
         self.sample_loops = False
 
-    def _access(self, kind: str, pointers: Handle, mask: Handle) -> Any:
-        """Check, count and note an access; return the mask of the lanes that really access memory."""
+    def _access(self, kind: str, pointers: Handle, mask: Handle) -> tuple[Any, Region | None]:
+        """Check, count and note an access; return the mask of the lanes that really access memory, and their region."""
         addresses = pointers.data
         active = np.broadcast_to(mask.data, addresses.shape).astype(np.bool_, copy=False)
         self.widest = max(self.widest, addresses.size)
+        self.meter.spend(4 * addresses.size)
         itemsize = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
         region = self.memory.locate(addresses, active, pointers.attr.get("origin"))
         if region is not None or active.any():
@@ -56,14 +65,21 @@ class MemoryBuilder(LockstepBuilder):
                     if self.log is not None:
                         raise LockstepError("an access out of bounds")
                     line = source_line(self.file)
-                    self.memory.report(kind, line, region, self.grid_idx, addresses, bad)
+                    self.memory.report(kind, line, region, self._program(pointers, bad), addresses, bad)
                 active = active & allowed
-        used = addresses[active]
         if self.counter is not None and self.counter.enabled:
-            self.counter.memory(kind, region, used, addresses.size, itemsize)
-        if self.coverage is not None and region is not None:
-            self.coverage.access(kind, region, used, itemsize)
-        return active
+            self.counter.memory(kind, region, addresses[active], addresses.size, itemsize)
+        if self.coverage is not None and region is not None and self.coverage.follows(kind, region):
+            self.coverage.access(kind, region, addresses[active], itemsize)
+        return active, region
+
+    def _program(self, pointers: Handle, bad: Any) -> tuple[int, int, int]:
+        """Return the ids of the first program with a ``bad`` lane."""
+        if self.lanes is None or not isinstance(pointers, Varying):
+            x, y, z = self.grid_idx
+        else:
+            x, y, z = self.lanes[int(np.argmax(bad.reshape(len(bad), -1).any(axis=1)))]
+        return int(x), int(y), int(z)
 
     def create_masked_load(
         self,
@@ -76,13 +92,15 @@ class MemoryBuilder(LockstepBuilder):
     ) -> Handle:
         if varies([ptrs, mask, other]):
             ptrs, mask, other = self._side_by_side(ptrs, mask, other)
-        active = self._access("load", ptrs, mask)
+        active, region = self._access("load", ptrs, mask)
         dtype = ptrs.get_element_ty()
         kind = stock._get_np_dtype(dtype)
         filler = (
             np.zeros_like(ptrs.data, kind) if other is None else np.broadcast_to(other.data, ptrs.data.shape)
         )
-        loaded = stock._interpreter.load(ptrs.data, active, filler, kind)
+        loaded = region.load(ptrs.data, active, filler, kind) if region is not None else None
+        if loaded is None:
+            loaded = stock._interpreter.load(ptrs.data, active, filler, kind)
         return (Varying if varies([ptrs]) else stock.TensorHandle)(loaded, dtype)
 
     def _side_by_side(self, pointers: Handle, *others: Any) -> list[Handle]:
@@ -110,7 +128,7 @@ class MemoryBuilder(LockstepBuilder):
     ) -> None:
         if varies([ptrs, value, mask]):
             ptrs, value, mask = self._side_by_side(ptrs, value, mask)
-        active = self._access("store", ptrs, mask)
+        active, _ = self._access("store", ptrs, mask)
         kind = stock._get_np_dtype(ptrs.get_element_ty())
         data = np.broadcast_to(value.data, ptrs.data.shape)
         data = data if data.dtype == kind else data.astype(kind)
@@ -120,6 +138,10 @@ class MemoryBuilder(LockstepBuilder):
         if self.log is not None:
             self.log.before(addresses, data, active, isinstance(ptrs, Varying))
         stock._interpreter.store(addresses, data, active)
+
+    def tensors(self, compute: Callable[[], Any], value: Any, shape: list[int]) -> Any:
+        """Return what ``compute`` makes of ``value``, a tensor or a tuple of tensors: as many of ``shape``."""
+        return compute()
 
     def create_print(self, *arguments: Any) -> None:
         self._not_twice("a print")
@@ -133,7 +155,7 @@ class MemoryBuilder(LockstepBuilder):
         self, op: Any, ptr: Handle, val: Handle, mask: Handle, sem: Any, scope: Any
     ) -> Handle:
         self._not_twice("an atomic operation")
-        active = self._access("atomic", ptr, mask)
+        active, _ = self._access("atomic", ptr, mask)
         name = val.dtype.scalar.name
         if name in ("bf16", "fp16"):
             return self._half_atomic_add(op, ptr, val, active)
@@ -160,7 +182,9 @@ class MemoryBuilder(LockstepBuilder):
 
     def create_atomic_cas(self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any) -> Handle:
         self._not_twice("an atomic operation")
-        active = self._access("exchange", ptr, stock.TensorHandle(np.ones_like(ptr.data, np.bool_), tl.int1))
+        active, _ = self._access(
+            "exchange", ptr, stock.TensorHandle(np.ones_like(ptr.data, np.bool_), tl.int1)
+        )
         if not active.all():
             return stock.TensorHandle(
                 cmp.data.copy(), cmp.dtype.scalar

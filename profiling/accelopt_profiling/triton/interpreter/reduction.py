@@ -34,8 +34,23 @@ def reduce(builder: LockstepBuilder, value: Any, axis: Any, combine: Any, keep_d
     return results if isinstance(value, tuple) else results[0]
 
 
+def shape_of(value: Any) -> list[int]:
+    """Return the shape of a tensor, or of a tuple of tensors of one shape."""
+    return [int(n) for n in (value[0] if isinstance(value, tuple) else value).shape]
+
+
+def reduced_shape(value: Any, axis: Any, keep_dims: bool) -> list[int]:
+    """Return the shape of what ``reduce`` makes of a tensor, or of a tuple of them."""
+    shape = shape_of(value)
+    axis = axis.value if isinstance(axis, tl.constexpr) else axis
+    if keep_dims:
+        return [1] * len(shape) if axis is None else [*shape[:axis], 1, *shape[axis:][1:]]
+    return [] if axis is None else [n for at, n in enumerate(shape) if at != axis % len(shape)]
+
+
 def _counted(builder: LockstepBuilder, value: Any, axis: Any) -> tuple[tuple[Any, ...], int | None]:
     inputs = value if isinstance(value, tuple) else (value,)
+    builder.meter.spend(sum(tensor.handle.data.size for tensor in inputs))
     if builder.counter is not None and builder.counter.enabled:
         for tensor in inputs:
             builder.counter.arithmetic(tensor.handle.data.size, tensor.dtype.scalar)

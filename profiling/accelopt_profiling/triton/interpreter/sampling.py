@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 ProgramId = tuple[int, int, int]
 
@@ -45,6 +48,63 @@ def sample_programs(grid: ProgramId, count: int | None) -> Sample:
     )
     last = (x - 1, y - 1, z - 1)
     return Sample(tuple(picked), () if last in picked else (last,), total)
+
+
+#: Fewer programs of a launch than this are never chosen: without that, small launches would not be checked.
+_FEWEST = 16
+#: The golden ratio's fraction: its multiples fall into all parts of a stratum, one after another.
+_SPREAD = 0.6180339887
+
+
+@dataclass(frozen=True)
+class ProgramDraw:
+    """Draws ``share`` (0 to 1) of a launch's programs: at a random place in each of equal strata of the grid.
+
+    Each ``turn`` of the same ``seed`` draws others, so that a few turns together miss few programs. Launches with the
+    same grid get the same programs, and others the same part of the grid, because one often reads what the other
+    wrote. The corners of the grid are always among them: sizes that a block does not divide show there.
+    """
+
+    share: float = 1.0
+    seed: int = 0
+    turn: int = 0
+
+    def programs(self, grid: ProgramId) -> Sequence[ProgramId]:
+        """Return the programs in the order of the launch."""
+        every = sample_programs(grid, None).counted
+        wanted = max(_FEWEST, -int(-self.share * len(every) // 1))
+        if self.share >= 1.0 or len(every) <= wanted:
+            return every
+        picked = {int((n + self._place(n)) * len(every) / wanted) for n in range(wanted)}
+        x, y, z = grid
+        corners = product({0, z - 1}, {0, y - 1}, {0, x - 1})
+        picked |= {i + x * (j + y * k) for k, j, i in corners}
+        return [every[n] for n in sorted(picked)]
+
+    def _place(self, stratum: int) -> float:
+        """Return the place in a stratum, from 0 to 1."""
+        digest = hashlib.blake2b(f"{self.seed} {stratum}".encode(), digest_size=8).digest()
+        return (int.from_bytes(digest, "big") / 2**64 + self.turn * _SPREAD) % 1
+
+
+@dataclass(frozen=True)
+class InterpretationPlan:
+    """The programs of a session's launches that are interpreted, and the work that they may take (see ``work``), in
+    elements: ``most`` for all launches together. A launch of which the rest takes at most ``small`` is interpreted
+    whole, and further programs run as long as no more than ``budget`` was spent. Without ``draw`` one program of each
+    launch is run, to see what all would take.
+    """
+
+    draw: ProgramDraw | None = None
+    most: int | None = None
+    small: int = 0
+    budget: int = 0
+
+    def more(self, rest: float, spent: int) -> float:
+        """Return which share of a launch's programs to run when ``rest`` is the work of those that have not run."""
+        if rest <= max(self.small, self.budget - spent):
+            return 1.0
+        return max(0.0, (self.budget - spent) / rest)
 
 
 def _stratum(index: int, count: int, size: int) -> int:

@@ -43,29 +43,53 @@ def _number(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression
         return node
     if not isinstance(node, cst.Name):
         return None
-    function = launch.function
+    function, name = launch.function, node.value
     if function is not None:
-        assign = kernel.assigned(launch, node.value)
-        if assign is not None:
-            alone = isinstance(assign.value, cst.Integer) and not _feeds_other_launches(
-                kernel, launch, node.value
-            )
-            return assign.value if alone and isinstance(assign.value, cst.Integer) else None
-        if any(p.name.value == node.value for p in kernel.source.walk(function.params, cst.Param)):
-            return _default(function.params, node.value)
-        if any(n.value == node.value for n in _bound_in(kernel, function)):
-            return None
-    constants = [
-        s.value
-        for line in kernel.source.module.body
-        if isinstance(line, cst.SimpleStatementLine)
-        for s in line.body
-        if isinstance(s, cst.Assign)
-        and any(isinstance(t.target, cst.Name) and t.target.value == node.value for t in s.targets)
-    ]
+        bound = list(_bindings(kernel, function.body, name))
+        if bound:
+            alone = len(bound) == 1 and not _feeds_other_launches(kernel, launch, name)
+            return bound[0] if alone and isinstance(bound[0], cst.Integer) else None
+        if any(p.name.value == name for p in kernel.source.walk(function.params, cst.Param)):
+            return None if _is_given(kernel, function, name) else _default(function.params, name)
+    constants = list(_bindings(kernel, kernel.source.module, name))
     if len(constants) != 1 or not isinstance(constants[0], cst.Integer):
         return None
-    return constants[0] if _is_read_here_only(kernel, launch, node.value) else None
+    return constants[0] if _is_read_here_only(kernel, launch, name) else None
+
+
+def _bindings(kernel: TritonKernel, body: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression | None]:
+    """What statements below ``body`` bind a variable to, None for what is no single expression; of a module only its
+    own statements."""
+    for node in kernel.source.below(body):
+        if not isinstance(node, (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For)):
+            continue
+        inner = (p for p in kernel.source.parents(node) if isinstance(p, cst.FunctionDef))
+        if isinstance(body, cst.Module) and next(inner, None) is not None:
+            continue
+        value = node.value if isinstance(node, (cst.Assign, cst.AnnAssign)) else None
+        targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        for target in targets:
+            if isinstance(target, cst.Name) and target.value == name:
+                yield value
+            elif isinstance(target, (cst.Tuple, cst.List)):
+                names = [e.value.value if isinstance(e.value, cst.Name) else "" for e in target.elements]
+                parts = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
+                if name in names:
+                    yield parts[names.index(name)].value if len(parts) == len(names) else None
+
+
+def _is_given(kernel: TritonKernel, function: cst.FunctionDef, parameter: str) -> bool:
+    """Return whether some call in the file passes ``parameter`` to ``function``, so that its default says little."""
+    names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
+    place = names.index(parameter) if parameter in names else len(names)
+    for call in kernel.source.walk(kernel.source.module, cst.Call):
+        callee = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+        if isinstance(callee, cst.Name) and callee.value == function.name.value:
+            keywords = [a.keyword.value for a in call.args if a.keyword is not None]
+            placed = len(call.args) - len(keywords)
+            if parameter in keywords or placed > place or any(a.star for a in call.args):
+                return True
+    return False
 
 
 def _feeds_other_launches(kernel: TritonKernel, launch: KernelLaunch, name: str) -> bool:
@@ -92,29 +116,37 @@ def _is_read_here_only(kernel: TritonKernel, launch: KernelLaunch, name: str) ->
     return True
 
 
-def _bound_in(kernel: TritonKernel, function: cst.FunctionDef) -> Iterator[cst.Name]:
-    for node in kernel.source.below(function.body):
-        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For)):
-            yield from kernel.source.walk(node.target, cst.Name)
-
-
 def _default(parameters: cst.Parameters, name: str) -> cst.Integer | None:
     every = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
     default = next((p.default for p in every if p.name.value == name), None)
     return default if isinstance(default, cst.Integer) else None
 
 
-def grid_axis(kernel: TritonKernel, launch: KernelLaunch, axis: int) -> tuple[cst.BaseExpression, str] | None:
-    """What the launch gives for a grid axis, and the name that a grid function gives its argument ("" for none)."""
-    grid, meta = kernel.grid_expression(launch), ""
+def grid_axes(kernel: TritonKernel, launch: KernelLaunch) -> tuple[list[cst.BaseExpression], str] | None:
+    """What the launch gives for each grid axis, and the name that a grid function gives its argument ("" for none)."""
+    grid: cst.BaseExpression | None = kernel.grid_expression(launch)
+    meta: list[str] = []
+    if isinstance(grid, cst.Name) and launch.function is not None:
+        nested = kernel.source.walk(launch.function.body, cst.FunctionDef)
+        made = next((f for f in nested if f.name.value == grid.value), None)
+        returns = list(kernel.source.walk(made.body, cst.Return)) if made is not None else []
+        meta = [p.name.value for p in made.params.params] if made is not None else []
+        grid = returns[0].value if len(returns) == 1 else None
     if isinstance(grid, cst.Lambda):
-        meta = grid.params.params[0].name.value if grid.params.params else ""
-        grid = grid.body
-    if isinstance(grid, (cst.Tuple, cst.List)):
-        if axis >= len(grid.elements) or any(isinstance(e, cst.StarredElement) for e in grid.elements):
-            return None
-        return grid.elements[axis].value, meta
-    return (grid, meta) if axis == 0 and not isinstance(grid, cst.Name) else None
+        meta, grid = [p.name.value for p in grid.params.params], grid.body
+    if grid is None:
+        return None
+    if not isinstance(grid, (cst.Tuple, cst.List)):
+        return [grid], meta[0] if meta else ""
+    if any(isinstance(e, cst.StarredElement) for e in grid.elements):
+        return None
+    return [e.value for e in grid.elements], meta[0] if meta else ""
+
+
+def grid_axis(kernel: TritonKernel, launch: KernelLaunch, axis: int) -> tuple[cst.BaseExpression, str] | None:
+    """What the launch gives for one grid axis, and the name that a grid function gives its argument."""
+    axes = grid_axes(kernel, launch)
+    return (axes[0][axis], axes[1]) if axes is not None and axis < len(axes[0]) else None
 
 
 def is_shared(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression) -> bool:

@@ -9,7 +9,7 @@ from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.values import Evaluation
 
 #: Functions of which every lane is computed from that lane of the arguments.
-_ELEMENTWISE = frozenset(
+ELEMENTWISE = frozenset(
     {
         "where",
         "exp",
@@ -111,7 +111,7 @@ class Shapes:
             return [ByteEdit(source.start(length), source.start(length), f"{_ROWS}, ")]
         if name in _REDUCTIONS:
             return self._reduction(call)
-        if name in _ELEMENTWISE or name in ("program_id", "num_programs", "range", "static_range", "cdiv"):
+        if name in ELEMENTWISE or name in ("program_id", "num_programs", "range", "static_range", "cdiv"):
             return []
         builtin = source.code(call.func) in ("range", "float", "min", "max")
         method = isinstance(call.func, cst.Attribute) and call.func.attr.value == "to"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.triton.block_size import grid_axes, passed
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimension
 
@@ -46,62 +47,10 @@ class LaunchSizes:
     def value(self, name: str) -> SizeValue | None:
         """The number that the launch passes for ``name``, also through a variable that is assigned once."""
         given = self.launch.arguments.get(name)
-        if isinstance(given, cst.Integer):
-            return SizeValue(int(given.value, 0), given)
-        if not isinstance(given, cst.Name):
+        node = passed(self.kernel, self.launch, name) if given is not None else None
+        if node is None:
             return None
-        node = self._held(given.value)
-        return SizeValue(int(node.value, 0), node, given.value) if node is not None else None
-
-    def _held(self, variable: str) -> cst.Integer | None:
-        """The number that a variable of the launching function or of the module holds."""
-        function = self.launch.function
-        bound = list(self._bindings(function.body if function else None, variable))
-        if not bound and function is not None:
-            parameter = next(
-                (p for p in self._source.walk(function.params, cst.Param) if p.name.value == variable), None
-            )
-            if parameter is not None:
-                default = parameter.default
-                return default if isinstance(default, cst.Integer) and not self._passed(variable) else None
-        bound = bound or list(self._bindings(self._source.module, variable))
-        only = bound[0] if len(bound) == 1 else None
-        return only if isinstance(only, cst.Integer) else None
-
-    def _passed(self, variable: str) -> bool:
-        """Return whether some call in the file passes ``variable`` by name."""
-        calls = self._source.walk(self._source.module, cst.Call)
-        return any(
-            a.keyword is not None and a.keyword.value == variable
-            for c in calls
-            for a in c.args
-            if c is not self.launch.call
-        )
-
-    def _bindings(self, body: cst.CSTNode | None, variable: str) -> Iterator[cst.BaseExpression | None]:
-        """What assignments below ``body`` bind ``variable`` to; at module level only those of the module itself."""
-        if body is None:
-            return
-        local = not isinstance(body, cst.Module)
-        for node in self._source.below(body):
-            if not isinstance(node, (cst.Assign, cst.AugAssign, cst.For)):
-                continue
-            if not local and any(isinstance(p, cst.FunctionDef) for p in self._source.parents(node)):
-                continue
-            targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, cst.Name) and target.value == variable:
-                    yield node.value if isinstance(node, cst.Assign) else None
-                elif isinstance(target, cst.Tuple):
-                    for position, element in enumerate(target.elements):
-                        if isinstance(element.value, cst.Name) and element.value.value == variable:
-                            value = node.value if isinstance(node, cst.Assign) else None
-                            if not isinstance(value, cst.Tuple) or len(value.elements) != len(
-                                target.elements
-                            ):
-                                yield None
-                            else:
-                                yield value.elements[position].value
+        return SizeValue(int(node.value, 0), node, given.value if isinstance(given, cst.Name) else None)
 
     def edits(self, resizes: list[Resize]) -> list[ByteEdit] | None:
         """The edits of the launch and of what it is made from; None where the grid cannot be followed."""
@@ -128,54 +77,27 @@ class LaunchSizes:
         """Give a variable its new value. Arguments that it stood for too and that change otherwise get numbers."""
         counted = [r for r in sharing if r.axes] or sharing
         texts = {r.text for r in counted}
-        node = self._held(variable)
-        if len(texts) != 1 or node is None:
+        by_name = {r.name: r for r in sharing if r.name is not None}
+        value = self.value(next(iter(by_name)))
+        if len(texts) != 1 or value is None:
             return None
-        edits = [self._source.replace(node, texts.pop())]
-        by_name = {r.name: r for r in sharing}
+        edits = [self._source.replace(value.node, texts.pop())]
         for name, given in self.launch.arguments.items():
             if isinstance(given, cst.Name) and given.value == variable:
                 resize = by_name.get(name)
                 if resize is None:
-                    edits.append(self._source.replace(given, node.value))
+                    edits.append(self._source.replace(given, value.node.value))
                 elif resize not in counted:
                     edits.append(self._source.replace(given, resize.text))
         return edits
 
     # The grid
 
-    def axis_expressions(self) -> list[cst.BaseExpression] | None:
-        """The expressions of the grid by axis, through a variable, a lambda or a function of the meta-parameters."""
-        grid: cst.BaseExpression | None = self.launch.grid
-        function = self.launch.function
-        if isinstance(grid, cst.Name):
-            name = grid.value
-            assigned = self.kernel.assigned(self.launch, name)
-            grid = assigned.value if assigned is not None else None
-            if grid is None and function is not None:
-                grid = next(
-                    (
-                        self._returned(f)
-                        for f in self._source.walk(function.body, cst.FunctionDef)
-                        if f.name.value == name
-                    ),
-                    None,
-                )
-        if isinstance(grid, cst.Lambda):
-            grid = grid.body
-        if grid is None:
-            return None
-        return [e.value for e in grid.elements] if isinstance(grid, (cst.Tuple, cst.List)) else [grid]
-
-    def _returned(self, function: cst.FunctionDef) -> cst.BaseExpression | None:
-        returns = list(self._source.walk(function.body, cst.Return))
-        return returns[0].value if len(returns) == 1 else None
-
     def _grid_edits(self, resizes: list[Resize], variables: set[str]) -> list[ByteEdit] | None:
-        expressions = self.axis_expressions()
-        if expressions is None:
+        axes = grid_axes(self.kernel, self.launch)
+        if axes is None:
             return None
-        edits: list[ByteEdit] = []
+        expressions, edits = axes[0], list[ByteEdit]()
         for axis in sorted({a for r in resizes for a in r.axes}):
             if axis >= len(expressions):
                 return None

@@ -19,7 +19,7 @@ def ignores_the_rest(kernel: TritonKernel, values: Evaluation, calls: list[cst.C
     find what is neutral there."""
     for call in calls:
         if kernel.is_call(call, "load", "store"):
-            mask = _mask(values, call)
+            mask = access(values, call)[1]
             if _has_lanes(values.of(call.args[0].value)) and not (mask is not None and bounds(mask, length)):
                 return False
         elif kernel.is_call(call, *_NEUTRAL):
@@ -102,17 +102,21 @@ def _total(values: Evaluation, value: Value, length: Value) -> float | None:
     return total if not unknown or math.isinf(total) else None
 
 
-def _mask(values: Evaluation, call: cst.Call) -> Value | None:
+def access(values: Evaluation, call: cst.Call) -> tuple[Value | None, Value | None]:
+    """The pointer and the mask of a load or store."""
+
     def known(node: cst.CSTNode) -> Value:
         value = values.of(node)
         return value if value is not None else values.fresh("argument")
 
     if values.kernel.is_call(call, "load"):
-        return load_arguments(call, known)[1]
+        pointer, mask, _ = load_arguments(call, known)
+        return pointer, mask
     placed = [a.value for a in call.args if a.keyword is None]
     named = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
     node = named.get("mask", placed[2] if len(placed) > 2 else None)
-    return known(node) if node is not None else None
+    pointer = known(placed[0]) if placed else None
+    return pointer, known(node) if node is not None else None
 
 
 def _is_range(value: Value) -> bool:

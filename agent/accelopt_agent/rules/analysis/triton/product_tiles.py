@@ -8,6 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.triton.block_size import grid_axes
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.launch_sizes import LaunchSizes, Resize, option, options_edits
 from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimension, TileDimensions
@@ -152,7 +153,8 @@ class ProductTiles:
         """The condition at the launch under which ``size`` divides the length of a side."""
         source = self.kernel.source
         bounds = [self.launch.arguments[b] for b in sorted(side.bounds) if b in self.launch.arguments]
-        expressions = self.launched.axis_expressions() or []
+        axes = grid_axes(self.kernel, self.launch)
+        expressions = axes[0] if axes is not None else []
         if not bounds and len(side.axes) == 1 and next(iter(side.axes)) < len(expressions):
             expression = expressions[next(iter(side.axes))]
             divided = [self.launched.dividend(n) for n in source.below(expression)]

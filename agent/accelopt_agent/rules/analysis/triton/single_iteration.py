@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_agent.rules.analysis.statement import Statement
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
+from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel
 from accelopt_agent.rules.analysis.triton.masked_lanes import ignores_the_rest
 from accelopt_agent.rules.analysis.triton.row_loops import RowLoop
 from accelopt_agent.rules.analysis.triton.storage import apart
@@ -260,26 +260,21 @@ def _accumulated(straight: _Straight, accumulator: _Accumulator, added: cst.Base
     named = {a.keyword.value: a.value for a in value.args if a.keyword is not None}
     kind = named.get("dtype", value.args[1].value if len(value.args) > 1 else None)
     known = straight.values.of(added)
-    if kind is None or (known is not None and _is_float32(kernel, known) and _is_named_float32(kernel, kind)):
+    single = kind is not None and kernel.names.path(kind) == f"{TL}.float32"
+    if kind is None or (single and known is not None and _is_float32(known)):
         return text
     inside = text if isinstance(added, (cst.Name, cst.Call)) else f"({text})"
     return f"{inside}.to({kernel.source.code(kind)})"
 
 
-def _is_named_float32(kernel: TritonKernel, node: cst.BaseExpression) -> bool:
-    return (kernel.names.path(node) or "").endswith(".float32")
-
-
-def _is_float32(kernel: TritonKernel, value: Value) -> bool:
+def _is_float32(value: Value) -> bool:
     """Return whether a value was converted to float32, or computed from such."""
     if value.op == "method" and value.args[0] == "to":
-        return "float32" in str([v.args for arg in value.args[2:] for v in (arg if isinstance(arg, tuple) else ())
-                                 if isinstance(v, Value)])  # fmt: skip
+        return any(given.op == "type" and given.args[0] == "float32" for _, given in value.args[2:])
     if value.op == "sum":
-        products = [product for product, _ in value.args]
-        return any(_is_float32(kernel, v) for product in products for v in product)
+        return any(_is_float32(v) for product, _ in value.args for v in product)
     if value.op == "call" and value.args[0] == "where":
-        return any(_is_float32(kernel, v) for arg in value.args[2:] for v in arg if isinstance(v, Value))
+        return any(_is_float32(given) for _, given in value.args[2:])
     return value.op == "call" and value.args[0] in ("exp", "exp2", "log", "sqrt", "rsqrt", "sigmoid")
 
 

@@ -179,6 +179,9 @@ class Evaluation:
         return value
 
     def _evaluate(self, node: cst.BaseExpression) -> Value:
+        path = self.kernel.names.path(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+        if path is not None and path.removeprefix(f"{TL}.") in _TYPES:
+            return self.make("type", path.removeprefix(f"{TL}."))
         if isinstance(node, cst.Name):
             if node.value not in self.variables:
                 self.variables[node.value] = self.make("name", node.value)
@@ -365,6 +368,11 @@ def _values_in(args: Iterable[object]) -> Iterable[Value]:
             yield from _values_in(arg)
 
 
+#: Names of element types in ``triton.language``.
+_TYPES = frozenset(
+    {"int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16"}
+    | {"float32", "float64", "float8e4nv", "float8e5"}
+)
 #: Longer products are not addresses.
 _MOST_TERMS = 32
 _INFINITIES = {'float("inf")': math.inf, 'float("-inf")': -math.inf}

@@ -1,0 +1,115 @@
+"""Profile files and infer problems on the hosts that the settings name, each host opened when it is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from accelopt_lsp.backend.cache_key import targets_of
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.errors import HostUnavailableError
+from accelopt_lsp.resources import host_named
+from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError
+from accelopt_profiling.measurement import FileMeasurement
+from accelopt_profiling.problem_inference import guessed, infer_problem
+from accelopt_profiling.problems.inference.inferred import InferredProblem, inference_key
+from accelopt_profiling.profiler import ProfileRequest, profile
+
+
+class HostProfiles:
+    """Keeps the hosts open, and what one profile teaches the next. ``host_problem`` is called with the reason where a
+    host that is elsewhere cannot be reached, and with None where it can."""
+
+    def __init__(self, host_problem: Callable[[str | None], None]) -> None:
+        self._host_problem = host_problem
+        self._connecting: set[asyncio.Future[HostFacts]] = set()
+        self._hosts: dict[tuple[str, str], Host] = {}
+        self._input_specs: dict[str, list[dict[str, Any]]] = {}
+        self._inferred: dict[str, InferredProblem] = {}
+
+    async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+        """Profile on the host of the settings; while that cannot be reached, without hardware on this machine.
+
+        Raises:
+            HostUnavailableError: this machine's worker cannot be started.
+        """
+        request = ProfileRequest(
+            file.examined,
+            targets_of(file.settings),
+            limits=file.settings.job_limits,
+            input_specs=self._input_specs,
+            inferred=self._inferred,
+        )
+        try:
+            host = await self.connected(file.settings)
+            if host.remote:
+                self._host_problem(None)
+            async with aclosing(profile(host, request)) as growing:
+                async for results in growing:
+                    yield results
+            return
+        except HostUnreachableError as error:
+            if file.settings.host == "local":
+                raise HostUnavailableError(str(error)) from None
+            self._host_problem(str(error))
+        try:
+            async with aclosing(profile(await self.connected(file.settings, "local"), request)) as growing:
+                async for results in growing:
+                    yield results
+        except HostUnreachableError as error:
+            raise HostUnavailableError(str(error)) from None
+
+    async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
+        """Inputs with which a kernel runs, or the best that were found; without ``run`` from its syntax alone.
+
+        Raises:
+            HostUnavailableError
+        """
+        chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
+        if not run:
+            return guessed(file.examined, chosen, "nothing of an untrusted workspace is run")
+        known = self._inferred.get(inference_key(file.examined))
+        if known is not None and chosen.name in known.launched:
+            return known
+        settings = file.settings
+        try:
+            host, target = await self.connected(settings), settings.target_for(chosen.dialect)
+            return await infer_problem(host, file.examined, [chosen], target, settings.job_limits)
+        except HostUnreachableError as error:
+            raise HostUnavailableError(str(error)) from None
+
+    async def connected(self, settings: Settings, name: str | None = None) -> Host:
+        """The host of the settings, or the one called ``name``, once it is reached. A caller that is cancelled leaves
+        the connecting to go on: a process whose start is cut short in the middle is hard to get rid of, and the next
+        profile needs it anyway.
+
+        Raises:
+            HostUnreachableError
+        """
+        host = self._host(settings, name or settings.host)
+        connecting = asyncio.ensure_future(host.facts())
+        self._connecting.add(connecting)
+        connecting.add_done_callback(self._connection_made)
+        await asyncio.shield(connecting)
+        return host
+
+    async def close(self) -> None:
+        if self._connecting:
+            await asyncio.wait(self._connecting, timeout=5)
+        hosts = [host.close() for host in self._hosts.values()]
+        await asyncio.gather(*hosts, return_exceptions=True)
+
+    def _host(self, settings: Settings, name: str) -> Host:
+        local = f"{settings.interpreter} {sorted(settings.env.items())}"
+        described = local if name == "local" else repr(settings.hosts[name])
+        if (name, described) not in self._hosts:
+            self._hosts[name, described] = host_named(settings, name)
+        return self._hosts[name, described]
+
+    def _connection_made(self, connecting: asyncio.Future[HostFacts]) -> None:
+        self._connecting.discard(connecting)
+        if not connecting.cancelled():
+            connecting.exception()  # told to whoever still waits

@@ -1,0 +1,91 @@
+"""Run one search for a faster version of a kernel and turn its events into what the person is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+from accelopt_agent.model.editor_models import EditorModels
+from accelopt_agent.model.editor_request import Complete
+from accelopt_agent.optimize import optimize
+from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search.history import interrupted
+from accelopt_agent.search.pause import PauseSwitch
+from accelopt_lsp.backend.host_profiles import HostProfiles
+from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest
+from accelopt_lsp.backend.search_progress import SearchProgressFormatter
+from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.models import resolve_team
+from accelopt_memory.errors import MemoryUnavailableError
+from accelopt_memory.memory import Memory
+from accelopt_profiling.hosts.host import HostUnreachableError
+
+
+async def search_events(
+    file: FileText,
+    kernel: str,
+    request: SearchRequest,
+    profiles: HostProfiles,
+    memory: Memory | None,
+    complete: Complete,
+    pause: PauseSwitch,
+) -> AsyncGenerator[SearchEvent, None]:
+    """Search on the host of the settings. ``complete`` asks the editor's own models.
+
+    Raises:
+        HostUnavailableError: the host cannot be reached.
+        UserError: instructions are given and no model can be asked.
+    """
+    settings = file.settings
+    model, not_asked = await asyncio.to_thread(resolve_team, settings, Path(file.path), in_editor=True)
+    if request.instructions and model is None:
+        why = not_asked or "none is configured; set `model.base_url` and `model.model`"
+        raise UserError(f"Instructions are for a model, and no model is asked: {why}")
+    search = _optimize_request(file, kernel, request)
+    if request.resume and not request.instructions and model is not None and memory is not None:
+        wished = await asyncio.to_thread(_earlier_instructions, memory, file, kernel, search.target)
+        search = replace(search, instructions=wished)
+    formatter = SearchProgressFormatter(kernel, search.budget.candidates, not_asked)
+    try:
+        host, asked = await profiles.connected(settings), EditorModels(complete)
+        async with aclosing(optimize(search, host, memory, model=model, asked=asked, pause=pause)) as events:
+            async for event in events:
+                for shown in formatter.of(event):
+                    yield shown
+    except HostUnreachableError as error:
+        raise HostUnavailableError(str(error)) from None
+
+
+def _optimize_request(file: FileText, kernel: str, request: SearchRequest) -> OptimizeRequest:
+    settings = file.settings
+    goal = settings.search.percent_of_peak
+    return OptimizeRequest(
+        path=Path(file.path),
+        text=file.text,
+        target=settings.target_for(next(k.dialect for k in file.found.kernels if k.name == kernel)),
+        root=settings.project_root,
+        problem=settings.problem,
+        examined=file.examined,
+        kernel=kernel,
+        budget=Budget(
+            candidates=settings.search.candidates,
+            seconds=settings.search.minutes * 60,
+            percent_of_peak=goal if goal < 100 else None,
+        ),
+        strategy=settings.search.strategy,
+        instructions=request.instructions,
+        resume=request.resume,
+    )
+
+
+def _earlier_instructions(memory: Memory, file: FileText, kernel: str, target: str) -> str:
+    """What the person asked for in the run that is gone on with."""
+    content = next(k.content_hash for k in file.found.kernels if k.name == kernel)
+    try:
+        before = interrupted(memory, content, target, file.settings.host)
+    except MemoryUnavailableError:
+        return ""  # the search itself will say what is wrong with the memory
+    return before.instructions if before is not None else ""

@@ -1,0 +1,44 @@
+"""Decide how much of a Triton case is interpreted: figures of work, the same on every machine."""
+
+from __future__ import annotations
+
+from accelopt_profiling.gate.step_schemas import PlanResult
+from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan, ProgramDraw
+
+#: Work that one call may take, in elements (see ``interpreter.work``): a candidate may need so much more than the
+#: original. Some forty seconds on two cores. Our choice.
+MOST_WORK = 16_000_000_000
+#: Of the work up to which a case is interpreted whole: a launch of no more is, also where the case is not.
+_SMALL = 1 / 40
+#: Of the planned share of the output, so much must be checked: what the programs write differs in size.
+ENOUGH = 0.5
+
+
+def case_work(index: int, first: int) -> int:
+    """Return the work up to which a case is interpreted whole: ``first`` for the first one, a quarter for the others,
+    of which there are some twenty calls.
+    """
+    return first if index == 0 else first // 4
+
+
+def whole() -> InterpretationPlan:
+    """Return the plan of a case of which every program is interpreted."""
+    return InterpretationPlan(ProgramDraw(), MOST_WORK)
+
+
+def of_case(plan: PlanResult | None, index: int, first: int) -> InterpretationPlan:
+    """Return how much of a case is interpreted, ``first`` being what a whole first case may take. Where no original was
+    asked (``plan`` is None), what the launches themselves take decides.
+    """
+    small = int(_SMALL * first)
+    if plan is None:
+        return InterpretationPlan(ProgramDraw(0.0, 0, index), MOST_WORK, small, case_work(index, first))
+    share = planned_share(plan, index)
+    return InterpretationPlan(ProgramDraw(share, plan.seed, index), MOST_WORK, small if share < 1.0 else 0)
+
+
+def planned_share(plan: PlanResult | None, index: int) -> float:
+    """Return the share of a case that was planned to be interpreted before the candidate ran; 0 without a plan."""
+    if plan is None:
+        return 0.0
+    return next((case.share for case in plan.cases if case.index == index), 1.0)

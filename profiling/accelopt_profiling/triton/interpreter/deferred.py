@@ -1,0 +1,202 @@
+"""Postpone a kernel's operations until an address, a mask or a branch needs their values.
+
+What no store's address and mask depend on is never computed: a run of this builder finds where programs write, at a
+small part of what their values cost. Nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as stock
+
+from accelopt_profiling.triton.interpreter.arithmetic import InstructionResults
+from accelopt_profiling.triton.interpreter.lockstep import ELEMENTWISE, SHAPING, varies
+from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
+
+Handle = Any
+
+
+class UnknownValueError(Exception):
+    """An address, a mask or a branch depends on a value that only a run in order has: an atomic operation's result."""
+
+
+class Deferred(stock.TensorHandle):  # type: ignore[misc]
+    """A handle whose value is computed when it is first looked at.
+
+    ``__class__`` is the type of that value, so that code which asks whether it differs among programs gets the answer.
+    """
+
+    def __init__(self, compute: Callable[[], Any], sources: Iterable[Any]) -> None:
+        self._compute, self._sources = compute, tuple(_deferred(sources))
+        self._made: Any = None
+
+    def value(self) -> Handle:
+        """Compute the value, its sources first: without recursion, because chains are as long as loops."""
+        waiting = [self]
+        while waiting:
+            node = waiting[-1]
+            missing = [source for source in node._sources if source._made is None]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if node._made is None:
+                node._made = forced(node._compute())
+                node._compute, node._sources = _nothing, ()
+        return self._made
+
+    __class__ = property(lambda self: type(self.value()))
+    data = property(lambda self: self.value().data)
+    dtype = property(lambda self: self.value().dtype)
+    attr = property(lambda self: self.value().attr)
+
+    def clone(self) -> Handle:
+        return self.value().clone()
+
+
+def _always() -> Handle:
+    return stock.TensorHandle(np.ones(1, np.bool_), tl.int1)
+
+
+def _nothing() -> None:
+    return None
+
+
+def forced(value: Any) -> Any:
+    """Return ``value`` with every deferred handle in it replaced by what it stands for."""
+    if type(value) is Deferred:
+        return value.value()
+    if type(value) in (list, tuple):
+        return type(value)(forced(v) for v in value)
+    return value
+
+
+def _deferred(values: Iterable[Any]) -> Iterable[Deferred]:
+    for value in values:
+        if type(value) is Deferred:
+            yield value
+        elif type(value) in (list, tuple):
+            yield from _deferred(value)
+
+
+class DeferringBuilder(MemoryBuilder):
+    """Defers every operation that gives a value. Stores and atomic operations compute addresses and masks, which are
+    checked and noted by the coverage, and write nothing.
+    """
+
+    def create_masked_store(
+        self, ptrs: Handle, value: Handle, mask: Handle, cache: Any, eviction: Any
+    ) -> None:
+        self._touch("store", ptrs, mask)
+
+    def create_store(self, ptr: Handle, val: Handle, _0: Any, _1: Any) -> None:
+        self._touch("store", ptr, _always())
+
+    def create_atomic_rmw(
+        self, op: Any, ptr: Handle, val: Handle, mask: Handle, sem: Any, scope: Any
+    ) -> Handle:
+        self._touch("atomic", ptr, mask)
+        return Deferred(_unknown, ())
+
+    def create_atomic_cas(self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any) -> Handle:
+        self._touch("exchange", ptr, _always())
+        return Deferred(_unknown, ())
+
+    def _touch(self, kind: str, pointers: Handle, mask: Handle) -> None:
+        pointers, mask = forced(pointers), forced(mask)
+        if varies([pointers, mask]):
+            pointers, mask = self._side_by_side(pointers, mask)
+        self._access(kind, pointers, mask)
+
+    def create_split(self, val: Handle) -> tuple[Handle, Handle]:
+        def part(number: int) -> Handle:
+            return Deferred(lambda: MemoryBuilder.create_split(self, forced(val))[number], [val])
+
+        return part(0), part(1)
+
+    def create_inline_asm(
+        self, text: str, constraints: str, arguments: list[Handle], types: list[Any], *rest: Any
+    ) -> InstructionResults:
+        def part(number: int) -> Handle:
+            def compute() -> Handle:
+                made = MemoryBuilder.create_inline_asm(
+                    self, text, constraints, forced(arguments), types, *rest
+                )
+                return made.get_result(number)
+
+            return Deferred(compute, arguments)
+
+        return InstructionResults([part(number) for number in range(len(types))])
+
+    def tensors(self, compute: Callable[[], Any], value: Any, shape: list[int]) -> Any:
+        inputs = value if isinstance(value, tuple) else (value,)
+        made: list[Any] = []
+
+        def part(number: int) -> Handle:
+            def of_all() -> Handle:
+                if not made:
+                    results = compute()
+                    made.extend(results if isinstance(results, tuple) else (results,))
+                return made[number].handle
+
+            return Deferred(of_all, [tensor.handle for tensor in inputs])
+
+        kinds = [tl.block_type(t.dtype.scalar, shape) if shape else t.dtype.scalar for t in inputs]
+        results = tuple(tl.tensor(part(number), kind) for number, kind in enumerate(kinds))
+        return results if isinstance(value, tuple) else results[0]
+
+    def create_print(self, *arguments: Any) -> None:
+        pass
+
+    def create_assert(self, condition: Any, message: Any) -> None:
+        pass
+
+    def create_assume(self, condition: Any) -> None:
+        pass
+
+
+def _unknown() -> Any:
+    raise UnknownValueError("the result of an atomic operation")
+
+
+def _deferring(name: str) -> Callable[..., Handle]:
+    inherited = getattr(MemoryBuilder, name)
+
+    def operation(self: DeferringBuilder, *arguments: Any, **options: Any) -> Handle:
+        self.meter.spend(0)
+        return Deferred(lambda: inherited(self, *forced(arguments), **forced_options(options)), arguments)
+
+    operation.__name__ = name
+    return operation
+
+
+def forced_options(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: forced(value) for name, value in options.items()}
+
+
+def _at_once(name: str) -> Callable[..., Any]:
+    inherited = getattr(MemoryBuilder, name)
+
+    def operation(self: DeferringBuilder, *arguments: Any, **options: Any) -> Any:
+        return inherited(self, *forced(arguments), **forced_options(options))
+
+    operation.__name__ = name
+    return operation
+
+
+#: Operations that give one value and change nothing, besides those on single elements and on shapes.
+_GIVING = (
+    "create_splat", "create_unsplat", "create_gather", "create_join", "create_cat", "create_dot", "create_load",
+    "create_masked_load", "create_tensor_pointer_load", "create_descriptor_load", "create_descriptor_gather",
+    "create_extern_elementwise", "create_histogram",
+)  # fmt: skip
+
+for _name in dir(MemoryBuilder):
+    if _name in _GIVING or _name in SHAPING or _name.removeprefix("create_") in ELEMENTWISE:
+        setattr(DeferringBuilder, _name, _deferring(_name))
+    elif _name.startswith("create_") and _name not in vars(DeferringBuilder):
+        setattr(DeferringBuilder, _name, _at_once(_name))
