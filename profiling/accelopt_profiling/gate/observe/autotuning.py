@@ -8,18 +8,22 @@ from typing import Any
 
 @dataclass
 class _Tuner:
-    """An autotuner: its configurations that it tried (what pruning left of them), those of them in which its kernel
-    ran, and the one that it prefers in this case.
+    """An autotuner: its configurations that it tried (what pruning left of them), the cases in which its kernel ran in
+    each of them, and the one that it prefers now.
     """
 
     tuner: Any
-    possible: dict[str, None] = field(default_factory=dict)
-    ran: set[str] = field(default_factory=set)
+    possible: dict[str, set[int]] = field(default_factory=dict)
     preferred: str | None = None
 
     @property
     def left(self) -> list[str]:
-        return [name for name in self.possible if name not in self.ran]
+        return [name for name, cases in self.possible.items() if not cases]
+
+    def next(self, case: int) -> str | None:
+        """The configuration to prefer in a case: one that has not run at all, or not in this case."""
+        elsewhere = [name for name, cases in self.possible.items() if case not in cases]
+        return next(iter([*self.left, *elsewhere]), None)
 
 
 class AutotuneTurns:
@@ -27,11 +31,13 @@ class AutotuneTurns:
 
     def __init__(self) -> None:
         self._tuners: dict[int, _Tuner] = {}  # by the tuner's identity
+        self._case = 0
 
-    def next_case(self) -> None:
+    def next_case(self, case: int) -> None:
         """Have the next configuration chosen from here on: drop what the tuners remember of earlier choices."""
+        self._case = case
         for known in self._tuners.values():
-            known.preferred = None
+            known.preferred = known.next(case)
             known.tuner.cache.clear()
             known.tuner.cache_results = False
 
@@ -39,21 +45,26 @@ class AutotuneTurns:
         """Say whether ``tuner`` shall choose the configuration that it tries now."""
         known = self._tuners.setdefault(id(tuner), _Tuner(tuner))
         name = str(configuration)
-        known.possible[name] = None
-        if known.preferred is None and name not in known.ran:
+        known.possible.setdefault(name, set())
+        if known.preferred is None:
             known.preferred = name
         return name == known.preferred
 
     def chosen(self) -> None:
         """Record that a call with the preferred configurations has ended."""
         for known in self._tuners.values():
-            best = getattr(known.tuner, "best_config", None)
-            if best is not None:
-                known.ran.add(str(best))
+            best = str(getattr(known.tuner, "best_config", None))
+            if best in known.possible:
+                known.possible[best].add(self._case)
 
     def left(self) -> dict[str, list[str]]:
         """By kernel: the configurations that have not run; kernels of which all have run are left out."""
         return {_name(known.tuner): known.left for known in self._tuners.values() if known.left}
+
+    def left_in(self, case: int) -> int:
+        """Return how many configurations have not run in a case, of the tuner with most."""
+        counts = [sum(case not in c for c in known.possible.values()) for known in self._tuners.values()]
+        return max(counts, default=0)
 
     def describe(self) -> str:
         """The preferred configurations in words."""

@@ -29,15 +29,15 @@ class KeptResults:
         self._counts |= {path for path, old in self._before.items() if held.get(path, old) != old}
         self._before = held
 
-    def overwrite(self) -> list[str]:
-        """Overwrite what came since; return the places' names."""
+    def overwrite(self, least: int = 0) -> list[str]:
+        """Overwrite what came since and has ``least`` elements; return the places' names."""
         held = self._held()
         other = [path for path, _, value in held if self._before.get(path) != _content(value)]
         grown = {path[:-1] for path in other if path not in self._before and len(path) > 2}
         changed = set(other)
         found = []
         for path, place, value in held:
-            if (path in changed or path[:-1] in grown) and path not in self._counts:
+            if (path in changed or path[:-1] in grown) and path not in self._counts and _size(value) >= least:
                 with suppress(Exception):  # a place that cannot be written stays as it is
                     _spoil(place, value)
                     found.append(".".join(map(str, path)))
@@ -71,6 +71,12 @@ def _is_data(value: Any) -> bool:
 
 def _is_buffer(value: Any) -> bool:
     return type(value).__module__ in ("builtins", "array") and type(value).__name__ in ("bytearray", "array")
+
+
+def _size(value: Any) -> int:
+    if is_array(value):
+        return int(value.size if isinstance(value, np.ndarray) else value.numel())
+    return 1 if isinstance(value, float) else len(value)
 
 
 def _content(value: Any) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.comparison.memory import (
+    arrays_of,
     byte_count,
     fingerprint,
     overlapping,
@@ -46,6 +48,8 @@ from accelopt_profiling.worker.usercode import load_module
 _KEPT_BYTES = 64 << 20
 #: So many further calls are made in any case: fewer do not show what counts calls.
 _LOOKS = 3
+#: Further configurations of autotuners run on changed values until so many runs were made.
+_CONFIGURATIONS = 40
 #: A case may take so many times its processor time by the clock: the machine may be busy.
 _IDLE = 5
 
@@ -84,6 +88,7 @@ class _CandidateRun:
         self.built: dict[str, Any] = {}
         self.kept: list[tuple[list[Any], list[bytes]]] = []
         self.keeps: list[str] = []
+        self.elements = 0
 
     def all(self) -> RunResult:
         candidate = self.candidate
@@ -101,7 +106,10 @@ class _CandidateRun:
                 after = [repeated]
             for n in after[:1]:
                 cases[n] = self._later(cases[n])
-        self._configurations([n for n in others if not case_call[n].altered and not cases[n].raised])
+        answered = [n for n in others if not cases[n].raised]
+        self._configurations(
+            [n for n in answered if not case_call[n].altered], [n for n in answered if case_call[n].altered]
+        )
         late = any([fingerprint(o) for o in outputs] != prints for outputs, prints in self.kept)
         self.kept.clear()
         if repeated is not None:
@@ -120,7 +128,7 @@ class _CandidateRun:
         candidate = self.candidate
         candidate.context.emit({"running": index})
         _allow(self.params.case_seconds)
-        candidate.configurations.next_case()
+        candidate.configurations.next_case(index)
         case_call = candidate.case_call(index)
         arguments = candidate.reused_memory(candidate.arguments(index))
         built: dict[str, Any] = {}
@@ -205,12 +213,17 @@ class _CandidateRun:
         results = KeptResults(self.own)
         with contextlib.suppress(StepFailedError):
             for _ in range(2):
-                before = [self._bits(index)]
+                old = self._bits(index)
                 results.look()
-            before.append(self._bits(index, new=True))
-            kept = results.overwrite()
-            if kept and [self._bits(index), self._bits(index, new=True)] != before:
-                self.keeps = kept
+            new = self._bits(index, new=True)
+            for least in (
+                self.elements // 2,
+                0,
+            ):  # results without the keys that they are found by, then everything
+                kept = results.overwrite(least)
+                if kept and (self._bits(index, new=True) != new or self._bits(index) != old):
+                    self.keeps = kept
+                    break
 
     def _bits(self, index: int, new: bool = False) -> list[bytes]:
         """Fingerprints of what a call on a case's data returns, or on ``new`` data of its shapes and values."""
@@ -219,32 +232,39 @@ class _CandidateRun:
         with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
             arguments = candidate.arguments(index)
             outputs = candidate.perform(index, turned(arguments) if new else arguments, seen, self.built)
+            self.elements = sum(math.prod(a.shape) for _, a in arrays_of(outputs))
             return [fingerprint(o) for o in outputs]
 
-    def _configurations(self, indices: list[int]) -> None:
-        """Run what is left of the configurations that autotuners may choose, on the smallest case that tries them."""
+    def _configurations(self, plain: list[int], changed: list[int]) -> None:
+        """Run what is left of the configurations that autotuners may choose, on the smallest of the ``plain`` cases
+        that tries them; then all of them on the cases whose values were ``changed``, until enough runs were made.
+        """
         candidate, configurations = self.candidate, self.candidate.configurations
-        if not configurations.left():
-            return
-        sizes = {n: byte_count(candidate.arguments(n)) for n in indices}
-        for index in sorted(indices, key=lambda n: sizes[n]):
-            for number in itertools.count():
-                left = configurations.left()
-                if not left:
-                    return
-                self._configuration(index, f"{CONFIGURATION} {number}")
+        numbers = itertools.count()
+        sizes = {n: byte_count(candidate.arguments(n)) for n in (plain if configurations.left() else [])}
+        for index in sorted(sizes, key=lambda n: sizes[n]):
+            while left := configurations.left():
+                self._configuration(index, next(numbers))
                 if configurations.left() == left:
                     break  # this case does not get to them
+        for index in changed:
+            while left_here := configurations.left_in(index):
+                number = next(numbers)
+                if number >= _CONFIGURATIONS:
+                    return
+                self._configuration(index, number)
+                if configurations.left_in(index) == left_here:
+                    break
 
-    def _configuration(self, index: int, name: str) -> None:
+    def _configuration(self, index: int, number: int) -> None:
         candidate, configurations = self.candidate, self.candidate.configurations
         _allow(self.params.case_seconds)
-        configurations.next_case()
+        configurations.next_case(index)
         arguments = candidate.arguments(index)
         try:
             with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
                 outputs = candidate.perform(index, arguments, seen)
-                candidate.save(index, name, outputs, seen, configurations.describe())
+                candidate.save(index, f"{CONFIGURATION} {number}", outputs, seen, configurations.describe())
                 configurations.chosen()
         except StepFailedError as failed:
             message = f"In the configuration {configurations.describe()}: {failed.error.message}"
