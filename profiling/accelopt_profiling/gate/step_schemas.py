@@ -175,13 +175,16 @@ class RunResult:
 
 @dataclass(frozen=True)
 class OriginalParams:
-    """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original."""
+    """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original,
+    ``measured`` that its own error is wanted in every case.
+    """
 
     source: Source
     dialect: GateDialect
     target: str
     cases: int
     same: bool = False
+    measured: bool = False
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,13 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
             if not (folder / "call").is_dir():
                 continue
             case_call = from_plain(CaseCall, load_values(folder / "call")[0])
-            if case_call.derived or case_call.twice:
+            answers = case_call.derived or params.measured
+            if answers or case_call.twice:
                 with emulation(params.dialect, params.target):
                     arguments = load_values(
                         folder / ("arguments" if (folder / "arguments").is_dir() else "inputs")
                     )
-            if case_call.derived:
+            if answers:
                 if (folder / "original").exists():
                     raise StepFailedError(
                         StepError("tampered", "The candidate wrote into the folder of the answers.")

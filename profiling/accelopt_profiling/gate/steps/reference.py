@@ -30,7 +30,7 @@ from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: Folders of expected values.
-_ANSWERS = ("expected", "native", "nearby", "further")
+_ANSWERS = ("expected", "native", "nearby", "further", "rounding")
 
 
 def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
