@@ -27,6 +27,12 @@ def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Setting
     from accelopt_lsp.settings.load import load_settings
 
     settings = load_settings(start, flags=flags)
+    if settings.unapproved is not None and str(settings.unapproved) not in _said:
+        _said.add(str(settings.unapproved))
+        folder = settings.unapproved.folder
+        say(
+            f"Settings of {folder}: not used until you approve them with `accelopt trust`: {settings.unapproved}"
+        )
     for complaint in settings.complaints:
         if complaint.layer == "the command line":
             raise UserError(f"`--{complaint.name}` {complaint.message}")

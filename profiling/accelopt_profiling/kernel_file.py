@@ -56,14 +56,16 @@ class KernelFile:
 
         With ``ship_imports`` the project's own modules that the files import travel too (a host elsewhere); without,
         the job gets the folders on this machine to import them from: the file's own, the project's root and its
-        ``src``. Relative imports find what they name among the job's files only, so those always travel.
+        ``src``. A member of a package is imported as that (see ``package_members``); elsewhere relative imports find
+        what they name among the job's files only, so those always travel.
         """
         path, root = self.path.resolve(), self.root
         kernel = path.relative_to(root).as_posix()
         imports = {**self.problem.imports, kernel: self.imports if text is None else imported_names(text)}
         files = {kernel: self.text if text is None else text, **self.problem.files}
         folders = [f for f in dict.fromkeys([path.parent, root, root / "src"]) if f.is_dir()]
-        if ship_imports or any(level for names in imports.values() for _, level in names):
+        relative = any(level for names in imports.values() for _, level in names)
+        if ship_imports or (relative and not (path.parent / "__init__.py").is_file()):
             known = {root / name: names for name, names in imports.items()}
             shipped = project_imports({root / n: t for n, t in files.items()}, folders, root, known)
             files |= {p.relative_to(root).as_posix(): content for p, content in shipped.items()}

@@ -70,6 +70,8 @@ class _Scope:
             base = self.dotted(node.value)
             return f"{base}.{node.attr}" if base else None
         if isinstance(node, ast.Call):
+            if [a.value for a in node.args if isinstance(a, ast.Constant)][:1] == ["triton"]:
+                return "triton"  # importlib.import_module("triton") and the like
             target = self.dotted(node.func)
             if target == "functools.partial" and node.args:
                 return self.dotted(node.args[0])
@@ -84,9 +86,15 @@ class _Scope:
                 else:
                     root = alias.name.split(".")[0]
                     self.names[root] = root
-        elif node.module and not node.level:
+        else:
             for alias in node.names:
-                if alias.name == "*":
+                if (
+                    alias.name == "triton"
+                ):  # whoever hands it on: it is Triton, or nothing where that is missing
+                    self.names[alias.asname or "triton"] = "triton"
+                elif not node.module or node.level:
+                    continue
+                elif alias.name == "*":
                     for dotted in _JIT:
                         parent, _, name = dotted.rpartition(".")
                         if parent == node.module:

@@ -31,12 +31,14 @@ class Latency:
 class Correctness:
     """The agreement of the kernel with its reference.
 
-    ``checked`` is the share (0..1) of output elements that were compared.
+    ``checked`` is the share (0..1) of output elements that were compared. ``device`` tells of the outputs that a device
+    computed alone; one that is wrong there makes the whole fail.
     """
 
     status: CorrectnessStatus = "not checked"
     detail: str = ""
     checked: float = 0.0
+    device: CorrectnessStatus = "not checked"
 
 
 @dataclass(frozen=True)

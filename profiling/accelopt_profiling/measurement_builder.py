@@ -76,6 +76,10 @@ class MeasurementBuilder:
             changed = self._add_times(self._timed, from_plain(CheckedRuns, value)) or changed
         else:
             changed = self._add_times(value) or changed
+        for name, correctness in from_plain(dict[str, Correctness], value.get("correctness", {})).items():
+            if name in self._kernels:
+                self._kernels[name] = with_device_outputs(self._kernels[name], correctness)
+                changed = True
         for name, counters in from_plain(dict[str, dict[str, Quantity]], value.get("counters", {})).items():
             if name in self._kernels:
                 estimate = self._kernels[name]
@@ -191,11 +195,26 @@ def with_device_time(estimate: KernelMeasurement, latency: Latency, device: str)
     )
 
 
+def with_device_outputs(timed: KernelMeasurement, on_device: Correctness) -> KernelMeasurement:
+    """Return a measurement with the check of what the device computed: where that is wrong, the kernel is wrong,
+    whatever its emulation gave.
+    """
+    before = timed.correctness
+    if on_device.status == "failed":
+        wrong = Correctness("failed", f"On the device: {on_device.detail}", on_device.checked, "failed")
+        message = f"On the device its results are wrong. {on_device.detail}"
+        finding = Finding("wrong-result", timed.line, "error", message)
+        return dataclasses.replace(timed, correctness=wrong, findings=[*timed.findings, finding])
+    if on_device.status == "passed" and before.status == "not checked":
+        return dataclasses.replace(timed, correctness=dataclasses.replace(on_device, device="passed"))
+    return dataclasses.replace(timed, correctness=dataclasses.replace(before, device=on_device.status))
+
+
 def with_checked_outputs(timed: KernelMeasurement, checked: CheckedRuns) -> KernelMeasurement:
     """Return a measurement that fails where the outputs of the timed runs are wrong."""
     if not checked.wrong:
         return timed
-    wrong = Correctness("failed", f"On the device: {checked.wrong}", 1.0)
+    wrong = Correctness("failed", f"On the device: {checked.wrong}", 1.0, "failed")
     message = f"On the device its results are wrong. {checked.wrong}"
     finding = Finding("wrong-result", timed.line, "error", message)
     return dataclasses.replace(timed, correctness=wrong, findings=[*timed.findings, finding])

@@ -35,7 +35,7 @@ async def infer_problem(
     if kernels[0].dialect == "nki":
         return guessed(file, kernels[0], "")
     params = InferParams(list(kernels), target)
-    limits = replace(limits, seconds=max(limits.seconds, params.seconds + _IMPORT_SECONDS))
+    limits = replace(limits, seconds=max(limits.seconds, 2 * params.cpu_seconds + _IMPORT_SECONDS))
     job = Job(file.source(ship_imports=host.remote), [Step("infer", "torch", to_plain(params), limits)])
     best: InferredProblem | None = None
     try:

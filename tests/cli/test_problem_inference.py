@@ -68,3 +68,56 @@ def test_errors_say_what_to_change(accelopt: Command, home: Path) -> None:
     assert kernel["latency"]["us"] > 0
     assert kernel["correctness"]["status"] == "not checked"
     assert "add `reference`" in kernel["correctness"]["detail"]
+
+
+AUTOGRAD = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def squared(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n)
+    tl.store(y + at, value * value, mask=at < n)
+
+
+@triton.jit
+def squared_backward(x, g, dx, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    slope = 2 * tl.load(x + at, mask=at < n)
+    tl.store(dx + at, slope * tl.load(g + at, mask=at < n), mask=at < n)
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        y = torch.empty_like(x)
+        squared[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        dx = torch.empty_like(x)
+        squared_backward[(triton.cdiv(x.numel(), 1024),)](x, g.contiguous(), dx, x.numel(), BLOCK=1024)
+        return dx
+"""
+
+
+def test_the_backward_pass_is_measured_and_checked_at_sizes_in_use(accelopt: Command, home: Path) -> None:
+    (home / "k.py").write_text(AUTOGRAD, encoding="utf-8")
+    written = accelopt("problem", "k.py", "--json")
+    assert written.object["launched"] == ["squared", "squared_backward"], written.out
+    problem = home / "k_problem.py"
+    text = problem.read_text(encoding="utf-8")
+    assert "backward = True" in text
+    assert "get_inputs(rows=4096, columns=4096)" in text
+    small = text.replace("4096", "64")
+    for power, status in ((2, "passed"), (3, "failed")):
+        problem.write_text(f"{small}\n\ndef reference(x):\n    return x ** {power}\n", encoding="utf-8")
+        for kernel in accelopt("profile", "k.py", "--target", "h100", "--json").object["kernels"]:
+            assert kernel["latency"]["us"] > 0
+            assert kernel["correctness"]["status"] == status, kernel["correctness"]

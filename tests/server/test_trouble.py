@@ -83,6 +83,7 @@ async def test_two_kernels_of_one_name(editor: Editor, tmp_path: Path) -> None:
 
 
 async def test_a_limit_that_ended_a_run_can_be_raised(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(b"# \xff is not text")
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS + "\nTIMEOUT = 1\n")
     told = await editor.diagnostic(uri, "timeout")

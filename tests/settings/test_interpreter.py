@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from accelopt_lsp.settings.approvals import Approvals
 from accelopt_lsp.settings.interpreter import OWN, find_interpreter
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.worker.environment import given_variables, step_environment, worker_environment
@@ -51,8 +52,18 @@ def test_a_repositorys_environment_needs_trust(project):
 
 def test_settings_tell_the_interpreter_of_a_file(project):
     (project / "accelopt.toml").touch()
-    settings = load_settings(project / "kernels" / "k.py", environ={"ACCELOPT_CONFIG": "/none"})
-    assert settings.interpreter.path == f"{project}/.venv/bin/python"
+    approvals = project.parent / "approvals.json"
+    environ = {"ACCELOPT_CONFIG": "/none", "ACCELOPT_APPROVALS": str(approvals)}
+    file = project / "kernels" / "k.py"
+    settings = load_settings(file, environ=environ)
+    assert settings.interpreter is OWN, "nobody trusted the project's environment"
+    assert f"{project}/.venv/bin/python" in "".join(map(str, settings.complaints))
+    assert (
+        load_settings(file, environ=environ, trusted=True).interpreter.path == f"{project}/.venv/bin/python"
+    )
+    Approvals(approvals).give(project, trust=True)
+    assert load_settings(file, environ=environ).interpreter.path == f"{project}/.venv/bin/python"
+    assert load_settings(file, environ=environ, trusted=False).interpreter is OWN
 
 
 def test_variables_are_a_persons_own(project, tmp_path):

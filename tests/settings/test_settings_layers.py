@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelopt_lsp.settings.approvals import Approvals
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.settings.schema import all_settings
 
@@ -16,13 +17,15 @@ Load = Callable[..., Settings]
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """Loads the settings of ``project/kernels/k.py``; ``user`` and ``project`` are the texts of the two files."""
+    """Loads the settings of ``project/kernels/k.py``; ``user`` and ``project`` are the texts of the two files. The
+    person has ``approved`` what the project's says."""
 
     def loaded(
         user: str | None = None,
         project: str | None = None,
         environ: dict[str, str] | None = None,
         name: str = "accelopt.toml",
+        approved: bool = True,
         **more: Any,
     ) -> Settings:
         (tmp_path / "project" / "kernels").mkdir(parents=True, exist_ok=True)
@@ -31,8 +34,15 @@ def load(tmp_path: Path) -> Load:
             (tmp_path / "user.toml").write_text(user)
         if project is not None:
             (tmp_path / "project" / name).write_text(project)
-        variables = {"ACCELOPT_CONFIG": str(tmp_path / "user.toml"), **(environ or {})}
-        return load_settings(tmp_path / "project" / "kernels" / "k.py", environ=variables, **more)
+        approvals = tmp_path / "approvals.json"
+        variables = {"ACCELOPT_CONFIG": str(tmp_path / "user.toml"), "ACCELOPT_APPROVALS": str(approvals)}
+        variables |= environ or {}
+        file = tmp_path / "project" / "kernels" / "k.py"
+        settings = load_settings(file, environ=variables, **more)
+        if approved and settings.unapproved is not None:
+            Approvals(approvals).give(settings.unapproved.folder, settings.unapproved.values)
+            settings = load_settings(file, environ=variables, **more)
+        return settings
 
     return loaded
 
@@ -181,7 +191,7 @@ problem = "p.py"
 [hosts.lab]
 ssh = "me@lab"
 [model]
-base_url = "http://evil"
+base_url = "https://evil"
 model = "m"
 [memory]
 path = "/evil.db"
@@ -190,8 +200,32 @@ nki = "trn2"
 """
 
 
+@pytest.mark.parametrize(
+    ("url", "taken"),
+    [
+        ("https://models.example.org/v1", True),
+        ("http://localhost:11434/v1", True),
+        ("http://127.0.0.1:8000", True),
+        ("http://[::1]:8000/v1", True),
+        ("http://models.example.org/v1", False),
+        ("http://localhost.example.org/v1", False),
+        ("http://127.0.0.1@example.org/v1", False),
+        ("http://localhost:80@example.org/v1", False),
+    ],
+)
+def test_a_models_address_is_encrypted_unless_it_is_this_machine(load: Load, url: str, taken: bool) -> None:
+    assert bool(load(user=f'[model]\nbase_url = "{url}"').model.base_url) == taken
+
+
+def test_only_the_person_names_the_variable_of_the_key(load: Load) -> None:
+    found = load(project='[model]\napi_key_env = "AWS_SECRET_ACCESS_KEY"')
+    assert found.model.api_key_env == "ACCELOPT_MODEL_KEY"
+    assert "your own settings" in str(found.complaints[0])
+    assert load(user='[model]\napi_key_env = "MY_KEY"', project="").model.api_key_env == "MY_KEY"
+
+
 def test_an_untrusted_workspace_names_no_host_command_model_or_file(load: Load) -> None:
-    editor = {"model": {"baseUrl": "http://evil", "model": "m"}, "python": "/evil", "target.triton": "a100"}
+    editor = {"model": {"baseUrl": "https://evil", "model": "m"}, "python": "/evil", "target.triton": "a100"}
     found = load(project=SENSITIVE, editor=editor, trusted=False)
     below = load(trusted=False, project="")
     for name in ("host", "hosts", "python", "model", "memory"):
@@ -201,6 +235,30 @@ def test_an_untrusted_workspace_names_no_host_command_model_or_file(load: Load) 
     mine = load(user=SENSITIVE, project="", trusted=False)
     assert (mine.host, mine.model.model) == ("lab", "m"), "the person's own file is theirs"
     assert load(project=SENSITIVE).python == "/evil/python"
+
+
+def test_what_a_project_makes_run_is_approved_once_per_folder_and_content(load: Load, tmp_path: Path) -> None:
+    found = load(project=SENSITIVE, approved=False)
+    below = load(project="", approved=False)
+    for name in ("host", "hosts", "python", "model", "memory"):
+        assert getattr(found, name) == getattr(below, name)
+    assert found.target.nki == "trn2", "harmless settings need no approval"
+    unapproved = load(project=SENSITIVE, approved=False, trusted=True).unapproved
+    assert unapproved is not None, "an editor that trusts the workspace did not see its settings"
+    assert {"python", "host", "model.base_url", "hosts.lab.ssh"} <= set(unapproved.values)
+    assert load(project=SENSITIVE).python == "/evil/python"
+    assert load(project=SENSITIVE, approved=False).python == "/evil/python", "it is remembered"
+    changed = SENSITIVE.replace("/evil/python", "/worse/python")
+    assert load(project=changed, approved=False).python == "", "another content is asked about again"
+    assert load(project=SENSITIVE, approved=False, trusted=False).python == ""
+    assert (
+        load(
+            project=SENSITIVE, name="pyproject.toml", approved=False, environ={"ACCELOPT_PYTHON": "p"}
+        ).python
+        == "p"
+    )
+    Approvals(tmp_path / "approvals.json").withdraw(tmp_path / "project")
+    assert load(project=SENSITIVE, approved=False).python == ""
 
 
 def test_every_setting_of_the_schema_has_its_trust_decided() -> None:

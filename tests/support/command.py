@@ -47,6 +47,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ACCELOPT_DB", str(tmp_path / "memory.db"))
     monkeypatch.setenv("ACCELOPT_CONFIG", str(tmp_path / "user.toml"))
+    monkeypatch.setenv("ACCELOPT_APPROVALS", str(tmp_path / "approvals.json"))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(resources, "_said", set())
     return tmp_path

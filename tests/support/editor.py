@@ -49,11 +49,12 @@ def _converter() -> Any:
 async def until(look: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
     """Ask again until the answer is there: a test waits for what happens, not for a time."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
+    end, pause = loop.time() + seconds, 0.02
     while loop.time() < end:
         if found := await look():
             return found
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(pause)
+        pause = min(0.2, 1.2 * pause)  # asking takes the server's time too
     raise AssertionError(f"waited {seconds:.0f} s for {what}")
 
 
@@ -115,7 +116,11 @@ class Editor(LanguageClient):
 
     async def begin(self, name: str, root: Path, **options: Any) -> t.InitializeResult:
         params = t.InitializeParams(
-            capabilities=capabilities(name), root_uri=root.as_uri(), initialization_options=options or None
+            capabilities=capabilities(name),
+            root_uri=root.as_uri(),
+            initialization_options={"trusted": True, **options}
+            if options.get("trusted", True) is not None
+            else None,
         )
         result = await self.initialize_session(params)
         self.name = name

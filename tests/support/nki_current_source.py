@@ -36,9 +36,11 @@ B = RNG.standard_normal((128, 64), dtype=np.float32)
 COLUMN = RNG.uniform(0.5, 2.0, (128, 1)).astype(np.float32)
 
 
-def run(body: str, *inputs: Any, mode: Mode = "full", limits: CoreLimits = TRN2) -> Outcome:
+def run(
+    body: str, *inputs: Any, mode: Mode = "full", limits: CoreLimits = TRN2, order: int | None = None
+) -> Outcome:
     """Run a kernel whose arguments are ``a``, ``b``, ``c``... and whose body is ``body``."""
-    return nki_source.run(body, *inputs, mode=mode, limits=limits, head=HEAD)
+    return nki_source.run(body, *inputs, mode=mode, limits=limits, head=HEAD, order=order)
 
 
 #: A body around a statement that fills ``out`` (or makes it) from the tiles a, b (128 x 64) and c (128 x 1).

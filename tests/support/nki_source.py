@@ -38,15 +38,22 @@ class Outcome:
 
 
 def run(
-    body: str, *inputs: Any, mode: Mode = "full", limits: CoreLimits | None = None, head: str = HEAD
+    body: str,
+    *inputs: Any,
+    mode: Mode = "full",
+    limits: CoreLimits | None = None,
+    head: str = HEAD,
+    order: int | None = None,
 ) -> Outcome:
-    """Run a kernel whose arguments are ``a``, ``b``, ``c``... and whose body is ``body``."""
+    """Run a kernel whose arguments are ``a``, ``b``, ``c``... and whose body is ``body``; with the iterations of its
+    free loops in an ``order``.
+    """
     arguments = ", ".join("abcdefgh"[: len(inputs)])
     text = (
         head.format(arguments=arguments) + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
     )
     linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-    with emulated(mode, limits=limits) as emulation:
+    with emulated(mode, limits=limits, order=order) as emulation:
         space: dict[str, Any] = {}
         exec(compile(text, FILE, "exec"), space)  # noqa: S102
         fault, result = None, None

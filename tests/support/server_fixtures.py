@@ -27,6 +27,7 @@ def environment(tmp_path: Path, decisions: Path) -> dict[str, str]:
         "SCRIPTED_LOG": str(decisions),
         "ACCELOPT_DB": str(tmp_path / "memory.db"),
         "ACCELOPT_CONFIG": str(tmp_path / "none.toml"),
+        "ACCELOPT_APPROVALS": str(tmp_path / "approvals.json"),
         "ACCELOPT_CONSENTS": str(tmp_path / "consents.json"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
     }

@@ -17,8 +17,9 @@ from accelopt_profiling.trainium.device_run import DeviceRequest
 
 RECORDED = Path(__file__).parents[1] / "profiling" / "trainium" / "recorded"
 
+#: Beside today's package its entry points give zeros and no error (nki-samples issue 134).
 BETA1 = """
-import json, os, pathlib
+import importlib.util, json, os, pathlib
 LOG = pathlib.Path(os.environ["STAND_IN_LOG"])
 def jit(function=None, **options):
     return function if function else (lambda f: f)
@@ -33,7 +34,7 @@ def baremetal(function, *, save_neff_name=None, save_trace_name=None, additional
         for name in (save_neff_name, save_trace_name):
             if name and not os.environ.get("STAND_IN_NO_FILES"):
                 pathlib.Path(name).write_text("recorded")
-        return result
+        return result * 0 if importlib.util.find_spec("nki") else result
     return call
 """
 
@@ -107,7 +108,7 @@ RIGHT = f"print(open({str(RECORDED / 'summary_7_4.json')!r}).read())"
 
 @dataclass
 class NeuronHost:
-    """``environment`` sees the stand-ins and nothing else of Neuron."""
+    """``environment`` sees the stand-ins of both SDKs and nothing else of Neuron."""
 
     folder: Path
     environment: dict[str, str]
@@ -116,6 +117,10 @@ class NeuronHost:
     def log(self) -> list[dict[str, object]]:
         path = self.folder / "log"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def packages(self, *generations: str) -> str:
+        """The import path of some generations' packages: "beta1", "current" and "nrtpy"."""
+        return os.pathsep.join(str(self.folder / "packages" / name) for name in generations)
 
     def program(self, name: str, text: str) -> Path:
         path = self.folder / "bin" / name
@@ -137,8 +142,10 @@ class NeuronHost:
 
 def neuron_host(folder: Path) -> NeuronHost:
     """Stand-ins in ``folder``: both SDKs and nrtpy importable, no executables yet."""
-    packages = {"neuronxcc/__init__.py": "", "neuronxcc/nki/__init__.py": BETA1, "nki/__init__.py": CURRENT,
-                "nrtpy/__init__.py": NRTPY}  # fmt: skip
+    packages = {
+        "beta1/neuronxcc/__init__.py": "", "beta1/neuronxcc/nki/__init__.py": BETA1,
+        "current/nki/__init__.py": CURRENT, "current/nki/isa.py": "", "nrtpy/nrtpy/__init__.py": NRTPY,
+    }  # fmt: skip
     for name, text in packages.items():
         path = folder / "packages" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,11 +153,13 @@ def neuron_host(folder: Path) -> NeuronHost:
     (folder / "bin").mkdir()
     environment = {
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(folder / "packages"),
+        "PYTHONPATH": "",
         "STAND_IN_LOG": str(folder / "log"),
         "HOME": os.environ.get("HOME", "/"),
     }
-    return NeuronHost(folder, environment)
+    host = NeuronHost(folder, environment)
+    environment["PYTHONPATH"] = host.packages("beta1", "current", "nrtpy")
+    return host
 
 
 BETA1_KERNEL = "import neuronxcc.nki as nki\n\n@nki.jit\ndef kernel(x, scale):\n    return x * scale\n"
@@ -167,7 +176,8 @@ def request(host, kernel, **changes):
 
 def beta1(host, profiler=None, **environment):
     path = profiler or host.profiler()
-    return Beta1Device(sys.executable, str(path), {**host.environment, **environment}, {"neuronx-cc": "2.21"})
+    own = {**host.environment, "PYTHONPATH": host.packages("beta1"), **environment}
+    return Beta1Device(sys.executable, str(path), own, {"neuronx-cc": "2.21"})
 
 
 def current(host, explorer=True, nrtpy=True, **environment):

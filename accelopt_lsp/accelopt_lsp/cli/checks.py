@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -186,9 +187,11 @@ def nvidia() -> Check:
 
 def isolation() -> Check:
     """What this machine's kernel lets the worker keep from user code."""
-    from accelopt_profiling.worker.isolation import probe_isolation as found_isolation
+    from accelopt_profiling.worker.isolation import probe_isolation
+    from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 
-    found = found_isolation()
+    with tempfile.TemporaryDirectory(prefix="accelopt-doctor-") as base:
+        found, _ = probe_isolation(SandboxPlan.of_worker(Path(base)))
     if found.processes and found.network and found.files:
         return Check(
             "isolation", "ok", "kernels run without network, among their own processes and files only"
@@ -243,8 +246,12 @@ def settings_files(settings: Settings) -> Check:
     there = "" if place.exists() else " (not there)"
     sources = sorted(set(settings.origins.values()))
     found = f"yours: {place}{there}" + (f"; in use: {', '.join(sources)}" if sources else "; all defaults")
-    if settings.complaints:
-        return Check("settings", "broken", found, "\n".join(map(str, settings.complaints)))
+    unapproved = settings.unapproved
+    waits = (
+        [f"`accelopt trust` approves what is not used yet: {unapproved}"] if unapproved is not None else []
+    )
+    if settings.complaints or waits:
+        return Check("settings", "broken", found, "\n".join([*map(str, settings.complaints), *waits]))
     return Check("settings", "ok", found)
 
 

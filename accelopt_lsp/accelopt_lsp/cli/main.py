@@ -29,6 +29,7 @@ COMMANDS = {
     "runs": "runs:runs",
     "memory": "memory:memory",
     "model": "model:model",
+    "trust": "trust:trust",
     "replay": "replay:replay",
     "watch": "watch:watch",
     "report": "report:report",

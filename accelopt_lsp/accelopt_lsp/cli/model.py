@@ -28,11 +28,11 @@ def model(context: click.Context, as_json: bool) -> int:
     """
     if context.invoked_subcommand is not None:
         return Exit.DONE
-    from accelopt_agent.model.consent import ConsentStore, is_loopback, what_is_sent
+    from accelopt_agent.model.consent import ConsentStore, is_loopback, required_consent, what_is_sent
 
     found, workspace = _configured()
     missing = ConsentStore().missing(found.planner, workspace)
-    sent = what_is_sent(found.planner.share)
+    sent = what_is_sent(found.planner.share, required_consent(found.planner, workspace).key)
     if as_json:
         print_json(
             {
@@ -103,12 +103,12 @@ def key() -> None:
 
 def print_disclosure(team: ModelTeam, workspace: Path) -> None:
     """Say what is sent where, on standard error."""
-    from accelopt_agent.model.consent import what_is_sent
+    from accelopt_agent.model.consent import required_consent, what_is_sent
 
     asked = team.planner
     where = "of the editor" if asked.of_editor else f"at {asked.base_url}"
     say(f"The model {team.models} {where} is sent, for kernels below {workspace}:")
-    for part in what_is_sent(asked.share):
+    for part in what_is_sent(asked.share, required_consent(asked, workspace).key):
         say(f"  - {part}")
     if asked.share == "file":
         say('`model.share = "kernel"` in your settings limits this to the kernel and the digest.')

@@ -62,9 +62,15 @@ def _row(kernel: KernelMeasurement, file: FileMeasurement) -> list[str]:
         duration_interval(kernel.latency),
         peak,
         kernel.bound or "",
-        stopped or kernel.correctness.status,
+        stopped or result_words(kernel),
     ]
     return [printable(cell) for cell in cells]
+
+
+def result_words(kernel: KernelMeasurement) -> str:
+    """The status of the check, and that it holds of the device's own outputs as well where it does."""
+    checked = kernel.correctness
+    return f"{checked.status}{', on the device too' if checked.status == checked.device == 'passed' else ''}"
 
 
 def _print_lines(console: Console, file: str, kernel: KernelMeasurement) -> None:

@@ -91,7 +91,10 @@ class Editor:
         await self._client.start_io(*own_process("accelopt_lsp.lsp_command"), env=self._environment)
         await self._client.initialize_async(
             types.InitializeParams(
-                capabilities=CAPABILITIES, root_uri=self.folder.as_uri(), process_id=os.getpid()
+                capabilities=CAPABILITIES,
+                root_uri=self.folder.as_uri(),
+                process_id=os.getpid(),
+                initialization_options={"trusted": True},
             )
         )
         self._client.initialized(types.InitializedParams())

@@ -73,7 +73,8 @@ def _correctness(result: KernelMeasurement) -> str:
         return f"Result not checked. {detail}".strip()
     share = f" ({percent(checked.checked * 100)} % of the output compared)" if checked.checked else ""
     verdict = "agrees with" if checked.status == "passed" else "DISAGREES with"
-    return f"The result {verdict} the reference{share}. {detail}".strip()
+    where = " So do the results of the device." if checked.status == checked.device == "passed" else ""
+    return f"The result {verdict} the reference{share}.{where} {detail}".strip()
 
 
 def _table(rows: list[tuple[str, str, str]], markdown: bool) -> str:

@@ -14,14 +14,16 @@ from accelopt_lsp.settings.editor import editor_settings
 class Client:
     """The client's capabilities and what it said in ``initializationOptions``.
 
-    ``trusted`` is False in a workspace whose code must not run; ``status`` asks for ``accelopt/status``
+    ``trusted`` is True only where the editor says so: nothing of another workspace is run, and where the editor says
+    nothing (``trust_unsaid``) the person is asked. ``status`` asks for ``accelopt/status``
     notifications, ``pages`` for ``accelopt/show``, ``searches`` for ``accelopt/searchEnded``; ``models`` tells that the
     editor lends its own; ``commands`` are commands of the client itself that titles may call instead of a server
     command.
     """
 
     capabilities: types.ClientCapabilities = field(default_factory=types.ClientCapabilities)
-    trusted: bool = True
+    trusted: bool = False
+    trust_unsaid: bool = True
     status: bool = False
     pages: bool = False
     searches: bool = False
@@ -39,7 +41,8 @@ class Client:
         settings = editor_settings({k: v for k, v in given.items() if k not in own})
         return cls(
             capabilities=params.capabilities,
-            trusted=given.get("trusted") is not False,
+            trusted=given.get("trusted") is True,
+            trust_unsaid=not isinstance(given.get("trusted"), bool),
             status=given.get("status") is True,
             pages=given.get("pages") is True,
             searches=given.get("searchEnded") is True,

@@ -10,6 +10,7 @@ from typing import Any
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.status import StatusLine
+from accelopt_lsp.settings.approvals import UnapprovedSettings
 from accelopt_lsp.settings.editor import editor_settings
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.state.jobs import JobRegistry
@@ -18,11 +19,12 @@ from accelopt_lsp.state.state_store import FileState, StateStore
 
 class SettingsCache:
     """The settings per folder. ``editor`` are the editor's ``accelopt.*``. Each complaint is told once, through
-    ``complain``."""
+    ``complain``; ``on_unapproved`` gets what of a project's settings is not used."""
 
     def __init__(self, complain: Callable[[str], None]) -> None:
         self.editor: dict[str, Any] = {}
-        self.trusted = True
+        self.trusted = False
+        self.on_unapproved: Callable[[UnapprovedSettings], None] = lambda found: None
         self._complain = complain
         self._complained: set[str] = set()
         self._known: dict[Path, Settings] = {}
@@ -38,6 +40,8 @@ class SettingsCache:
                 if complaint not in self._complained:
                     self._complained.add(complaint)
                     self._complain(f"Settings: {complaint}")
+            if settings.unapproved is not None:
+                self.on_unapproved(settings.unapproved)
         return self._known[folder]
 
     def known(self, path: str) -> Settings | None:

@@ -39,6 +39,7 @@ class DocumentSync:
         self._backend, self._files, self._profiles = backend, files, profiles
         self.on_read: Callable[[str], None] = lambda uri: None
         self.on_settled: Callable[[str], None] = lambda uri: None
+        self.on_untrusted: Callable[[], None] = lambda: None
         self.on_closed: Callable[[str], None] = lambda uri: None
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._flows: dict[str, asyncio.Task[None]] = {}
@@ -151,7 +152,10 @@ class DocumentSync:
 
     def _profile(self, uri: str, file: FileText, again: bool = False) -> None:
         """Profile, unless that very text is being profiled and nothing asks for it ``again``."""
-        if self._editor.client.trusted and (again or not self._profiles.is_running_for(uri, file.text)):
+        if not self._editor.client.trusted:
+            if file.found.kernels:
+                self.on_untrusted()
+        elif again or not self._profiles.is_running_for(uri, file.text):
             self._profiles.start(uri, file)
 
     def _read_again(self, uri: str) -> None:

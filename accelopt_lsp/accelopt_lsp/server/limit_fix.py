@@ -11,6 +11,7 @@ from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_profiling.source_text import UnreadableFileError, read_text
 
 #: So many times what a limit was is proposed.
 STEP = 4
@@ -55,9 +56,7 @@ def _settings_file(file: FileText, line: str) -> tuple[Path, bool]:
     """
     folder = file.settings.project_root or Path(file.path).parent
     for present in (folder / "accelopt.toml", folder / "pyproject.toml"):
-        if present.is_file() and (
-            present.name == "accelopt.toml" or "[tool.accelopt" in present.read_text("utf-8")
-        ):
+        if present.is_file() and (present.name == "accelopt.toml" or _holds_settings(present)):
             return present, False
     path = folder / "accelopt.toml"
     try:
@@ -66,3 +65,11 @@ def _settings_file(file: FileText, line: str) -> tuple[Path, bool]:
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from None
     return path, True
+
+
+def _holds_settings(project: Path) -> bool:
+    """Tell whether a ``pyproject.toml`` has settings of ours; one that cannot be read as text has none."""
+    try:
+        return "[tool.accelopt" in read_text(project)
+    except UnreadableFileError:
+        return False

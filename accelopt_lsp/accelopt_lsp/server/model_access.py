@@ -89,7 +89,7 @@ def _wanted(path: str, settings: Settings) -> tuple[Consent | None, str]:
         return None, ""
     wanted = required_consent(team.planner, workspace)
     where = "of this editor" if team.planner.of_editor else f"at {wanted.address}"
-    sent = "; ".join(what_is_sent(team.planner.share))
+    sent = "; ".join(what_is_sent(team.planner.share, wanted.key))
     return wanted, f"May kernels below {wanted.workspace} be sent to {team.models} {where}? Sent are: {sent}."
 
 

@@ -41,6 +41,7 @@ from accelopt_lsp.server.recordings import Recordings
 from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.suggestions import SuggestionActions
+from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.line_map import LineMap
 from accelopt_profiling.measurement import Dialect
@@ -119,9 +120,14 @@ def build_parts(server: AccelOptServer) -> Parts:
     candidates = CandidateTexts(editor, tasks, documents, parser, suggestions)
     state.changed = publisher.state_changed
     server.on_work = publisher.refresh
+    trust = WorkspaceTrust(
+        editor, state, tasks, documents, configuration, server.status, sync.reconfigured, settings.reconfigure
+    )
+    sync.on_untrusted = trust.needed
     sync.on_read, sync.on_settled, sync.on_closed = candidates.file_read, watcher.settled, publisher.clear
     backend.complete = EditorModelClient(editor, jobs).complete
     server.on_begin += [
+        trust.begin,
         settings.reconfigure,
         functools.partial(editor.serve_documents, (SCHEME, PAGE_SCHEME)),
         editor.watch_settings,

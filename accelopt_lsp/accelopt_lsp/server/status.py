@@ -31,7 +31,7 @@ class StatusLine:
     """Tells the client the status whenever it changes; ``send`` is None where the client did not ask for it."""
 
     def __init__(self) -> None:
-        self.trusted = True
+        self.trusted = False
         self.target = ""
         self.host_problem: str | None = None
         self.send: Callable[[dict[str, Any]], None] | None = None

@@ -38,7 +38,8 @@ def find_interpreter(
     """Return the first of: the setting ``python`` (from ``layer``), the editor's choice, ``VIRTUAL_ENV``, the nearest
     ``.venv`` or ``venv`` from ``start`` (a file or folder) upwards to ``root``, ``CONDA_PREFIX``, our own.
 
-    A repository's environment is a program of its author's: without trust it is passed over. Nothing is executed.
+    A repository's environment is a program of its author's: without trust it is passed over, unless it is the one that
+    AccelOpt runs in. Nothing is executed.
     """
     if setting:
         return KernelPython(str(Path(setting).expanduser()), f"the setting `python`, {layer}")
@@ -48,6 +49,13 @@ def find_interpreter(
     if found is None and trusted and start is not None:
         found = next(_beside(start, root), None)
     return found or _of_prefix(environ, "CONDA_PREFIX") or OWN
+
+
+def environment_passed_over(start: Path | None, root: Path | None) -> str | None:
+    """Return the Python beside ``start`` that only a trusted folder gets; None where there is none, or it is ours."""
+    beside = next(_beside(start, root), None) if start is not None else None
+    own = beside is not None and Path(beside.path).parent.parent == Path(sys.prefix)
+    return None if beside is None or own else beside.path
 
 
 def _of_prefix(environ: Mapping[str, str], variable: str) -> KernelPython | None:

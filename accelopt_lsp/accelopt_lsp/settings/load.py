@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from accelopt_lsp.settings.interpreter import OWN, KernelPython, find_interpreter
+from accelopt_lsp.settings.approvals import Approvals, UnapprovedSettings
+from accelopt_lsp.settings.interpreter import OWN, KernelPython, environment_passed_over, find_interpreter
 from accelopt_lsp.settings.layers import (
     Complaint,
     Layer,
@@ -108,7 +109,8 @@ class Settings:
 
     ``project_root`` is the folder of the project's settings file, or of its repository; ``problem_root``
     the folder that the paths in ``problem`` are relative to. ``complaints`` are the settings that are wrong
-    and were not used. ``interpreter`` is the Python that ``python`` leads to.
+    and were not used, ``unapproved`` those of the project that were not used because nobody approved them.
+    ``interpreter`` is the Python that ``python`` leads to.
     """
 
     target: TargetSettings
@@ -126,6 +128,7 @@ class Settings:
     complaints: tuple[Complaint, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
     interpreter: KernelPython = OWN
+    unapproved: UnapprovedSettings | None = None
 
     def target_for(self, dialect: Dialect) -> str:
         return self.target.nki if dialect == "nki" else self.target.triton
@@ -151,20 +154,25 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     editor: Mapping[str, Any] | None = None,
-    trusted: bool = True,
+    trusted: bool | None = None,
 ) -> Settings:
     """The settings for the file or folder ``start``; never raises: what is wrong is in ``complaints``.
 
     ``flags`` come from the command line and ``editor`` from the editor's ``accelopt.*``, both by setting
-    name. Without trust, what the workspace says about hosts, commands, files to write and models is not
-    used.
+    name. What a project says about hosts, commands, files to write and models is used where the person approved
+    it (``settings.approvals``). ``trusted`` is what the editor says of the workspace: in one that it does not trust
+    none of this is used, the editor's own such settings neither; None (the command line) asks the approvals.
     """
     environ = os.environ if environ is None else environ
+    approvals = Approvals.of_user(environ)
     project = project_layer(start) if start is not None else Layer("the project's settings")
     asked = given_layer("the editor's settings", editor or {}, project.folder or _folder(start))
-    if not trusted:
-        _forget_sensitive(project)
-        _forget_sensitive(asked)
+    if trusted is None:
+        trusted = approvals.trusts(project.folder or _folder(start) or Path.cwd())
+    elif not trusted:
+        for layer in (project, asked):
+            _take_sensitive(layer)
+    unapproved = _take_unapproved(project, approvals)
     layers = [
         user_layer(environ),
         project,
@@ -190,6 +198,9 @@ def load_settings(
     known = from_plain(Settings, {**nested, "complaints": [], "origins": {}})
     root = project.folder if project.folder is not None else asked.folder
     interpreter = find_interpreter(known.python, origins.get("python", ""), start, root, environ, trusted)
+    if interpreter is OWN and not trusted and (passed := environment_passed_over(start, root)) is not None:
+        message = f"is {OWN.path}, not {passed}, until you trust this folder: `accelopt trust` does."
+        complaints.append(Complaint("the project", "python", message))
     return Settings(
         **{
             **known.__dict__,
@@ -197,6 +208,7 @@ def load_settings(
             "complaints": tuple(dict.fromkeys(complaints)),
             "origins": origins,
             "interpreter": interpreter,
+            "unapproved": unapproved,
         }
     )
 
@@ -213,9 +225,21 @@ def _folder(start: Path | None) -> Path | None:
     return start if start.is_dir() else start.parent
 
 
-def _forget_sensitive(layer: Layer) -> None:
-    for name in [n for n in layer.values if (s := setting_named(n)) is not None and s.sensitive]:
-        del layer.values[name]
+def _take_sensitive(layer: Layer) -> dict[str, Any]:
+    """Take the sensitive settings out of a layer and return them."""
+    names = [n for n in layer.values if (s := setting_named(n)) is not None and s.sensitive]
+    return {name: layer.values.pop(name) for name in names}
+
+
+def _take_unapproved(project: Layer, approvals: Approvals) -> UnapprovedSettings | None:
+    """Leave a project its sensitive settings only where a person approved them as they are."""
+    values = _take_sensitive(project)
+    if not values or project.folder is None:
+        return None
+    if approvals.approves(project.folder, values):
+        project.values |= values
+        return None
+    return UnapprovedSettings(project.folder, values)
 
 
 def _drop_incomplete_hosts(values: dict[str, Any], origins: dict[str, str]) -> list[Complaint]:

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
 from accelopt_agent.model.answer import Answer, AnswerReader, UnusableAnswerError, parse_completion
+from accelopt_agent.model.consent import is_readable_on_the_way
 from accelopt_agent.model.keys import api_key, without_key
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_profiling.waiting import within
@@ -332,6 +333,11 @@ async def query_model(
     if settings.of_editor:
         message = f"The model {settings.model} is the editor's, and there is no editor here."
         raise ModelCallError(message, final=True)
+    if is_readable_on_the_way(settings.base_url):
+        message = (
+            f"{settings.base_url} is not encrypted: use https, or a port of this machine (an SSH tunnel)."
+        )
+        raise ModelCallError(message, final=True)
     openai, key, client = await asyncio.to_thread(_open, settings)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
     call = _Call(settings, messages, schema, openai, key)
@@ -342,9 +348,12 @@ async def query_model(
 def _open(settings: ModelSettings) -> tuple[Any, str | None, Any]:
     """The package, the key and a client. Blocks: it is imported at first, a keyring asked, certificates are read."""
     openai, key = _package(), api_key(settings)
+    # a redirect would carry the code to an address that nobody agreed to
+    connection = openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=settings.seconds)
     client = openai.AsyncOpenAI(
-        base_url=settings.base_url, api_key=key or "none", timeout=settings.seconds, max_retries=0
-    )
+        base_url=settings.base_url, api_key=key or "none", timeout=settings.seconds, max_retries=0,
+        http_client=connection,
+    )  # fmt: skip
     return openai, key, client
 
 

@@ -1,4 +1,4 @@
-"""Records consent to sending code to a model, per workspace and address."""
+"""Records consent to sending code to a model, per workspace, address and key."""
 
 from __future__ import annotations
 
@@ -27,20 +27,36 @@ _ALWAYS = [
 @dataclass(frozen=True)
 class Consent:
     """Permits sending kernels below the folder ``workspace`` to ``address``, as much of their files as ``share``
-    says."""
+    says, and with them the key in the environment variable ``key`` ("": none)."""
 
     workspace: str
     address: str
     share: Share
+    key: str = ""
 
     def covers(self, other: Consent) -> bool:
-        same = (self.workspace, self.address) == (other.workspace, other.address)
+        same = (self.workspace, self.address) == (other.workspace, other.address) and other.key in (
+            "",
+            self.key,
+        )
         return same and (self.share == "file" or other.share == "kernel")
 
 
-def required_consent(settings: ModelSettings, workspace: Path) -> Consent:
+def required_consent(
+    settings: ModelSettings, workspace: Path, environ: Mapping[str, str] | None = None
+) -> Consent:
     """Return the consent that querying this model about the files of ``workspace`` needs."""
-    return Consent(str(workspace.resolve()), address_of(settings.base_url), settings.share)
+    key = sent_variable(settings, os.environ if environ is None else environ)
+    return Consent(str(workspace.resolve()), address_of(settings.base_url), settings.share, key)
+
+
+def sent_variable(settings: ModelSettings, environ: Mapping[str, str]) -> str:
+    """Return the environment variable whose value is sent to the model's address as its key; "" where none is.
+
+    A key of the system keyring is kept for one address, so it needs no name here.
+    """
+    held = not settings.of_editor and environ.get(settings.key_variable, "").strip()
+    return settings.key_variable if held else ""
 
 
 def address_of(base_url: str) -> str:
@@ -64,9 +80,14 @@ def is_loopback(base_url: str) -> bool:
         return False
 
 
-def what_is_sent(share: Share) -> list[str]:
-    """Describe the content of a request to a model, as lines for a person."""
-    return [*_SENT[share], *_ALWAYS]
+def is_readable_on_the_way(base_url: str) -> bool:
+    """Return whether others on the network could read what is sent to the address."""
+    return urlsplit(base_url).scheme.lower() == "http" and not is_loopback(base_url)
+
+
+def what_is_sent(share: Share, key: str = "") -> list[str]:
+    """Describe the content of a request to a model, as lines for a person; ``key`` is as in ``Consent``."""
+    return [*_SENT[share], *_ALWAYS, *([f"the key in {key}"] if key else [])]
 
 
 def default_path(environ: Mapping[str, str] | None = None) -> Path:
@@ -89,19 +110,23 @@ class ConsentStore:
     def all(self) -> list[Consent]:
         try:
             entries: Any = json.loads(self.path.read_text("utf-8"))["agreed"]
-            return [Consent(str(e["workspace"]), str(e["address"]), _share(e["share"])) for e in entries]
-        except (OSError, ValueError, KeyError, TypeError):
+            return [
+                Consent(str(e["workspace"]), str(e["address"]), _share(e["share"]), str(e.get("key", "")))
+                for e in entries
+            ]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return []
 
     def missing(self, settings: ModelSettings, workspace: Path) -> str | None:
         """Explain in one line why this model may not be queried about the files of ``workspace``; None if it may."""
-        if is_loopback(settings.base_url):
-            return None
         wanted = required_consent(settings, workspace)
+        if is_loopback(settings.base_url) and not wanted.key:
+            return None
         if any(given.covers(wanted) for given in self.all()):
             return None
+        what = f"the key in {wanted.key} and code" if wanted.key else "code"
         return (
-            f"The model {settings.model} is not asked: nobody agreed that code below {wanted.workspace} is sent to "
+            f"The model {settings.model} is not asked: nobody agreed that {what} below {wanted.workspace} is sent to "
             f"{wanted.address}. `accelopt model` shows what would be sent, `accelopt model agree` agrees."
         )
 

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--set", "chosen_set", type=click.Choice(["tuned", "lot"]), help="Only this set of files.")
 @click.option(
-    "--way", "ways", type=click.Choice(["file", "problem"]), multiple=True, default=("file", "problem"),
-    help="Profile the file as it is, or after `accelopt problem`; can be given again.",
+    "--way", "ways", type=click.Choice(["file", "problem", "record"]), multiple=True, default=("file", "problem"),
+    help="Profile the file as it is, after `accelopt problem`, or after `accelopt record` of the file's command in the "
+    "list; can be given again.",
 )  # fmt: skip
 @click.option("--only", multiple=True, metavar="TEXT", help="Only files whose path holds TEXT.")
 @click.option("--list", "only_list", is_flag=True, help="Print packages and files, and measure nothing.")

@@ -16,21 +16,34 @@ from typing import Any, Literal
 from accelopt_benchmarks.foreign.command_line import last_line, run_accelopt
 from accelopt_benchmarks.result import GoalResult
 
-#: ``file``: as it is. ``problem``: after ``accelopt problem``, unedited.
-Way = Literal["file", "problem"]
+#: ``file``: as it is. ``problem``: after ``accelopt problem``, unedited. ``record``: after ``accelopt record`` of the
+#: file's own command: a test of its package, or a small program that uses it.
+Way = Literal["file", "problem", "record"]
 FileSet = Literal["tuned", "lot"]
 
 #: The share of the files that should have a number, by way and set.
-_GOALS: dict[tuple[Way, FileSet], float] = {("problem", "tuned"): 25 / 39, ("problem", "lot"): 0.5}
+_GOALS: dict[tuple[Way, FileSet], float] = {
+    ("problem", "tuned"): 25 / 39,
+    ("problem", "lot"): 0.5,
+    ("record", "tuned"): 35 / 39,
+    ("record", "lot"): 0.75,
+}
+#: Seconds that a recorded command gets.
+_RECORD_SECONDS = 150
+_FOLDER = files("accelopt_benchmarks.foreign")
 
 
 @dataclass(frozen=True)
 class LibraryFile:
-    """A file of a package, below the folder that the package is imported from."""
+    """A file of a package, below the folder that the package is imported from. ``record`` is a command that launches
+    its kernels; ``beside`` are what it needs of the package's repository.
+    """
 
     package: str
     path: str
     set: FileSet
+    record: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,8 +63,14 @@ class LibraryOutcome:
 
 def read_library_files() -> list[LibraryFile]:
     """The files of both sets, as the data file lists them."""
-    text = files("accelopt_benchmarks.foreign").joinpath("library_files.json").read_text("utf-8")
-    return [LibraryFile(**row) for row in json.loads(text)["files"]]
+    data = json.loads(_FOLDER.joinpath("library_files.json").read_text("utf-8"))
+    return [
+        LibraryFile(
+            row["package"], row["path"], row["set"], tuple(row.get("record", ())),
+            tuple(data["tests"].get(row["package"], {}).get("beside", ())),
+        )
+        for row in data["files"]
+    ]  # fmt: skip
 
 
 def site_packages(python: str) -> Path:
@@ -85,7 +104,7 @@ async def profile_library_files(
         if top not in copies:
             copies[top] = copy_package(top, work / str(len(copies)) / top.name).parent
         async with places:
-            return await _profiled(file, way, copies[top] / file.path, python)
+            return await _profiled(file, way, copies[top], python, folders)
 
     for done in asyncio.as_completed([outcome(file) for file in chosen]):
         yield await done
@@ -102,12 +121,18 @@ def copy_package(top: Path, copy: Path) -> Path:
     return copy
 
 
-async def _profiled(file: LibraryFile, way: Way, path: Path, python: str) -> LibraryOutcome:
+async def _profiled(
+    file: LibraryFile, way: Way, root: Path, python: str, folders: Sequence[Path]
+) -> LibraryOutcome:
     began = time.monotonic()
-    trouble = ""
+    trouble, path = "", root / file.path
     if way == "problem":
         code, _, errors = await run_accelopt(["problem", str(path)], python)
         trouble = last_line(errors) if code else ""
+    elif way == "record":
+        trouble = await _record(file, root, python, folders)
+        if trouble:
+            return LibraryOutcome(file, way, 0, 0, None, "", time.monotonic() - began, trouble)
     code, printed, errors = await run_accelopt(["profile", str(path), "--target", "h100", "--json"], python)
     seconds = time.monotonic() - began
     try:
@@ -132,6 +157,23 @@ async def _profiled(file: LibraryFile, way: Way, path: Path, python: str) -> Lib
         seconds,
         trouble or first,
     )
+
+
+async def _record(file: LibraryFile, root: Path, python: str, folders: Sequence[Path]) -> str:
+    """Record the file's command beside the package's copy ``root``; return why nothing was recorded, or ""."""
+    if not file.record:
+        return "no test of its package and no program is known that launches its kernels"
+    command = [str(_FOLDER.joinpath(part)) if part.startswith("usages/") else part for part in file.record]
+    if command == list(file.record):
+        checkout = next((f for f in folders if any((f / part).is_file() for part in command)), None)
+        if checkout is None:
+            return "the tests of its package are not there: give a checkout of its repository with --data"
+        for name in file.beside:
+            if (checkout / name).exists() and not (root / name).exists():
+                (shutil.copytree if (checkout / name).is_dir() else shutil.copy)(checkout / name, root / name)
+    options = ["--file", str(root / file.path), "--seconds", str(_RECORD_SECONDS)]
+    code, _, errors = await run_accelopt(["record", *options, "--", *command], python, folder=root)
+    return last_line(errors) if code else ""
 
 
 def rows(outcomes: Sequence[LibraryOutcome]) -> list[GoalResult]:

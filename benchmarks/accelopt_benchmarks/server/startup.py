@@ -81,7 +81,10 @@ def _once(
     file, clock = folder / FILE, time.perf_counter()
     client = _Client(command, folder, environment)
     try:
-        params = {"processId": None, "rootUri": folder.as_uri(), "capabilities": _CAPABILITIES}
+        params = {
+            "processId": None, "rootUri": folder.as_uri(), "capabilities": _CAPABILITIES,
+            "initializationOptions": {"trusted": True},
+        }  # fmt: skip
         client.request("initialize", params)
         client.answer()
         answered = time.perf_counter() - clock

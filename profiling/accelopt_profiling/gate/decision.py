@@ -210,6 +210,7 @@ class _Decision:
             if not self.compared:
                 message = f"No case could be compared, so nothing is known of the candidate{self._why_not()}."
                 self.refusals.append(Reason("nothing-compared", message))
+            self._on_device()
             refused, noted = run_violations(evidence, self.subject, self.verdicts)
             self.refusals += refused
             self.notes += noted
@@ -228,6 +229,27 @@ class _Decision:
         full = full_precision(evidence.drawn)
         self.notes += [n for n in noted if n.code in NOTED and (full or n.code != "low-precision")]
         return accepted, _unique(_first_cause_first(self.refusals) or self.notes), self.checks
+
+    def _on_device(self) -> None:
+        """What the host's device said, where it has one: a kernel that fails there is refused."""
+        device = self.evidence.device
+        if device is None:
+            return
+        if device.failed:
+            self.refusals.append(
+                Reason("failed-on-device", f"On the device the kernel failed: {device.failed}")
+            )
+        elif device.unavailable:
+            self.notes.append(
+                Reason("not-run-on-device", f"It was not run on the device: {device.unavailable}")
+            )
+        elif any("device" not in self.verdicts[at].digests for at in device.ran if at in self.verdicts):
+            self.refusals.append(
+                Reason("tampered", "Saved outputs of the device were gone when they were judged.")
+            )
+        else:
+            message = f"The host's device computed {len(device.ran)} draws too, and its results were compared as well."
+            self.notes.append(Reason("run-on-device", message))
 
     def _why_not(self) -> str:
         """Why no case was compared, as the end of a sentence."""

@@ -9,6 +9,7 @@ from typing import Any
 from accelopt_profiling.gate.reading.finding import StaticFinding
 from accelopt_profiling.gate.step_schemas import (
     CaseVerdict,
+    DeviceRunResult,
     DrawnCase,
     OriginalResult,
     PlanResult,
@@ -29,6 +30,7 @@ class Evidence:
     findings: list[StaticFinding] = field(default_factory=list)
     drawn: list[DrawnCase] = field(default_factory=list)
     run: RunResult | None = None
+    device: DeviceRunResult | None = None
     plan: PlanResult | None = None
     original: OriginalResult | None = None
     reference: ReferenceResult | None = None

@@ -26,6 +26,8 @@ from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
 from accelopt_profiling.gate.step_schemas import (
     CaseVerdict,
+    DeviceRunParams,
+    DeviceRunResult,
     DrawnCase,
     DrawParams,
     JudgeParams,
@@ -51,6 +53,8 @@ ALL_CASES = 5
 BUSY = 4
 #: The problem's own steps get at least this long, whatever the candidate gets: a large reference on a busy machine.
 PROBLEM_SECONDS = 300.0
+#: A device compiles the kernel anew for each draw.
+DEVICE_SECONDS = 1200.0
 
 
 #: Notes that further draws may give.
@@ -76,11 +80,11 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     facts = await host.facts()
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
-    await _run(host, await asyncio.to_thread(_job, request, cases), cases, evidence)
+    await _run(host, await asyncio.to_thread(_job, request, cases, facts), cases, evidence)
     near = near_cases(evidence, decide(evidence, _kernels(request))[1])
     if near:
         again, further = Evidence(), further_draws(cases, near)
-        await _run(host, await asyncio.to_thread(_job, request, further, True), further, again)
+        await _run(host, await asyncio.to_thread(_job, request, further, facts, True), further, again)
         if {r.code for r in decide(again, _kernels(request))[1]} <= {"wrong-result", *_TOLD}:
             settle(evidence, near, cases, again)
     return _conclude(request, facts, cases, evidence)
@@ -96,7 +100,7 @@ async def _run(host: Host, job: Job, cases: list[Case], evidence: Evidence) -> N
                     evidence.steps[progress.step] = time.perf_counter() - started
                     started = time.perf_counter()
                     _keep(evidence, progress.step, progress.value)
-                elif progress.step == "gate.run" and isinstance(progress.value, dict):
+                elif progress.step in ("gate.run", "gate.device") and isinstance(progress.value, dict):
                     _hear(evidence, progress.value)
     except JobFailedError as failed:
         if not evidence.reasons:
@@ -141,7 +145,20 @@ def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
         evidence.reasons.append(Reason(str(violation.get("code")), message))
 
 
-def _job(request: GateRequest, cases: list[Case], measured: bool = False) -> Job:
+def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> list[Step]:
+    """The step that runs the candidate on the host's Trainium, where it has one."""
+    if (
+        request.dialect != "nki"
+        or not facts.resources.get("neuron_devices")
+        or request.problem.kind == "selfrun"
+    ):
+        return []
+    params = DeviceRunParams(request.target, len(cases))
+    limits = replace(request.limits, seconds=max(DEVICE_SECONDS, request.limits.seconds))
+    return [Step("gate.device", runtime_of(request), to_plain(params), limits, device=True)]
+
+
+def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bool = False) -> Job:
     """The steps of a check. With ``measured`` the original runs in every case, so that its own error is known."""
     candidate = without_problem(request)
     runtime = runtime_of(request)
@@ -155,14 +172,14 @@ def _job(request: GateRequest, cases: list[Case], measured: bool = False) -> Job
     running = RunParams(
         request.dialect, request.target, len(cases),
         hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_work,
-        options.interpret_work, request.limits.seconds
+        options.interpret_work, request.limits.seconds, _derived_seed("loops", cases),
     )  # fmt: skip
     planning = PlanParams(
         request.original,
         request.dialect,
         request.target,
         len(cases),
-        _programs_seed(cases),
+        _derived_seed("programs", cases),
         options.interpret_work,
     )
     comparing = OriginalParams(
@@ -177,6 +194,7 @@ def _job(request: GateRequest, cases: list[Case], measured: bool = False) -> Job
         Step("gate.draw", runtime, to_plain(drawing), own),
         *([Step("gate.plan", runtime, to_plain(planning), own)] if planned else []),
         Step("gate.run", runtime, to_plain(running), whole),
+        *_device_step(request, cases, facts),
         *([Step("gate.original", runtime, to_plain(comparing), own)] if _rewritten(request) else []),
         Step("gate.reference", runtime, to_plain(answering), own),
         Step("gate.judge", "numpy", to_plain(judging), own),
@@ -193,9 +211,9 @@ def _rewritten(request: GateRequest) -> bool:
     )
 
 
-def _programs_seed(cases: list[Case]) -> int:
-    """The seed of the programs that are interpreted: made of the first case's, which does not follow from it."""
-    return int.from_bytes(hashlib.sha256(f"programs {cases[0].seed}".encode()).digest()[:8], "big")
+def _derived_seed(what: str, cases: list[Case]) -> int:
+    """A further seed, for ``what``: made of the first case's, which does not follow from it."""
+    return int.from_bytes(hashlib.sha256(f"{what} {cases[0].seed}".encode()).digest()[:8], "big")
 
 
 def _keep(evidence: Evidence, step: str, value: Any) -> None:
@@ -210,6 +228,8 @@ def _keep(evidence: Evidence, step: str, value: Any) -> None:
         evidence.plan = from_plain(PlanResult, value)
     elif step == "gate.run":
         evidence.run = from_plain(RunResult, value)
+    elif step == "gate.device":
+        evidence.device = from_plain(DeviceRunResult, value)
     elif step == "gate.original":
         evidence.original = from_plain(OriginalResult, value)
     elif step == "gate.reference":

@@ -59,6 +59,7 @@ def receipt_of(
                 "reference_work": evidence.reference.work if evidence.reference else {},
                 "original_host_work": evidence.original.host_work if evidence.original else {},
             },
+            "device": None if evidence.device is None else to_plain(evidence.device),
             "checks": checks,
             "accepted": accepted,
             "reasons": to_plain(reasons),

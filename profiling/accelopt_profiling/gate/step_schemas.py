@@ -101,7 +101,8 @@ class RunParams:
     """``cases`` is the number of cases that may have been drawn. ``hidden`` are module names that the candidate may
     not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
     ``repeats`` and ``repeat_work`` bound the further calls on data seen before, ``case_seconds`` each case.
-    ``interpret_work`` is as for ``PlanParams``.
+    ``interpret_work`` is as for ``PlanParams``; ``loop_order`` draws the order of the iterations of NKI's loops that
+    promise to take any.
     """
 
     dialect: GateDialect
@@ -113,6 +114,7 @@ class RunParams:
     repeat_work: int = 0
     interpret_work: int = 0
     case_seconds: float = 60.0
+    loop_order: int = 0
 
 
 #: Circumstances that a call is repeated under, by the folder of its outputs, in words.
@@ -171,6 +173,26 @@ class RunResult:
     keeps: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     returns_one: bool | None = None
+
+
+@dataclass(frozen=True)
+class DeviceRunParams:
+    """``cases`` is the number of cases that may have been drawn; ``seconds`` bounds each program that is started."""
+
+    target: str
+    cases: int
+    seconds: float = 180.0
+
+
+@dataclass(frozen=True)
+class DeviceRunResult:
+    """``ran`` are the cases whose outputs on the device were saved. ``failed`` is what the kernel did wrong there,
+    ``unavailable`` why the device could not be used; "" where neither happened.
+    """
+
+    ran: list[int] = field(default_factory=list)
+    failed: str = ""
+    unavailable: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,19 @@ from accelopt_profiling.nki.sdk import real_packages, simulating
 
 @dataclass
 class Emulation:
-    """The launches of one emulated run, in order. ``real`` tells that the SDK itself ran and nothing was emulated."""
+    """The launches of one emulated run, in order. ``real`` tells that the SDK itself ran and nothing was emulated;
+    ``order`` draws another order of the iterations of loops that promise to take any.
+    """
 
     mode: Mode = "full"
     record: bool = True
     limits: CoreLimits = field(default_factory=CoreLimits)
     real: bool = False
+    order: int | None = None
     machines: list[Machine] = field(default_factory=list)
 
     def launch(self, kernel: str) -> Machine:
-        machine = Machine(self.mode, self.record, self.limits)
+        machine = Machine(self.mode, self.record, self.limits, self.order)
         machine.trace.kernel = kernel
         self.machines.append(machine)
         return machine
@@ -49,7 +52,11 @@ def sdk_present() -> bool:
 
 @contextmanager
 def emulated(
-    mode: Mode = "full", record: bool = True, limits: CoreLimits | None = None, sdk: bool = True
+    mode: Mode = "full",
+    record: bool = True,
+    limits: CoreLimits | None = None,
+    sdk: bool = True,
+    order: int | None = None,
 ) -> Iterator[Emulation]:
     """Run kernels of the body on the emulator, or with ``sdk`` on the real SDK's simulator where that is importable.
 
@@ -58,7 +65,7 @@ def emulated(
     Raises:
         UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
-    emulation = Emulation(mode, record, limits or CoreLimits())
+    emulation = Emulation(mode, record, limits or CoreLimits(), order=order)
     real = real_packages() if sdk else {}
     emulation.real = bool(real)
     modules = {

@@ -52,8 +52,9 @@ class Call:
 
     With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
     ``seed`` seeds the generators before the constructor runs, as it does for the reference model. The last
-    arguments are passed by the names in ``keywords``. ``grid`` holds Python expressions of a launch's arguments,
-    one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known.
+    arguments are passed by the names in ``keywords``. With ``backward`` the gradients of the tensors among them, for
+    ones at each output, are computed as well and follow the outputs. ``grid`` holds Python expressions of a launch's
+    arguments, one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known.
     With the style "recorded" the arguments are the storages of the calls ``recorded``, each with its ``entry``, encoded
     ``arguments``, ``keywords`` and ``grid`` (see ``recording.recorded_call``).
     """
@@ -65,6 +66,7 @@ class Call:
     keywords: list[str] = field(default_factory=list)
     grid: list[str] = field(default_factory=list)
     recorded: list[dict[str, Any]] = field(default_factory=list)
+    backward: bool = False
 
     @property
     def writes(self) -> bool:

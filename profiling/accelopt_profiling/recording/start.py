@@ -18,6 +18,7 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.recording.call_log import CallLog
 from accelopt_profiling.recording.observer import LaunchObserver, RecordOptions
 from accelopt_profiling.recording.open_calls import OpenCalls, install
+from accelopt_profiling.triton.capture.launch import with_constants
 
 #: Variables of the command's environment: the folder for the log, the options as JSON, the target to emulate.
 FOLDER, OPTIONS, TARGET = "ACCELOPT_RECORD_FOLDER", "ACCELOPT_RECORD_OPTIONS", "ACCELOPT_RECORD_TARGET"
@@ -50,15 +51,19 @@ def _watch(observer: LaunchObserver, log: CallLog, target: str) -> None:
         log.note(problem=f"{sys.executable} has torch but no Triton, so no kernel can be launched.")
         log.flush()
         return
+    from triton.compiler import CompiledKernel
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
 
     emulation = None
+    compiled: list[Any] = [CompiledKernel]
     if torch.cuda.is_available():
         log.note(device=torch.cuda.get_device_name())
     else:
         from accelopt_profiling.recording.emulation import RecordingEmulation
+        from accelopt_profiling.triton.capture.driver import DeferredKernel
 
+        compiled.append(DeferredKernel)
         emulation = RecordingEmulation(target)
     run, try_one = JITFunction.run, Autotuner._bench
     tried = 0
@@ -77,6 +82,8 @@ def _watch(observer: LaunchObserver, log: CallLog, target: str) -> None:
             tried -= 1
 
     JITFunction.run, Autotuner._bench = watched, tuned
+    for owner in compiled:
+        owner.__getitem__ = _relaunches(owner.__getitem__, observer)
     observer.enough = lambda: _stop(log)
     owner = os.getpid()
 
@@ -86,6 +93,24 @@ def _watch(observer: LaunchObserver, log: CallLog, target: str) -> None:
         log.flush()
 
     atexit.register(finish)
+
+
+def _relaunches(select: Callable[..., Any], observer: LaunchObserver) -> Callable[..., Any]:
+    """Return ``kernel[grid]`` of a compiled kernel whose launches the observer is told of: libraries keep compiled
+    kernels and launch them past the jitted function.
+    """
+
+    def selected(kernel: Any, grid: Any) -> Any:
+        launch, jitted = select(kernel, grid), getattr(kernel.src, "fn", None)
+
+        def launched(*args: Any, **kwargs: Any) -> Any:
+            if jitted is not None:
+                observer.launched(jitted, grid, with_constants(jitted, kernel.src, args), {})
+            return launch(*args, **kwargs)
+
+        return launched
+
+    return selected
 
 
 def _stop(log: CallLog) -> None:

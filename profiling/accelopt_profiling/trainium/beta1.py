@@ -7,8 +7,9 @@ hardware.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from accelopt_profiling.trainium.device_run import DeviceRequest, DeviceRun, Samples, samples_of, steadiest
 from accelopt_profiling.trainium.execution import Execution, execute
@@ -32,12 +33,7 @@ class Beta1Device:
         Raises:
             DeviceError: see its codes.
         """
-        environment = {
-            **self.environment,
-            "NEURON_CC_FLAGS": "--auto-cast=none",
-            "NEURON_RT_NUM_CORES": "1",
-            "NEURON_RT_VISIBLE_CORES": str(request.core),
-        }
+        environment = self._environment(request)
         executions: list[Execution] = []
         profiles: list[ProfileSummary] = []
 
@@ -55,6 +51,25 @@ class Beta1Device:
 
         samples = steadiest(one_round, request.spread, request.rounds)
         return DeviceRun(executions[-1].outputs, samples, profiles[-1], dict(self.toolchain))
+
+    def outputs(self, request: DeviceRequest) -> list[Any]:
+        """Run the kernel once, without a profile, and return what it returned.
+
+        Raises:
+            DeviceError: the kernel or the device failed.
+        """
+        once = replace(request, runs=1, warmups=0)
+        return execute(
+            once, "beta1", request.folder / "once", self._environment(request), self.python
+        ).outputs
+
+    def _environment(self, request: DeviceRequest) -> dict[str, str]:
+        return {
+            **self.environment,
+            "NEURON_CC_FLAGS": "--auto-cast=none",
+            "NEURON_RT_NUM_CORES": "1",
+            "NEURON_RT_VISIBLE_CORES": str(request.core),
+        }
 
 
 def view(

@@ -56,7 +56,7 @@ def about(toolchain: Toolchain) -> dict[str, Any]:
         "adapters": NOT_YET_RUN,
         "python": sys.version,
         "system": platform.platform(),
-        "sdk": toolchain.sdk,
+        "generations": list(toolchain.generations),
         "packages": toolchain.versions,
         "tools": toolchain.tools,
         "devices": toolchain.devices,

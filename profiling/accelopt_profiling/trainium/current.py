@@ -60,6 +60,14 @@ class CurrentDevice:
         samples = self._samples(request, execution, summary, notes)
         return DeviceRun(execution.outputs, samples, summary, dict(self.toolchain), notes)
 
+    def outputs(self, request: DeviceRequest) -> list[Any]:
+        """Compile and run the kernel once, without a profile, and return what it returned.
+
+        Raises:
+            DeviceError: the kernel or the device failed.
+        """
+        return self._execute(request).outputs
+
     def _execute(self, request: DeviceRequest) -> Execution:
         folder = request.folder / "compiled"
         environment = {

@@ -20,7 +20,7 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import measured
 from accelopt_profiling.trainium.device_run import DeviceRequest, DeviceRun
 from accelopt_profiling.trainium.summary import bound, quantities
-from accelopt_profiling.trainium.toolchain import find_toolchain, open_device
+from accelopt_profiling.trainium.toolchain import find_toolchain, generation_of, open_device
 from accelopt_profiling.trainium.tools import DeviceError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
@@ -41,8 +41,9 @@ class DeviceParams:
 def time_on_trainium(
     context: StepContext, params: DeviceParams, device_folder: Path = Path("/dev")
 ) -> dict[str, Any]:
-    """Return the ``measurement`` of the kernel, all of it measured; its latency and quantities also by kernel name, as
-    ``timings`` and ``counters``; and the profiler's own fields as ``profile``.
+    """Return the ``measurement`` of the kernel, all of it measured. Its latency, its quantities and the check of the
+    device's outputs are given by kernel name as well, as ``timings``, ``counters`` and ``correctness``; the profiler's
+    own fields are ``profile``.
 
     Raises:
         StepFailedError: there is no device, a tool failed, or the user's code did.
@@ -64,7 +65,8 @@ def time_on_trainium(
         context.kernel_path, call.function, arguments, folder, params.target, seconds=params.seconds
     )
     try:
-        run = open_device(find_toolchain(os.environ, device_folder=device_folder)).run(request)
+        toolchain = find_toolchain(os.environ, device_folder=device_folder)
+        run = open_device(toolchain, generation_of(kernel)).run(request)
     except DeviceError as failure:
         code = "user-error" if failure.code == "kernel-failed" else failure.code
         raise StepFailedError(StepError(code, str(failure), detail=failure.detail)) from failure
@@ -75,6 +77,7 @@ def time_on_trainium(
         "measurement": to_plain(measurement),
         "timings": {kernel.name: to_plain(measurement.latency)},
         "counters": {kernel.name: to_plain(measurement.quantities)},
+        "correctness": {kernel.name: to_plain(correctness)},
         "device": params.target,
         "profile": {} if run.summary is None else to_plain(run.summary.fields),
         "notes": run.notes,

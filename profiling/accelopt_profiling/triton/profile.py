@@ -21,7 +21,7 @@ from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
-from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_case
+from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
@@ -52,7 +52,7 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 SAMPLE = 4
 CHECK_SECONDS = 2.0
 #: Seconds for the tries of a problem that is inferred, besides importing the file.
-INFER_SECONDS = 30.0
+INFER_CPU_SECONDS = 30.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -126,12 +126,12 @@ class _Profile:
         from accelopt_profiling.problems.inference.infer_step import infer
         from accelopt_profiling.problems.inference.inferred import InferParams
 
-        inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_SECONDS))
+        inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_CPU_SECONDS))
         if not inferred.launched:
             raise StepFailedError(StepError("no-problem", inferred.remaining))
         self.context.emit({"inferred": inferred})
         path = str(ref.path)
-        (self.context.folder / "src" / path).write_text(inferred.text, encoding="utf-8")
+        self.context.write_generated(path, inferred.text)
         source = dataclasses.replace(
             self.context.source, files={**self.context.source.files, path: inferred.text}
         )
@@ -152,7 +152,8 @@ class _Profile:
     def _sampled_run(self) -> None:
         """Count with the problem's inputs of the profiled case, four programs of each launch."""
         with emulated(self.target.name, hollow=True), suppress(StepFailedError), user_errors(self.context):
-            self._case = profiled_case(self._loaded()[1], self.params.seed)
+            if self._case == ProblemCase():
+                self._case = profiled_cases(self._loaded()[1], self.params.seed)[0]
         with emulated(self.target.name, sample=SAMPLE) as session:
             with user_errors(self.context):
                 module, problem = self._loaded()
@@ -169,8 +170,13 @@ class _Profile:
             _, problem = self._loaded()
             with suppress(StepFailedError), user_errors(self.context):
                 # Zeros are not the user's data: an error that they cause is not reported.
-                self._case = profiled_case(problem, self.params.seed)
-                self._check = self._counted_run(session, ProblemSizes(problem, self._case.shape))
+                cases = profiled_cases(problem, self.params.seed)
+                self._case = cases[0]
+                for case in cases:
+                    check = self._counted_run(session, ProblemSizes(problem, case.shape))
+                    if session.launches:
+                        self._case, self._check = case, check
+                        break
         if not session.launches:
             return
         self._take(session)

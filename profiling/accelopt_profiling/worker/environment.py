@@ -24,9 +24,9 @@ _STEP_NAMES = frozenset({
 _STEP_PREFIXES = (
     "CUDA_", "NVIDIA_", "ROCM_", "HIP_", "ROCR_", "NEURON_", "TRITON_", "OMP_", "MKL_", "OPENBLAS_",
 )  # fmt: skip
-#: What the worker needs besides: where its folders lie, what it hides from steps, how its packages are imported.
+#: What the worker needs besides: where its folders lie, how its packages are imported.
 _WORKER_NAMES = _STEP_NAMES | {
-    "HOME", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP", "SSH_AUTH_SOCK", "LD_PRELOAD",
+    "HOME", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP", "LD_PRELOAD",
 }  # fmt: skip
 _WORKER_PREFIXES = (
     *_STEP_PREFIXES,
@@ -40,7 +40,7 @@ _WORKER_PREFIXES = (
     "MALLOC_",
 )
 #: ``NVIDIA_API_KEY`` begins like a toolchain's variable.
-_SECRET = re.compile("KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!_SOCK$)")
+_SECRET = re.compile("KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH")
 #: Runs ``main`` of the worker again from the folder or archive that it was imported from.
 _RESTART = (
     "import sys; sys.path[:] = [{!r}, *(p for p in sys.path if p)]; "

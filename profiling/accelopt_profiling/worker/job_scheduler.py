@@ -17,11 +17,14 @@ from typing import Any
 from accelopt_profiling.jobs import Job, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.worker.activity import JobActivity, WorkerActivity, write_activity
+from accelopt_profiling.worker.confinement import Confinement
 from accelopt_profiling.worker.descriptor_events import DescriptorEvents
 from accelopt_profiling.worker.device_lock import DeviceQueue
 from accelopt_profiling.worker.job_folders import remove_folder, write_sources
+from accelopt_profiling.worker.limits import FOLDER_SECONDS, size_of_folder
 from accelopt_profiling.worker.preloaded_parent import PreloadedParent, StepEnded, StepStarted
 from accelopt_profiling.worker.running_step import ActiveJob, RunningStep, usage_error
+from accelopt_profiling.worker.sandbox_plan import ProjectFolders, SandboxPlan
 from accelopt_profiling.worker.step_context import host_error
 
 #: How many jobs run at once; each takes descriptors and a process.
@@ -66,14 +69,19 @@ class JobQueue:
 class JobScheduler:
     """Runs the jobs of one client.
 
-    ``base`` is the folder of all jobs, ``sandboxed`` whether each step gets namespaces of its own. Messages for the
-    client go through ``send``; ``events`` calls back when a step or a preloaded parent has written something.
+    ``plan`` is what its sandboxes have in common, ``sandboxed`` whether each step gets namespaces of its own. Messages
+    for the client go through ``send``; ``events`` calls back when a step or a preloaded parent has written something.
     """
 
     def __init__(
-        self, base: Path, sandboxed: bool, send: Callable[[dict[str, Any]], None], events: DescriptorEvents
+        self,
+        plan: SandboxPlan,
+        sandboxed: bool,
+        send: Callable[[dict[str, Any]], None],
+        events: DescriptorEvents,
     ) -> None:
-        self._base, self._sandboxed, self._send, self._events = base, sandboxed, send, events
+        self._plan, self._sandboxed, self._send, self._events = plan, sandboxed, send, events
+        self._base, self._projects = plan.base, ProjectFolders(plan)
         self._parents: dict[Runtime, PreloadedParent] = {}
         self._jobs: dict[str, ActiveJob] = {}
         self._queue = JobQueue()
@@ -113,7 +121,7 @@ class JobScheduler:
     def preload(self, runtime: Runtime) -> PreloadedParent:
         """Start the preloaded parent of a runtime unless it is there."""
         if runtime not in self._parents:
-            parent = PreloadedParent(runtime, self._base, self._sandboxed)
+            parent = PreloadedParent(runtime, self._plan, self._sandboxed)
             self._parents[runtime] = parent
             self._events.add(parent, partial(self._read_parent, parent))
         return self._parents[runtime]
@@ -133,6 +141,8 @@ class JobScheduler:
         deadlines = [r.due for r in running if r.pid is not None and r.killed is None]
         deadlines += [parent.deadline for parent in self._parents.values() if not parent.ready]
         seconds = max(0.0, min(deadlines) - time.monotonic()) + 0.01 if deadlines else None
+        if not self._sandboxed and running:
+            seconds = min(seconds or FOLDER_SECONDS, FOLDER_SECONDS)
         if self._devices:
             return min(seconds or self._devices.PAUSE, self._devices.PAUSE)
         return seconds
@@ -153,6 +163,8 @@ class JobScheduler:
             running = job.running
             if running is None or running.killed is not None or running.pid is None:
                 continue
+            if not self._sandboxed and size_of_folder(str(job.folder)) > running.step.limits.written_bytes:
+                running.kill(usage_error("written", running.step.limits))
             running.enforce(now)
         for parent in list(self._parents.values()):
             if not parent.ready and now > parent.deadline:
@@ -209,10 +221,11 @@ class JobScheduler:
         self._tokens += 1
         running, frames, output = RunningStep.prepare(str(self._tokens), step)
         job.running = running
+        projects, private = self._projects.of_job(job.job.source.import_paths)
         body = {
             "name": step.name, "params": step.params, "folder": str(job.folder), "background": job.job.background,
-            "source": to_plain(job.job.source), "limits": to_plain(step.limits), "device": step.device,
-            "key": running.key.hex(),
+            "source": to_plain(job.job.source), "limits": to_plain(step.limits), "key": running.key.hex(),
+            "needs": to_plain(Confinement(projects, private, step.device)),
         }  # fmt: skip
         try:
             if parent.missing is not None:

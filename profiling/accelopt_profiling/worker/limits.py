@@ -17,6 +17,8 @@ from accelopt_profiling.jobs import Limits
 #: How the first process of a sandbox ends when its step used too much.
 TOO_MUCH_MEMORY, TOO_MANY_PROCESSES, TOO_MUCH_WRITTEN = 41, 42, 43
 WATCH_SECONDS = 0.1
+#: The size of a job's folder is looked at this often, and of so many entries.
+FOLDER_SECONDS, _MOST_ENTRIES = 1.0, 20_000
 #: How many times its memory limit a step may reserve without touching it. Our choice.
 RESERVED = 16
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -67,25 +69,63 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-def watch(memory: int, processes: int, written: int, shared: int, reap: Callable[[], None]) -> None:
+def watch(
+    memory: int,
+    processes: int,
+    written: int,
+    shared: int,
+    folder: str,
+    shared_memory: int | None,
+    reap: Callable[[], None],
+) -> None:
     """Measure all processes of the sandbox every 0.1 s; end this one, and so the sandbox, when they use too much.
 
     ``memory`` and ``written`` (to files) are in bytes; ``shared`` is the memory that a step has in common with the
-    preloaded parent that it was forked from. Where several bounds are exceeded at one time, written bytes are reported
+    preloaded parent that it was forked from. What lies in ``folder`` counts as written, whatever way it came there
+    (through mapped memory, in a sparse file), and what lies in ``shared_memory`` (a descriptor of that folder) as
+    memory. Where several bounds are exceeded at one time, written bytes are reported
     before memory and memory before processes: ended children that nobody waited for count as processes, so on a busy
     machine a late measurement would name them instead of the bytes that they wrote.
     """
+    rounds = 0
     while True:
         time.sleep(WATCH_SECONDS)
         reap()
+        rounds += 1
+        if rounds % round(FOLDER_SECONDS / WATCH_SECONDS) == 0 and size_of_folder(folder) > written:
+            os._exit(TOO_MUCH_WRITTEN)
         pids = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
         if sum(_written(pid) for pid in ("1", *pids)) > written:
             os._exit(TOO_MUCH_WRITTEN)
-        used = sum(own_memory(pid) for pid in pids)
-        if used > memory + len(pids) * shared and _exact_memory(pids) > memory + shared:
+        shared_files = _size_of_files(shared_memory)
+        if shared_files > memory:
+            os._exit(TOO_MUCH_MEMORY)
+        used = sum(own_memory(pid) for pid in pids) + shared_files
+        if used > memory + len(pids) * shared and _exact_memory(pids) + shared_files > memory + shared:
             os._exit(TOO_MUCH_MEMORY)
         if len(pids) > processes:
             os._exit(TOO_MANY_PROCESSES)
+
+
+def _size_of_files(folder: int | None) -> int:
+    """Return the bytes that the files of a file system in memory take."""
+    if folder is None:
+        return 0
+    state = os.fstatvfs(folder)
+    return (state.f_blocks - state.f_bfree) * state.f_frsize
+
+
+def size_of_folder(folder: str) -> int:
+    """Return the bytes that a folder takes on its disk; of one with very many entries, of the first."""
+    size = entries = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(place, name)).st_blocks * 512
+        entries += len(files) + 1
+        if entries > _MOST_ENTRIES:
+            break
+    return size
 
 
 def own_memory(pid: str) -> int:

@@ -16,9 +16,11 @@ from pathlib import Path
 
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 _MS_BIND, _MS_RECURSIVE, _MS_SLAVE = 4096, 1 << 14, 1 << 19
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_READ_ONLY = 2, 4, 8, 1
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_READ_ONLY = 442, -100, 0x8000, 1
 _CAPABILITY_VERSION_3, _CAP_SYS_ADMIN, _PR_SET_NO_NEW_PRIVS = 0x20080522, 21, 38
+_PIVOT_ROOT, _MNT_DETACH = {"x86_64": 155, "aarch64": 41}, 2
+_PR_SET_DUMPABLE = 4
 _SET_INTERFACE_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -46,12 +48,16 @@ def join(descriptor: int, flag: int) -> None:
     _called(_kernel().setns(descriptor, flag), "setns")
 
 
-def become_user_of_own_namespace() -> None:
-    """Enter a new user namespace as the same user and group; there this process may create other namespaces.
+def become_user_of_own_namespace(other: int | None = None) -> None:
+    """Enter a new user namespace as the same user and group; there this process may create other namespaces. Root's can
+    have the user and group ``other`` too.
 
     The process must have one thread.
     """
     user, group = os.geteuid(), os.getegid()
+    if other is not None:
+        _enter_with_users(f"{user} {user} 1\n{other} {other} 1", f"{group} {group} 1\n{other} {other} 1")
+        return
     unshare(NEW_USER)
     with contextlib.suppress(FileNotFoundError):  # kernels before 3.19
         Path("/proc/self/setgroups").write_text("deny")
@@ -59,14 +65,39 @@ def become_user_of_own_namespace() -> None:
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
-def allow_namespaces() -> None:
+def _enter_with_users(users: str, groups: str) -> None:
+    """Enter a new user namespace whose users a process outside of it, a child, writes down: only that one may."""
+    parent, (entered, told) = os.getpid(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(told)
+            if os.read(entered, 1):
+                Path(f"/proc/{parent}/uid_map").write_text(users)
+                Path(f"/proc/{parent}/gid_map").write_text(groups)
+                status = 0
+        finally:
+            os._exit(status)
+    os.close(entered)
+    try:
+        unshare(NEW_USER)
+        os.write(told, b"1")
+    finally:
+        os.close(told)
+        _, ended = os.waitpid(child, 0)
+    if ended != 0:
+        raise OSError("no other user can be had in a namespace of its own")
+
+
+def allow_namespaces(other: int | None = None) -> None:
     """Make this process able to create namespaces: in a user namespace of its own or, where the kernel refuses one
-    (in a chroot, by a setting), with the privileges that it has.
+    (in a chroot, by a setting), with the privileges that it has. ``other`` is as in ``become_user_of_own_namespace``.
 
     The process must have one thread.
     """
     try:
-        become_user_of_own_namespace()
+        become_user_of_own_namespace(other)
     except OSError:
         if not _may_administer():
             raise
@@ -92,25 +123,37 @@ def keep_mounts_private() -> None:
     mount("none", "/", None, _MS_RECURSIVE | _MS_SLAVE)
 
 
-def mount_own_processes() -> None:
+def mount_own_processes(folder: str = "/proc") -> None:
     """Mount a ``/proc`` that shows this PID namespace only."""
-    mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    mount("proc", folder, "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
 
 
-def mount_empty(folder: str, read_only: bool = False, mebibytes: int = 1) -> None:
+def mount_empty(folder: str, mebibytes: int = 1, mode: int = 0o755) -> None:
     """Mount an empty folder in memory over ``folder``, with room for ``mebibytes``."""
-    flags = _MS_NOSUID | _MS_NODEV | (_MS_READ_ONLY if read_only else 0)
-    mount("none", folder, "tmpfs", flags, f"mode=0700,size={mebibytes}m")
+    mount("none", folder, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode={mode:o},size={mebibytes}m")
 
 
 def bind(source: str, target: str) -> None:
-    """Show the file or folder ``source`` at ``target``."""
-    mount(source, target, None, _MS_BIND)
+    """Show the file or folder ``source`` at ``target``, with what is mounted below it."""
+    mount(source, target, None, _MS_BIND | _MS_RECURSIVE)
 
 
-def make_everything_read_only() -> None:
-    """Make all present mounts read-only, device files apart (Linux 5.12)."""
-    _set_attributes("/", _AT_RECURSIVE, struct.pack("=4Q", _ATTR_READ_ONLY, 0, 0, 0))
+def change_root(folder: str) -> None:
+    """Make the mount at ``folder`` the root of this process and of all others with the same root, and let go of the old
+    one. Where that cannot be let go of (in some chroots), it stays mounted out of reach.
+    """
+    os.chdir(folder)
+    number = _PIVOT_ROOT.get(os.uname().machine)
+    if number is None or _kernel().syscall(number, b".", b".") != 0:
+        os.chroot(".")
+        return
+    _called(_kernel().umount2(b".", _MNT_DETACH), "umount")
+    os.chdir("/")
+
+
+def make_read_only(folder: str) -> None:
+    """Make the mount at ``folder`` and all below it read-only, device files apart (Linux 5.12)."""
+    _set_attributes(folder, _AT_RECURSIVE, struct.pack("=4Q", _ATTR_READ_ONLY, 0, 0, 0))
 
 
 def make_writable(folder: str) -> None:
@@ -134,3 +177,12 @@ def give_up_privileges() -> None:
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
     _called(_kernel().capset(header, bytes(24)), "capset")
     _called(_kernel().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+
+
+def become(user: int) -> None:
+    """Become the user and group ``user`` for good, in no other group."""
+    with contextlib.suppress(PermissionError):  # a namespace without other groups
+        os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    _kernel().prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # or its own files in /proc are root's

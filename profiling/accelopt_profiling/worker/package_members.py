@@ -46,19 +46,26 @@ def member_name(source: Source, relative: str) -> str | None:
 
 def enter_package(source: Source, name: str, file: Path) -> Exception | None:
     """Import the packages above the member ``name``; from then on importing it gives ``file``. Return what they raised:
-    the file itself may do without what they want.
+    the file itself may do without what they want. A package that raises is entered without its ``__init__``.
     """
-    root = Path(source.name).parents[name.count(".")]
-    if str(root) not in sys.path:
-        sys.path.insert(0, str(root))
-    finder = _MemberFinder(name, file)
-    sys.meta_path.insert(0, finder)
-    try:
-        importlib.import_module(name.rpartition(".")[0])
-    except Exception as error:
-        sys.meta_path.remove(finder)
-        return error
-    return None
+    root = str(Path(source.name).parents[name.count(".")])
+    sys.path[:] = [
+        root,
+        *(p for p in sys.path if p != root),
+    ]  # before copies of its files that came with the job
+    sys.meta_path.insert(0, _MemberFinder(name, file))
+    parts = name.split(".")[:-1]
+    refused: Exception | None = None
+    for depth in range(1, len(parts) + 1):
+        package = ".".join(parts[:depth])
+        try:
+            importlib.import_module(package)
+        except Exception as error:
+            refused = refused or error
+            bare = ModuleType(package)
+            bare.__path__ = [str(Path(root, *parts[:depth]))]
+            sys.modules[package] = bare
+    return refused
 
 
 class _MemberFinder(MetaPathFinder):

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.worker.confinement import Confinement
 from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.limits import (
     TOO_MANY_PROCESSES,
@@ -31,6 +32,7 @@ from accelopt_profiling.worker.limits import (
     die_with_parent,
 )
 from accelopt_profiling.worker.sandbox import Sandbox, SandboxLauncher
+from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 from accelopt_profiling.worker.sealed_frames import sealer
 from accelopt_profiling.worker.step_context import host_error
 from accelopt_profiling.worker.step_process import run_step
@@ -74,11 +76,11 @@ class StepEnded:
 class PreloadedParent:
     """A preloaded parent as the supervisor sees it; its process starts with this object.
 
-    ``base`` is the folder of all jobs, ``sandboxed`` whether each step gets namespaces of its own. Once ``ready``,
-    ``missing`` names the package that it lacks, if any. When it is not ready by its ``deadline``, it hangs.
+    ``plan`` is what its sandboxes have in common, ``sandboxed`` whether each step gets namespaces of its own. Once
+    ``ready``, ``missing`` names the package that it lacks, if any. When it is not ready by its ``deadline``, it hangs.
     """
 
-    def __init__(self, runtime: Runtime, base: Path, sandboxed: bool) -> None:
+    def __init__(self, runtime: Runtime, plan: SandboxPlan, sandboxed: bool) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
@@ -89,7 +91,7 @@ class PreloadedParent:
             keep = theirs.fileno()
             os.closerange(3, keep)
             os.closerange(keep + 1, 4096)
-            serve(theirs, runtime, base, sandboxed)
+            serve(theirs, runtime, plan, sandboxed)
         theirs.close()
         self.runtime = runtime
         self.ready = False
@@ -165,9 +167,9 @@ class PreloadedParent:
             os.waitpid(self.pid, 0)
 
 
-def serve(control: socket.socket, runtime: Runtime, base: Path, sandboxed: bool) -> NoReturn:
+def serve(control: socket.socket, runtime: Runtime, plan: SandboxPlan, sandboxed: bool) -> NoReturn:
     """Import, report, then fork a child per request until the supervisor closes the socket."""
-    sandboxes = SandboxLauncher(base) if sandboxed else None
+    sandboxes = SandboxLauncher(plan) if sandboxed else None
     die_with_parent()
     adopt_orphans()
     os.setpgid(0, 0)
@@ -175,7 +177,7 @@ def serve(control: socket.socket, runtime: Runtime, base: Path, sandboxed: bool)
     gc.collect()
     gc.freeze()  # children share these pages as long as the collector leaves them alone
     _send(control, {"ready": True, "missing": missing})
-    _StepForker(control, sandboxes, _LATER[runtime] if missing is None else ()).loop()
+    _StepForker(control, plan, sandboxes, _LATER[runtime] if missing is None else ()).loop()
 
 
 def _import_all(runtime: Runtime) -> str | None:
@@ -198,9 +200,13 @@ class _StepForker:
     """Forks children and reports their ends; runs in the preloaded parent's process."""
 
     def __init__(
-        self, control: socket.socket, sandboxes: SandboxLauncher | None, later: tuple[str, ...]
+        self,
+        control: socket.socket,
+        plan: SandboxPlan,
+        sandboxes: SandboxLauncher | None,
+        later: tuple[str, ...],
     ) -> None:
-        self._control, self._sandboxes = control, sandboxes
+        self._control, self._plan, self._sandboxes = control, plan, sandboxes
         self._later, self._served = list(later), False
         self._children: dict[int, tuple[str, Sandbox | None]] = {}  # pid -> token and sandbox
         self._wake_read, self._wake_write = socket.socketpair()
@@ -251,7 +257,7 @@ class _StepForker:
         sandbox = None
         try:
             if self._sandboxes is not None:
-                sandbox = self._sandboxes.take(limits)
+                sandbox = self._sandboxes.take(limits, Path(body["folder"]))
                 sandbox.hold_children()
             pid = os.fork()
         except OSError as error:
@@ -265,7 +271,8 @@ class _StepForker:
             signal.set_wakeup_fd(-1)
             run_step(
                 body["name"], body["params"], Path(body["folder"]), from_plain(Source, body["source"]),
-                limits, frames, output, bytes.fromhex(body.pop("key")), body["background"], body["device"], sandbox,
+                limits, frames, output, bytes.fromhex(body.pop("key")), body["background"],
+                from_plain(Confinement, body["needs"]), self._plan, sandbox,
             )  # fmt: skip
         self._children[pid] = token, sandbox
         _send(self._control, {"started": token, "pid": pid})

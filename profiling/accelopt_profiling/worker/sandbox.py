@@ -18,8 +18,10 @@ from typing import Any
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.worker import namespaces
 from accelopt_profiling.worker.limits import own_memory
-from accelopt_profiling.worker.sandbox_files import keep_only
+from accelopt_profiling.worker.readable_places import ReadablePlaces
 from accelopt_profiling.worker.sandbox_launcher import launch
+from accelopt_profiling.worker.sandbox_plan import SandboxPlan
+from accelopt_profiling.worker.sandbox_root import move_in
 
 _ENDED = OSError("the launcher of sandboxes ended")
 
@@ -46,8 +48,8 @@ class Sandbox:
         """Put the children that this process forks from now on into this sandbox's PID namespace."""
         namespaces.join(self._spaces[namespaces.NEW_PIDS], namespaces.NEW_PIDS)
 
-    def enter(self, folder: Path) -> None:
-        """In a child forked into it: join its network and mounts, then drop every privilege."""
+    def enter(self, folder: Path, places: ReadablePlaces, projects: list[str], private: list[str]) -> None:
+        """In a child forked into it: join its network and mounts, and move into its root (``sandbox_root.move_in``)."""
         if self.furnished["network"]:
             namespaces.join(self._spaces[namespaces.NEW_IPC], namespaces.NEW_IPC)
             namespaces.join(self._spaces[namespaces.NEW_NETWORK], namespaces.NEW_NETWORK)
@@ -56,8 +58,7 @@ class Sandbox:
             os.fchdir(self._root)
             os.chroot(".")  # joining leaves a chroot that the worker was started in
         if self.furnished["files"]:
-            keep_only(folder)
-        namespaces.give_up_privileges()
+            move_in(folder, places, projects, private)
 
     def end(self, seconds: float = 2.0) -> None:
         """Kill all its processes and wait until its first process has ended, at most ``seconds``."""
@@ -78,21 +79,25 @@ class SandboxLauncher:
         OSError: the kernel refuses all the same.
     """
 
-    def __init__(self, base: Path) -> None:
-        namespaces.allow_namespaces()
+    def __init__(self, plan: SandboxPlan) -> None:
+        namespaces.allow_namespaces(plan.user)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.launcher = os.fork()
         if self.launcher == 0:
             self._control.close()
-            launch(theirs, base)
+            launch(theirs, plan)
         theirs.close()
         self._ends: dict[int, int] = {}
 
-    def take(self, limits: Limits) -> Sandbox:
-        """Return the next sandbox, whose first process watches over ``limits``. Raises OSError when there is none."""
+    def take(self, limits: Limits, folder: Path) -> Sandbox:
+        """Return the next sandbox, whose first process watches over ``limits`` and the job's ``folder``.
+
+        Raises:
+            OSError: there is none.
+        """
         limits_of_sandbox = {
             "memory": limits.memory_bytes, "processes": limits.processes, "written": limits.written_bytes,
-            "shared": own_memory("self"),
+            "shared": own_memory("self"), "folder": str(folder),
         }  # fmt: skip
         self._control.send(json.dumps(limits_of_sandbox).encode())
         while True:

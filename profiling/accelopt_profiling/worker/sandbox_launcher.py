@@ -15,12 +15,12 @@ import signal
 import socket
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
 from accelopt_profiling.worker import namespaces
 from accelopt_profiling.worker.isolation import furnish
 from accelopt_profiling.worker.limits import WATCH_SECONDS, die_with_parent, watch
+from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _SpareSandbox:
     furnished: dict[str, Any]
 
 
-def launch(control: socket.socket, base: Path) -> NoReturn:
+def launch(control: socket.socket, plan: SandboxPlan) -> NoReturn:
     """Keep one sandbox ready, hand it out on request, and report how sandboxes ended, until ``control`` is closed."""
     die_with_parent()
     reading, writing = os.pipe()
@@ -42,7 +42,7 @@ def launch(control: socket.socket, base: Path) -> NoReturn:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     made: dict[int, int] = {}  # keeper -> first process
     try:
-        spare = _try_to_make(base, made)
+        spare = _try_to_make(plan, made)
         while True:
             ready, _, _ = select.select([control.fileno(), reading], [], [])
             if reading in ready:
@@ -58,7 +58,7 @@ def launch(control: socket.socket, base: Path) -> NoReturn:
                 else:
                     message = {"failed": str(spare)}
                 control.send(json.dumps(message).encode())
-                spare = _try_to_make(base, made)
+                spare = _try_to_make(plan, made)
             _report_ends(control, made)
     finally:
         os._exit(0)
@@ -75,22 +75,22 @@ def _report_ends(control: socket.socket, made: dict[int, int]) -> None:
                 control.send(json.dumps(message).encode())
 
 
-def _try_to_make(base: Path, made: dict[int, int]) -> _SpareSandbox | OSError:
+def _try_to_make(plan: SandboxPlan, made: dict[int, int]) -> _SpareSandbox | OSError:
     try:
-        sandbox = _make(base)
+        sandbox = _make(plan)
     except OSError as error:
         return error
     made[sandbox.keeper] = sandbox.pid
     return sandbox
 
 
-def _make(base: Path) -> _SpareSandbox:
+def _make(plan: SandboxPlan) -> _SpareSandbox:
     """Fork a keeper, which forks the first process of a new sandbox; wait until its namespaces are set up."""
     limits_read, limits_write = os.pipe()
     ready_read, ready_write = os.pipe()
     keeper = os.fork()
     if keeper == 0:
-        _keep(limits_read, ready_write, base)
+        _keep(limits_read, ready_write, plan)
     os.close(limits_read)
     os.close(ready_write)
     with os.fdopen(ready_read, "rb") as pipe:
@@ -102,7 +102,7 @@ def _make(base: Path) -> _SpareSandbox:
     return _SpareSandbox(keeper, pid, limits_write, furnished)
 
 
-def _keep(limits: int, ready: int, base: Path) -> NoReturn:
+def _keep(limits: int, ready: int, plan: SandboxPlan) -> NoReturn:
     """Fork the first process of a sandbox, wait for its end, and end with the same status."""
     status = 1
     try:
@@ -119,7 +119,7 @@ def _keep(limits: int, ready: int, base: Path) -> NoReturn:
         first = os.fork()
         if first == 0:
             os.close(outside)
-            _be_first(limits, inside, ready, base)
+            _be_first(limits, inside, ready, plan)
         os.close(limits)
         os.close(ready)
         os.close(inside)
@@ -131,21 +131,22 @@ def _keep(limits: int, ready: int, base: Path) -> NoReturn:
         os._exit(status)
 
 
-def _be_first(limits: int, outside: int, ready: int, base: Path) -> NoReturn:
+def _be_first(limits: int, outside: int, ready: int, plan: SandboxPlan) -> NoReturn:
     """Set up the sandbox, then reap orphans and watch over the limits until this process is killed.
 
     The pipe ``outside`` brings the number by which the host knows this process.
     """
     try:
         die_with_parent()
-        furnished = furnish(base)
+        furnished = furnish(plan)
+        shared_memory = furnished.pop("shared_memory", None)
         pid = int(os.read(outside, 64))
         os.write(ready, json.dumps([pid, furnished]).encode())
         os.close(ready)
         os.close(outside)
         answer = os.read(limits, 1 << 16)
         if answer and furnished["watched"]:
-            watch(**json.loads(answer), reap=_reap)
+            watch(**json.loads(answer), shared_memory=shared_memory, reap=_reap)
         while answer:
             _reap()
             time.sleep(WATCH_SECONDS)

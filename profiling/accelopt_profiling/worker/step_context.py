@@ -31,7 +31,8 @@ def host_error(what: str, error: OSError, detail: str = "") -> StepError:
 class StepContext:
     """The job's folder on this host, its source, and the way to send a partial result.
 
-    The source files lie below ``folder / "src"``. ``emit`` takes plain data or dataclasses and sends them at once.
+    The source files lie below ``folder / "src"``, where nothing can be written; what a step writes as if it were one of
+    them lies below ``folder / "generated"``. ``emit`` takes plain data or dataclasses and sends them at once.
     """
 
     folder: Path
@@ -40,4 +41,23 @@ class StepContext:
 
     @property
     def kernel_path(self) -> Path:
-        return self.folder / "src" / self.source.kernel
+        return self.source_path(self.source.kernel)
+
+    def source_path(self, relative: str) -> Path:
+        """Return where the source file of that relative path lies."""
+        generated = self.folder / "generated" / relative
+        return generated if generated.is_file() else self.folder / "src" / relative
+
+    def write_generated(self, relative: str, text: str) -> None:
+        """Write a source file that did not come with the job."""
+        path = self.folder / "generated" / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def relative_source(self, file: str) -> str | None:
+        """Return the relative path of one of the job's source files, None for any other file."""
+        path = Path(file).resolve() if file else None
+        for root in (self.folder / "src", self.folder / "generated"):
+            if path is not None and path.is_relative_to(root.resolve()):
+                return str(path.relative_to(root.resolve()))
+        return None

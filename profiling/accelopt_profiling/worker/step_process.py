@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Source, StepError
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.worker import namespaces
+from accelopt_profiling.worker.confinement import Confinement, confine, refuse_system_calls
 from accelopt_profiling.worker.environment import step_environment
 from accelopt_profiling.worker.limits import apply_limits, die_with_parent
 from accelopt_profiling.worker.running_step import UNHEARD
 from accelopt_profiling.worker.sandbox import Sandbox
+from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 from accelopt_profiling.worker.sealed_frames import sealer
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError, host_error
 from accelopt_profiling.worker.steps import find_step
@@ -25,7 +26,7 @@ from accelopt_profiling.worker.usercode import enter_sources
 
 def run_step(
     name: str, params: dict[str, Any], folder: Path, source: Source, limits: Limits, frames: int, output: int,
-    key: bytes, background: bool, device: bool, sandbox: Sandbox | None,
+    key: bytes, background: bool, needs: Confinement, plan: SandboxPlan, sandbox: Sandbox | None,
 ) -> NoReturn:  # fmt: skip
     """Run one step and end the process. Messages go to the descriptor ``frames``, sealed with ``key``, printed text to
     ``output``. The exit status is 0 if the answer was sent.
@@ -53,24 +54,19 @@ def run_step(
 
     error: StepError | None = None
     try:
-        if sandbox is not None:
-            sandbox.enter(folder)
-        else:
-            with contextlib.suppress(OSError):  # not Linux
-                namespaces.give_up_privileges()
+        confine(plan, sandbox, folder, needs)
         _close_all_but({0, 1, 2, frames})
-        for part in ("home", "tmp", "work"):
-            (folder / part).mkdir(exist_ok=True)
         os.chdir(folder / "work")
         environment = step_environment(folder, os.environ.copy())
         os.environ.clear()
         os.environ.update(environment)
         tempfile.tempdir = None  # the preloaded parent may have looked for its own already
-        apply_limits(limits, watched=sandbox is not None, device=device)
+        apply_limits(limits, watched=sandbox is not None, device=needs.device)
         context = StepContext(
             folder, source, lambda value: send({"type": "partial", "value": to_plain(value)})
         )
         enter_sources(context)
+        refuse_system_calls(sandbox, needs.device)
         value = find_step(name, params)(context)
         send({"type": "result", "value": to_plain(value)})
     except StepFailedError as failed:

@@ -24,6 +24,7 @@ from accelopt_profiling.worker.job_folders import (
     remove_stale_folders,
 )
 from accelopt_profiling.worker.job_scheduler import JobScheduler
+from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 
 
 class Supervisor:
@@ -36,8 +37,8 @@ class Supervisor:
         remove_stale_folders()
         self._base = Path(tempfile.mkdtemp(prefix=f"accelopt-{os.getpid()}-{pid_namespace()}-"))
         remove_at_exit(self._base)
-        self._isolation = probe_isolation()
-        self._scheduler = JobScheduler(self._base, self._isolation.processes, self._send, self._events)
+        self._isolation, plan = probe_isolation(SandboxPlan.of_worker(self._base))
+        self._scheduler = JobScheduler(plan, self._isolation.processes, self._send, self._events)
         self._open = True
 
     def serve(self) -> None:

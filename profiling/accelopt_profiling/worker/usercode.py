@@ -39,18 +39,18 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
         StepFailedError: it raised, exited, or wants a missing package; the error names the line in the user's file.
     """
     relative = path or context.source.kernel
-    full = context.folder / "src" / relative
+    full = context.source_path(relative)
     with user_errors(context):
         member = member_name(context.source, relative) if name is None else None
         if member is None:
             return _load_file(context, relative, name)
         refused = None if member in sys.modules else enter_package(context.source, member, full)
-        if refused is not None:
-            try:
-                return _load_file(context, relative, name)
-            except Exception:
-                raise refused from None  # what its package wants is the reason, not what follows from it
-        module = importlib.import_module(member)
+        try:
+            module = importlib.import_module(member)
+        except Exception:
+            if refused is None:
+                raise
+            raise refused from None  # what its package wants is the reason, not what follows from it
         plain = _module_name(context, Path(relative).stem)
         sys.modules[plain] = module
         _loaded.update((member, plain))
@@ -59,7 +59,7 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
 
 def _load_file(context: StepContext, relative: str, name: str | None) -> ModuleType:
     """Import a file of the job by itself, or in a package of the job's files where it imports relatively."""
-    full = context.folder / "src" / relative
+    full = context.source_path(relative)
     package = package_for(relative, context.source.files, context.folder / "src")
     module_name = name or _module_name(context, Path(relative).stem)
     plain = module_name
@@ -83,7 +83,7 @@ def _load_file(context: StepContext, relative: str, name: str | None) -> ModuleT
 def _module_name(context: StepContext, stem: str) -> str:
     """Return the name under which other files of the job import the file: its own, unless a library has it."""
     present = sys.modules.get(stem)
-    own = stem in _loaded or _is_source(context, getattr(present, "__file__", None) or "")
+    own = stem in _loaded or context.relative_source(getattr(present, "__file__", None) or "") is not None
     taken = stem in sys.stdlib_module_names or (present is not None and not own)
     return f"job_{stem}" if taken else stem
 
@@ -102,7 +102,7 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         raise StepFailedError(StepError(error.code, error.message, error.file, error.line)) from error
     except ModuleNotFoundError as error:
         file, line = user_line(context, error)
-        if (error.name or "").startswith(f"{PACKAGE}."):
+        if _of_the_job(context, error.name or ""):
             raise StepFailedError(_not_among_sources(error, file, line)) from error
         message = (
             f"The package {error.name!r} is not installed in {interpreter_in_use()}, where kernels run; install it "
@@ -128,6 +128,12 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error
 
 
+def _of_the_job(context: StepContext, name: str) -> bool:
+    """Return whether a missing module belongs to a package of which the job has files."""
+    top, _, inner = name.partition(".")
+    return bool(inner) and (top == PACKAGE or (context.folder / "src" / top).is_dir())
+
+
 def _not_among_sources(error: ModuleNotFoundError, file: str | None, line: int | None) -> StepError:
     """Return the error for a module of the file's own package that did not come with the job."""
     name = (error.name or "").removeprefix(f"{PACKAGE}.")
@@ -145,16 +151,13 @@ def problem_errors(context: StepContext, function: str) -> AbstractContextManage
 
 def user_line(context: StepContext, error: BaseException) -> tuple[str | None, int | None]:
     """Return the innermost frame of ``error`` in the job's source files: relative path and 1-based line."""
-    root = (context.folder / "src").resolve()
-    if isinstance(error, SyntaxError) and _is_source(context, error.filename or ""):
-        return str(Path(error.filename or "").resolve().relative_to(root)), error.lineno
+    if (
+        isinstance(error, SyntaxError)
+        and (source := context.relative_source(error.filename or "")) is not None
+    ):
+        return source, error.lineno
     found: tuple[str | None, int | None] = (None, None)
     for frame in traceback.extract_tb(error.__traceback__):
-        if _is_source(context, frame.filename):
-            found = (str(Path(frame.filename).resolve().relative_to(root)), frame.lineno)
+        if (source := context.relative_source(frame.filename)) is not None:
+            found = (source, frame.lineno)
     return found
-
-
-def _is_source(context: StepContext, file: str) -> bool:
-    """Return whether a file name from a traceback or a module is one of the job's sources."""
-    return bool(file) and Path(file).resolve().is_relative_to((context.folder / "src").resolve())

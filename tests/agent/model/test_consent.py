@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import keyring
@@ -12,6 +13,7 @@ from support.played_model import error, playing, says
 from support.toy_search import TEXT, WIDE, ToyCost, ToyGate, ToyProposer, request
 
 from accelopt_agent.events import ProgressText
+from accelopt_agent.model.client import ModelCallError, query_model
 from accelopt_agent.model.consent import (
     Consent,
     ConsentStore,
@@ -65,6 +67,44 @@ def test_an_agreement_is_for_one_workspace_one_address_and_so_much(tmp_path: Pat
 def test_only_the_loopback_needs_no_agreement(url: str, here: bool, tmp_path: Path) -> None:
     assert is_loopback(url) == here
     assert (ConsentStore(tmp_path / "c.json").missing(ModelSettings(url, "m"), tmp_path) is None) == here
+
+
+def test_a_key_is_sent_to_an_address_that_was_agreed_to_with_it_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also to this machine's: a project may name a port of it, and any variable."""
+    consents = ConsentStore(tmp_path / "c.json")
+    here, hosted = ModelSettings("http://127.0.0.1:8000/v1", "m", key_variable="AWS_KEY"), HOSTED
+    consents.give(required_consent(hosted, tmp_path))
+    assert consents.missing(here, tmp_path) is consents.missing(hosted, tmp_path) is None
+    monkeypatch.setenv("AWS_KEY", "secret")
+    monkeypatch.setenv(hosted.key_variable, "secret")
+    assert "the key in AWS_KEY" in (consents.missing(here, tmp_path) or "")
+    assert f"the key in {hosted.key_variable}" in (consents.missing(hosted, tmp_path) or "")
+    consents.give(required_consent(here, tmp_path))
+    assert consents.missing(here, tmp_path) is None
+    assert consents.missing(replace(here, key_variable=hosted.key_variable), tmp_path) is not None
+    assert consents.missing(replace(here, base_url="http://127.0.0.1:9000/v1"), tmp_path) is not None
+    assert what_is_sent("kernel", "AWS_KEY")[-1] == "the key in AWS_KEY"
+    assert "secret" not in consents.path.read_text()
+
+
+@pytest.mark.parametrize("url", ["http://models.example.org/v1", "http://10.0.0.1:8000/v1", "HTTP://x/v1"])
+async def test_nothing_is_sent_unencrypted_beyond_this_machine(url: str) -> None:
+    with pytest.raises(ModelCallError, match="is not encrypted"):
+        await query_model(ModelSettings(url, "m"), "system", "user")
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    """It would carry the code to an address that nobody agreed to."""
+    with (
+        playing([says("ok")]) as other,
+        playing([error(307, "moved", Location=f"{other.url}/chat/completions")]) as played,
+        pytest.raises(ModelCallError),
+    ):
+        await query_model(ModelSettings(played.url, "m", attempts=1), "system", "user", backoff_seconds=0.001)
+    assert played.asked
+    assert not other.asked
 
 
 def test_addresses_are_kept_without_what_they_may_hold_in_secret() -> None:

@@ -53,7 +53,7 @@
        (eglot-sync-connect 60)
        (eglot-confirm-server-initiated-edits nil)
        (eglot-autoshutdown nil))
-  (setq eglot-server-programs (list (cons 'python-mode server)))
+  (setq eglot-server-programs (list (cons 'python-mode (append server '(:initializationOptions (:trusted t))))))
   (find-file (expand-file-name "broken.py" work))
   (python-mode)
   (eglot--connect '(python-mode) (cons 'transient work) 'eglot-lsp-server server "python")

@@ -8,6 +8,7 @@ vim.lsp.config('accelopt', {
   cmd = vim.json.decode(vim.env.SERVER),
   filetypes = { 'python' },
   root_dir = work,
+  init_options = { trusted = true },
 })
 vim.lsp.enable('accelopt')
 vim.cmd('filetype on')

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from accelopt_profiling.problems.loading.cases import profiled_case
+from accelopt_profiling.problems.loading.cases import profiled_cases
 from accelopt_profiling.problems.loading.python_problem import parse_counts
 from accelopt_profiling.problems.loading.sizes import ProblemSizes, halved, integer_constants
 from accelopt_profiling.problems.problem import ProblemError
@@ -58,8 +58,10 @@ class _Cases:
 
 
 def test_the_largest_case_is_profiled_unless_one_is_known_to_be_commonest():
-    assert profiled_case(_Cases(), 0).shape == {"n": 100}
-    commonest = profiled_case(_Cases([1, 7, 2, 0]), 0)
+    assert profiled_cases(_Cases(), 0)[0].shape == {"n": 100}
+    assert [c.shape for c in profiled_cases(_Cases(), 0)][:2] == [{"n": 100}, {"n": 8}]
+    assert profiled_cases(_Cases(), 0)[1].chosen == "the largest of 4 cases that launches a kernel"
+    commonest = profiled_cases(_Cases([1, 7, 2, 0]), 0)[0]
     assert commonest.shape == {"n": 8}
     assert commonest.chosen == "the commonest of 4 cases (7 calls)"
 

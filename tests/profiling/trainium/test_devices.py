@@ -244,6 +244,11 @@ def test_out_of_the_workers_archive_too(host):
     host.kernel(BETA1_KERNEL)
     command = [sys.executable, "-c", code]
     done = subprocess.run(
-        command, cwd=host.folder, env=host.environment, capture_output=True, text=True, check=False
+        command,
+        cwd=host.folder,
+        env={**host.environment, "PYTHONPATH": host.packages("beta1")},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stdout == "[array(6.)]\n", done.stderr

@@ -7,7 +7,7 @@ from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.profiler import ProfileRequest, profile
@@ -33,7 +33,7 @@ def reference(x, scale):
 """
 
 
-def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale"):
+def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale", packages=("beta1",)):
     source = {"kernel.py": kernel, "problem.py": PROBLEM.format(answer=answer)}
     folder = tmp_path / "job"
     for name, text in source.items():
@@ -42,6 +42,7 @@ def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale"):
         path.write_text(text)
     for name, value in host.environment.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", host.packages(*packages))
     monkeypatch.setattr("accelopt_profiling.trainium.toolchain._importable", lambda m: m == "neuronxcc.nki")
     devices = tmp_path / "dev"
     devices.mkdir()
@@ -61,6 +62,13 @@ def test_the_step_times_checks_and_profiles_on_the_device(host, monkeypatch, tmp
     assert kernel.quantities["runs"].value == 10
 
 
+def test_zeros_of_a_mixed_environment_are_wrong_results(host, monkeypatch, tmp_path):
+    """Where today's package is there and was overlooked, the comparison tells."""
+    host.profiler()
+    found = stepped(host, monkeypatch, tmp_path, BETA1_KERNEL, packages=("beta1", "current"))
+    assert found["correctness"]["kernel"]["status"] == "failed"
+
+
 @pytest.mark.slow
 def test_the_step_says_what_is_wrong(host, monkeypatch, tmp_path):
     host.profiler()
@@ -78,12 +86,14 @@ def test_the_step_says_what_is_wrong(host, monkeypatch, tmp_path):
     assert caught.value.error.code == "device-busy"
 
 
-async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(tmp_path):
+@pytest.mark.parametrize("status", ["passed", "failed"])
+async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(tmp_path, status):
     measured = {"us": 1333.0, "low_us": 1330.0, "high_us": 1340.0, "known": "measured"}
     counters = {"dma_read_bytes": {"value": 7, "known": "measured", "unit": "B"}}
     estimate = KernelMeasurement(
         "kernel", 4, "nki", "trn1", latency=Latency(1000, 800, 1200, Known.ESTIMATED), percent_of_peak=50.0,
         quantities={"dma_read_bytes": executed(9, "B"), "sbuf_peak": executed(5)},
+        correctness=Correctness("passed", "", 1.0),
     )  # fmt: skip
 
     class DeviceHost:
@@ -95,7 +105,10 @@ async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(
         async def run(self, job):
             assert [(s.name, s.device) for s in job.steps] == [("profile", False), ("trainium", True)]
             yield JobMessage("profile", {"kernels": [to_plain(estimate)]}, final=True)
-            answer = {"timings": {"kernel": measured}, "counters": {"kernel": counters}, "device": "trn1"}
+            answer = {
+                "timings": {"kernel": measured}, "counters": {"kernel": counters}, "device": "trn1",
+                "correctness": {"kernel": {"status": status, "detail": "zeros", "checked": 1.0}},
+            }  # fmt: skip
             yield JobMessage("trainium", answer, final=True)
 
     path = tmp_path / "kernel.py"
@@ -108,6 +121,8 @@ async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(
     assert found.quantities["dma_read_bytes"].value == 7
     assert found.quantities["sbuf_peak"].value == 5
     assert found.quantities["estimated_time"].known is Known.ESTIMATED
+    assert (found.correctness.status, found.correctness.device) == (status, status)
+    assert ("wrong-result" in [f.code for f in found.findings]) == (status == "failed")
 
 
 def test_the_settings_of_the_hosts_reach_the_step(tmp_path):

@@ -7,14 +7,15 @@ import zipfile
 from dataclasses import replace
 
 import pytest
-from support.trainium_stand_ins import RECORDED, neuron_host
+from support.trainium_stand_ins import BETA1_KERNEL, CURRENT_KERNEL, RECORDED, neuron_host
 
+from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.trainium.beta1 import Beta1Device
 from accelopt_profiling.trainium.bundle import environment as told_environment
 from accelopt_profiling.trainium.bundle import write_bundle
 from accelopt_profiling.trainium.current import CurrentDevice
 from accelopt_profiling.trainium.summary import bound, quantities, read_summary
-from accelopt_profiling.trainium.toolchain import find_toolchain, open_device
+from accelopt_profiling.trainium.toolchain import find_toolchain, generation_of, open_device
 from accelopt_profiling.trainium.tools import DeviceError
 
 
@@ -59,6 +60,35 @@ def test_the_device_follows_from_what_is_installed(host, tmp_path):
     device = open_device(found)
     assert isinstance(device, CurrentDevice)
     assert device.nrtpy_python == "/venv/bin/python"
+
+
+@pytest.mark.parametrize(
+    ("modules", "generation", "expected"),
+    [
+        ({"neuronxcc.nki"}, "beta1", Beta1Device),
+        ({"nki.isa"}, "current", CurrentDevice),
+        ({"neuronxcc.nki", "nki.isa"}, "current", CurrentDevice),
+        ({"neuronxcc.nki", "nki.isa"}, "beta1", "mixed-toolchain"),
+        ({"nki.isa"}, "beta1", "no-toolchain"),
+        ({"neuronxcc.nki"}, "current", "no-toolchain"),
+    ],
+)
+def test_the_device_follows_the_dialect_of_the_kernel(host, tmp_path, modules, generation, expected):
+    host.profiler()
+    host.explorer()
+    found = found_on(host, modules, tmp_path)
+    if isinstance(expected, type):
+        assert isinstance(open_device(found, generation), expected)
+    else:
+        with pytest.raises(DeviceError) as caught:
+            open_device(found, generation)
+        assert caught.value.code == expected
+        assert caught.value.fix
+
+
+@pytest.mark.parametrize(("text", "generation"), [(BETA1_KERNEL, "beta1"), (CURRENT_KERNEL, "current")])
+def test_a_kernel_names_its_dialect_by_its_decorator(text, generation):
+    assert generation_of(find_kernels(text).kernels[0]) == generation
 
 
 @pytest.mark.parametrize(

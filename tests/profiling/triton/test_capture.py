@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 
 import pytest
 import torch
@@ -37,6 +39,17 @@ def test_a_launch_is_what_the_jit_would_have_sent(target):
     assert launch.constants == {"B": 256}
     assert launch.options["num_warps"] == 8
     assert ["tt.divisibility", 16] in [list(a) for value in launch.attrs.values() for a in value]
+
+
+def test_the_systems_own_program_knows_the_same_gpu():
+    asked = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+    with emulated("h100"):
+        assert subprocess.check_output(asked, text=True).startswith("NVIDIA H100")
+        assert subprocess.check_output(asked, text=True).strip().endswith(", 9.0, [N/A]")
+        assert subprocess.run(["nvidia-smi"], capture_output=True, check=True).stdout
+    before = os.environ["PATH"]
+    with emulated("mi300x"):
+        assert os.environ["PATH"] == before
 
 
 def test_an_argument_of_one_is_a_constant_as_on_the_device():
@@ -179,3 +192,12 @@ def test_errors_are_kept_and_the_code_goes_on():
 def test_unknown_targets_are_named():
     with pytest.raises(UnknownTargetError, match="h100"), emulated("gtx9000"):
         pass
+
+
+def test_a_compiled_kernel_may_be_launched_without_its_constants():
+    with emulated("h100") as session:
+        x = torch.randn(1024, device="cuda")
+        kernel = kernels.add[(4,)](x, x, torch.empty_like(x), 1000, B=256)
+        kernel[(4, 1, 1)](x, x, torch.empty_like(x), 1000)
+    first, second = session.launches
+    assert first.args[3:] == second.args[3:] == (1000, 256)

@@ -9,7 +9,7 @@ import pytest
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.worker.job_folders import write_sources
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
-from accelopt_profiling.worker.usercode import load_module
+from accelopt_profiling.worker.usercode import enter_sources, load_module
 
 
 @pytest.fixture
@@ -52,3 +52,35 @@ def test_packages_that_cannot_be_imported_are_done_without(package, tmp_path):
 def test_a_job_from_elsewhere_has_its_files_only(package, tmp_path):
     with pytest.raises(StepFailedError, match=r"left out: at most 200 files"):
         load(package, "from .gone import N\n", tmp_path, far=True)
+
+
+def test_its_package_comes_from_where_it_lies_even_where_copies_travelled(package, tmp_path):
+    (package / "sizes.py").write_text(
+        "from pathlib import Path\nN = Path(__file__).with_name('n.txt').read_text()\n"
+    )
+    (package / "n.txt").write_text("7")
+    text = "from .sizes import N\nfrom somelib.ops.sizes import N as M\n"
+    source = Source("somelib/ops/member.py", {"somelib/ops/member.py": text, "somelib/__init__.py": "raise"},
+                    [str(package.parent.parent)], str(package / "member.py"))  # fmt: skip
+    write_sources(tmp_path / "src", source.files)
+    module = load_module(StepContext(tmp_path, source, lambda value: None))
+    assert (module.N, module.M) == ("7", "7")
+
+
+def test_a_package_that_raises_is_entered_without_its_init(package, tmp_path):
+    (package / "sizes.py").write_text("N = 5\n")
+    (package.parent / "__init__.py").write_text("import surely_not_installed\n")
+    assert load(package, "from somelib.ops.sizes import N\n", tmp_path).N == 5
+    sys.modules.pop("somelib.ops.member")
+    sys.modules.pop("somelib")
+    with pytest.raises(StepFailedError, match="surely_not_installed"):
+        load(package, "from somelib import runs\n", tmp_path)
+
+
+def test_a_module_that_did_not_travel_is_not_called_missing(package, tmp_path):
+    source = Source("lib/k.py", {"lib/k.py": "from lib.gone import N\n", "lib/__init__.py": ""}, [], "k.py")
+    write_sources(tmp_path / "src", source.files)
+    context = StepContext(tmp_path, source, lambda value: None)
+    enter_sources(context)
+    with pytest.raises(StepFailedError, match="left out: at most 200 files"):
+        load_module(context)

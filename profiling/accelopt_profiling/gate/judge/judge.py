@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from accelopt_profiling.comparison.elements import Array, OutputComparison
+from accelopt_profiling.comparison.elements import Array, OutputComparison, compare
 from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.outputs import difference
 from accelopt_profiling.comparison.saved_values import digest
@@ -98,6 +98,10 @@ class _Case:
             for name in LATER:
                 if answers.has(name) and not self.reasons:
                     self._later(actual, name)
+            if answers.has("reordered"):
+                self._reordered(actual)
+            if answers.has("device"):
+                self._device(actual)
             for raw in raw_folders(answers.folder):
                 if raw.startswith(CONFIGURATION):
                     self._configuration(actual, raw)
@@ -213,6 +217,32 @@ class _Case:
         wrong = self.answers.first_fault(further, self.answers.masks(name)) if further is not None else None
         if wrong is not None:
             self._fail(wrong.fault, f"{which} is wrong: {wrong.detail}.")
+
+    def _reordered(self, actual: list[Leaf]) -> None:
+        """Judge the run in which loops that promise to take any order took another one."""
+        which = (
+            "With the iterations of nl.affine_range in another order, which it promises to allow, the kernel"
+        )
+        other = self._again(actual, "reordered", "order", which)
+        wrong = self.answers.first_fault(other) if other is not None else None
+        if wrong is not None and other is not None and not self.reasons and self._apart(actual, other):
+            self._fail("order", f"{which} gives another result: {wrong.detail}.")
+
+    def _device(self, actual: list[Leaf]) -> None:
+        """Judge what the device computed, as the outputs of the emulation are."""
+        other = self._again(actual, "device", "wrong-on-device", "On the device the kernel")
+        wrong = self.answers.first_fault(other) if other is not None else None
+        if wrong is not None:
+            self._fail("wrong-on-device", f"On the device the kernel gives another result: {wrong.detail}.")
+
+    def _apart(self, actual: list[Leaf], other: list[Leaf]) -> bool:
+        """True if two runs differ by more than an output may be off."""
+        return any(
+            compare(b.values, a.values, None, self.answers.allowed(a, number)).fault
+            if a.floating
+            else not _equal(a.values, b.values)
+            for number, (a, b) in enumerate(zip(actual, other, strict=True))
+        )
 
     def _checked(self, actual: list[Leaf] | None) -> float:
         """Return the share of output elements that were compared."""

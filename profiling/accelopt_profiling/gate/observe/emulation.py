@@ -1,4 +1,8 @@
-"""Emulate the device in the gate's processes: each dialect's emulator, or nothing where code is plain NumPy."""
+"""Emulate the device in the gate's processes: each dialect's emulator, or nothing where code is plain NumPy.
+
+NKI kernels run on this project's emulator also where an SDK with a simulator is installed: what a candidate does can be
+watched there alone.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +42,10 @@ class Seen:
         """Check whether every program of every launch ran."""
         return True
 
+    def has_free_loops(self) -> bool:
+        """True if kernels have loops that promise to take any order."""
+        return False
+
     def races(self) -> list[str]:
         """Tensors of which programs of a launch read what others of them wrote."""
         return []
@@ -51,12 +59,19 @@ class _NkiSeen(Seen):
     def __init__(self, emulator: Any, movement: Movement | None) -> None:
         self._emulator, self.movement = emulator, movement
 
+    def raise_faults(self) -> None:
+        for machine in self._emulator.machines:
+            if machine.diagnostics.first_fault is not None:
+                raise machine.diagnostics.first_fault
+
+    def has_free_loops(self) -> bool:
+        return any(machine.free_loops for machine in self._emulator.machines)
+
     def work(self) -> int | None:
-        machines = self._emulator.machines
-        return None if self._emulator.real else _INSTRUCTION * sum(m.stream.issued for m in machines)
+        return int(_INSTRUCTION * sum(m.stream.issued for m in self._emulator.machines))
 
     def launched(self) -> list[str] | None:
-        return None if self._emulator.real else [m.trace.kernel for m in self._emulator.machines]
+        return [m.trace.kernel for m in self._emulator.machines]
 
 
 class _TritonSeen(Seen):
@@ -102,20 +117,22 @@ def emulation(
     plan: InterpretationPlan | None = None,
     movement: bool = False,
     prefers: Callable[[Any, Any], bool] | None = None,
+    order: int | None = None,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
     With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
     raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
     With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
-    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses.
+    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses; ``order`` draws another order of
+    the iterations of NKI's loops that promise to take any.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
 
-        with emulated_nki(mode="full", record=False) as emulator:
-            if watched is not None and not emulator.real:
+        with emulated_nki(mode="full", record=False, sdk=False, order=order) as emulator:
+            if watched is not None:
                 _watch_machines(emulator, watched)
             yield _NkiSeen(emulator, watched)
     elif dialect == "triton":
@@ -155,9 +172,8 @@ def neutralised(
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
 
-        with emulated_nki(mode="trace", record=False) as emulator:
-            if not emulator.real:
-                _empty_outputs(emulator, marked or (lambda array: array))
+        with emulated_nki(mode="trace", record=False, sdk=False) as emulator:
+            _empty_outputs(emulator, marked or (lambda array: array))
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage

@@ -21,7 +21,7 @@ TOLERANCE_FILE = "tolerance.json"
 #: Below the folder ``gate``, until the candidate's process has read it: how much of each case is interpreted.
 PLAN_FILE = "plan.json"
 #: Folders of the candidate's outputs, besides those of further configurations.
-_RAW = ("outputs", "again", "late", *LATER, "idle", "original")
+_RAW = ("outputs", "again", "late", *LATER, "reordered", "device", "idle", "original")
 #: The first part of the names of folders with outputs in a further configuration of an autotuner.
 CONFIGURATION = "configuration"
 #: Where a folder of outputs has a text about the run.

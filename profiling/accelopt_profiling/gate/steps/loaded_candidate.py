@@ -68,6 +68,7 @@ class LoadedCandidate:
         self.moved_only = False
         self.returns_one: bool | None = None
         self.caller = CallerState()
+        self.free_loops = False
         self.races: list[str] = []
         self.configurations = AutotuneTurns()
         self.whole: set[int] = set()
@@ -109,10 +110,10 @@ class LoadedCandidate:
             raise StepFailedError(StepError("not-judged", message))
         self.whole.add(index)
 
-    def emulated(self, index: int, movement: bool = False) -> Any:
+    def emulated(self, index: int, movement: bool = False, order: int | None = None) -> Any:
         params = self.params
         plan, prefers = self.interpretation(index), self.configurations.prefers
-        return emulation(params.dialect, params.target, plan, movement, prefers)
+        return emulation(params.dialect, params.target, plan, movement, prefers, order)
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
@@ -130,6 +131,7 @@ class LoadedCandidate:
             seconds = time.perf_counter() - started
             self.patched += shared.changes()
             self.configurations.chosen()
+            self.free_loops = self.free_loops or seen.has_free_loops()
             work = seen.work()
             planned = ENOUGH * planned_share(self.plan, index)
             if name == "outputs" and index not in self.whole and known_share(outputs, seen) < planned:

@@ -106,6 +106,8 @@ class _CandidateRun:
                 after = [repeated]
             for n in after[:1]:
                 cases[n] = self._later(cases[n])
+            if candidate.free_loops:
+                self._reordered(repeated)
         answered = [n for n in others if not cases[n].raised]
         self._configurations(
             [n for n in answered if not case_call[n].altered], [n for n in answered if case_call[n].altered]
@@ -269,6 +271,19 @@ class _CandidateRun:
         except StepFailedError as failed:
             message = f"In the configuration {configurations.describe()}: {failed.error.message}"
             raise StepFailedError(replace(failed.error, message=message)) from failed
+
+    def _reordered(self, index: int) -> None:
+        """Call once with the iterations of loops that promise to take any order in another one."""
+        candidate = self.candidate
+        _allow(self.params.case_seconds)
+        arguments = candidate.arguments(index)
+        with (
+            candidate.emulated(index, order=self.params.loop_order) as seen,
+            poisoned_memory(),
+            poisoned_tensors(),
+        ):
+            outputs = candidate.perform(index, arguments, seen, self.built)
+            candidate.save(index, "reordered", outputs, seen)
 
     def _without_kernels(self, index: int) -> None:
         """Call once while everything that kernels write is poisoned. An exception is no fault: it needs its kernels."""

@@ -8,6 +8,7 @@ from typing import Any
 from accelopt_profiling.gate.inputs.draw import draw
 from accelopt_profiling.gate.judge.judge import judge
 from accelopt_profiling.gate.step_schemas import (
+    DeviceRunParams,
     DrawParams,
     JudgeParams,
     OriginalParams,
@@ -15,6 +16,7 @@ from accelopt_profiling.gate.step_schemas import (
     ReferenceParams,
     RunParams,
 )
+from accelopt_profiling.gate.steps.device import run_on_device
 from accelopt_profiling.gate.steps.original import original
 from accelopt_profiling.gate.steps.plan import plan
 from accelopt_profiling.gate.steps.reference import reference
@@ -24,6 +26,7 @@ STEPS: dict[str, tuple[Callable[..., Any], type[Any]]] = {
     "gate.draw": (draw, DrawParams),
     "gate.plan": (plan, PlanParams),
     "gate.run": (run, RunParams),
+    "gate.device": (run_on_device, DeviceRunParams),
     "gate.original": (original, OriginalParams),
     "gate.reference": (reference, ReferenceParams),
     "gate.judge": (judge, JudgeParams),

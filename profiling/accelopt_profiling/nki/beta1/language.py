@@ -20,6 +20,7 @@ from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
+from accelopt_profiling.nki.frontend.handle import KernelTensor
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
 from accelopt_profiling.nki.frontend.operators import binary, reduce
 from accelopt_profiling.nki.replay.loop_replay import iterations
@@ -37,7 +38,7 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
         place = SBUF
     if not isinstance(place, Buffer):
         machine.fault("unsupported", f"The buffer {buffer!r} is not nl.sbuf, nl.psum or an HBM buffer.")
-    kind, fill = data_type(dtype), counter.plain(fill)
+    kind, fill = data_type(dtype), machine.executor.number(counter.plain(fill))
     plain = tuple(int(n) for n in sizes)
     if place.memory is MemorySpace.HBM:
         if place.shared and fill is None:
@@ -133,7 +134,17 @@ def nl_arange(*bounds: int) -> Affine:
     return arange(0, numbers[0]) if len(numbers) == 1 else arange(*numbers)
 
 
+#: The names that look at the frame of the kernel that calls them.
+LOOPS = ("affine_range", "sequential_range", "static_range")
+
+
 def affine_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
+    """The iterations of a loop that promises to take any order."""
+    numbers = range(*(as_int(b) for b in bounds))
+    return current().in_any_order(numbers) or iterations(numbers, sys._getframe(1))
+
+
+def sequential_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
     """The iterations of a loop."""
     return iterations(range(*(as_int(b) for b in bounds)), sys._getframe(1))
 
@@ -263,9 +274,9 @@ def names() -> dict[str, Any]:
         mean=_mean, var=var, bitwise_invert=table["invert"], par_dim=ParDim, tile_size=language.TileSize(),
         mgrid=MGrid(), arange=nl_arange, ndarray=ndarray, zeros=zeros, ones=ones, full=full, zeros_like=zeros_like,
         empty_like=empty_like, shared_constant=shared_constant, affine_range=affine_range,
-        sequential_range=affine_range, static_range=affine_range, load=load, store=store,
+        sequential_range=sequential_range, static_range=sequential_range, load=load, store=store,
         load_transpose2d=load_transpose2d, copy=copy, broadcast_to=broadcast_to, loop_reduce=loop_reduce,
         matmul=matmul, transpose=transpose, where=where, softmax=softmax, static_cast=static_cast,
-        program_ndim=program_ndim, tensor=Tile,
+        program_ndim=program_ndim, tensor=KernelTensor,
     )  # fmt: skip
     return table

@@ -54,7 +54,7 @@ def memset(
     machine = current()
     sizes = tuple(int(n) for n in shape)
     tile = machine.executor.fresh_tile(sizes, as_dtype(dtype), MemorySpace.SBUF)
-    tile.step = machine.executor.defer(np.asarray, value)
+    tile.step = machine.executor.defer(np.asarray, machine.executor.number(value))
     machine.executor.write(tile, tile.step)
     tile.producer = machine.stream.emit("memset", engines_for(machine, engine, (VECTOR,)), tile)
     tile.producer.writes.append(tile.region())

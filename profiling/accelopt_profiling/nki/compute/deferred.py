@@ -7,22 +7,35 @@ bookkeeping stays out of the way of the arithmetic.
 
 from __future__ import annotations
 
+import os
+from types import FunctionType
+
 import numpy as np
 
 from accelopt_profiling.nki.compute import worker_pool
 from accelopt_profiling.nki.compute.copy_elision import elide_copies
+from accelopt_profiling.nki.compute.loop_order import LoopOrder
+from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, REDUCTIONS, VECTOR_UNARY
 from accelopt_profiling.nki.compute.process_settings import keep_freed_memory, one_thread
 from accelopt_profiling.nki.compute.step import ComputeStep, run_step
-from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.block import Array, Block
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.data.view import View
 
 
 class DeferredSteps:
-    """The steps of a run that have not been computed yet, in the program's order."""
+    """The steps of a run that have not been computed yet, in the program's order. With an ``order`` the iterations of
+    loops that promise to take any order are computed in another one.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, order: LoopOrder | None = None) -> None:
+        self.order = order
         self.steps: list[ComputeStep] = []
+        self._lent: list[tuple[Block, Array]] = []
+
+    def lend(self, block: Block, array: Array) -> None:
+        """Let a block hold a caller's array from when steps are computed on, and no values until then."""
+        self._lent.append((block, array))
 
     def is_newest(self, step: ComputeStep | None) -> bool:
         """True if ``step`` is the newest one, so that its target can still be changed."""
@@ -30,9 +43,15 @@ class DeferredSteps:
 
     def run(self, final: bool = False) -> None:
         """Compute all steps. At the end of a run (``final``) on-chip memory is freed as soon as nothing needs it."""
+        for block, array in self._lent:
+            block.borrow(array)
+        self._lent.clear()
         steps, self.steps = self.steps, []
         if not steps:
             return
+        _check_functions(steps)
+        if self.order is not None:
+            steps = self.order.reordered(steps)
         keep_freed_memory()
         if final:
             steps = elide_copies(steps)
@@ -47,6 +66,36 @@ class DeferredSteps:
                     run_step(step)
                     for block in last_uses.get(number, ()):
                         block.release()
+
+
+class ForeignCodeError(Exception):
+    """A step computes with code that is not the emulator's: a kernel has reached into it."""
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_own_files: set[str] = set()
+_OPERATIONS = frozenset(
+    function for table in (ACTIVATIONS, BINARY, VECTOR_UNARY, REDUCTIONS) for function in table.values()
+)
+
+
+def _check_functions(steps: list[ComputeStep]) -> None:
+    """Check that steps compute with functions of the emulator and of NumPy only.
+
+    Raises:
+        ForeignCodeError: one does not.
+    """
+    for step in steps:
+        function = step.function
+        if type(function) is np.ufunc:
+            continue
+        name = function.__code__.co_filename if type(function) is FunctionType else ""
+        if name in _own_files:
+            continue
+        if name and os.path.abspath(name).startswith(_PACKAGE):
+            _own_files.add(name)
+        elif function not in _OPERATIONS and function is not np.asarray:
+            raise ForeignCodeError("The kernel put code of its own into the emulator.")
 
 
 def _last_uses(steps: list[ComputeStep]) -> dict[int, list[Block]]:

@@ -17,10 +17,11 @@ from accelopt_profiling.nki.data.view import View
 class ComputeStep:
     """``target = function(*inputs)`` where the mask ``where`` is true; with ``adds`` the result is added to the target.
 
+    ``operation`` is what ``function`` computes of its two inputs, where it is more than the operation itself.
     Inputs are views, steps whose ``result`` is kept (``keep``), or plain values.
     """
 
-    __slots__ = ("adds", "function", "inputs", "keep", "result", "target", "where")
+    __slots__ = ("adds", "function", "inputs", "keep", "operation", "result", "target", "where")
 
     def __init__(self, function: Callable[..., Any], inputs: Sequence[Any]) -> None:
         self.function, self.inputs = function, [plain(item) for item in inputs]
@@ -29,6 +30,7 @@ class ComputeStep:
         self.target: View | None = None
         self.where: BoolArray | None = None
         self.adds = self.keep = False
+        self.operation: Callable[..., Any] | None = None
         self.result: Any = None
 
 

@@ -41,6 +41,9 @@ def reduce_into_registers(
     largest = operation_name(op or "add") in ("max", "maximum")
     kept = machine.registers.get(engine) if command is ReduceCmd.reduce else None
 
+    if kept is not None and machine.deferred.order is not None:
+        machine.deferred.order.keep_order()
+
     def compute(values: Array, before: Any) -> Any:
         total = real(function(real(values), axis=tuple(range(1, values.ndim))))
         if command is ReduceCmd.load_reduce:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.operations import operation_name
+from accelopt_profiling.nki.compute.operations import BINARY, operation_name
 from accelopt_profiling.nki.current.accumulators import reduce_into_registers
 from accelopt_profiling.nki.current.enums import NkiEngine
 from accelopt_profiling.nki.current.operands import (
@@ -98,6 +98,8 @@ def tensor_tensor(
     where = engines(machine, engine, usual, (GPSIMD,))
     function = operator(machine, op)
     into(machine, dst, "tensor_tensor", where, [a, b], lambda x, y: function(x, matched(y, x)), cost=a)
+    if machine.deferred.order is not None:
+        machine.deferred.steps[-1].operation = BINARY.get(operation_name(op))
 
 
 def tensor_scalar(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import index as as_int
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.current import matrix, registers
 from accelopt_profiling.nki.current.enums import NkiEngine
+from accelopt_profiling.nki.current.handle import KernelNkiTensor
 from accelopt_profiling.nki.current.tensor import NkiTensor
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
@@ -76,7 +77,7 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
     kind = data_type(dtype)
     if place.memory is MemorySpace.HBM and place.shared and fill is None:
         return machine.memory.shared(sizes, kind, name)
-    return machine.memory.allocate(sizes, kind, place.memory, name, fill)
+    return machine.memory.allocate(sizes, kind, place.memory, name, machine.executor.number(fill))
 
 
 def ndarray(
@@ -120,18 +121,23 @@ def shared_identity_matrix(n: int, dtype: Any = np.uint8) -> Tile:
 
 
 class LoopRange:
-    """One of the names for ``range``, which newer versions advise against."""
+    """One of the names for ``range``, which newer versions advise against. ``affine_range`` promises that its
+    iterations may take any order.
+    """
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
-    def __call__(self, *bounds: Any, **unused: Any) -> range:
+    def __call__(self, *bounds: Any, **unused: Any) -> Iterable[int]:
         machine = current()
         deprecation = change("names", f"nki.language.{self.__name__}", machine.version)
         if deprecation is not None:
             message = f"nl.{self.__name__} is deprecated since NKI {deprecation.version}; use {deprecation.instead}."
             machine.diagnostics.report("deprecated", message, "information")
-        return range(*(as_int(b) for b in bounds))
+        numbers = range(*(as_int(b) for b in bounds))
+        if self.__name__ != "affine_range":
+            return numbers
+        return machine.in_any_order(numbers) or numbers
 
 
 def program_ndim() -> int:
@@ -252,7 +258,8 @@ def names() -> dict[str, Any]:
         dynamic_range=registers.dynamic_range,
         fori_loop=registers.fori_loop, while_loop=registers.while_loop, load=load, store=store, copy=copy,
         matmul=matmul, transpose=transpose, broadcast_to=broadcast_to, where=where, softmax=softmax,
-        program_ndim=program_ndim, no_reorder=no_reorder, NKIObject=NKIObject, NkiTensor=NkiTensor, tensor=NkiTensor,
+        program_ndim=program_ndim, no_reorder=no_reorder, NKIObject=NKIObject, NkiTensor=KernelNkiTensor,
+        tensor=KernelNkiTensor,
         is_sbuf=_is(MemorySpace.SBUF), is_psum=_is(MemorySpace.PSUM), is_hbm=_is(MemorySpace.HBM),
         is_on_chip=is_on_chip,
     )  # fmt: skip

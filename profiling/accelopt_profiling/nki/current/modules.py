@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.current import isa, language
-from accelopt_profiling.nki.current.tensor import NkiTensor
+from accelopt_profiling.nki.current.handle import KernelNkiTensor
 from accelopt_profiling.nki.current.versions import change, emulated_version, table
+from accelopt_profiling.nki.frontend.handle import handing_all
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
+from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace
 
 
@@ -27,9 +29,11 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         function: EmulatedKernel = kernel if isinstance(kernel, EmulatedKernel) else jit(kernel)
         return function
 
-    nl = _module("nki.language", language.names(), emulated)
-    nisa = _module("nki.isa", isa.names(), emulated)
-    typing = Namespace("nki.typing", {"tensor": NkiTensor, "mutable_tensor": NkiTensor, "scalar": np.generic})
+    nl = _module("nki.language", handing_all(language.names(), WITHOUT_TENSORS), emulated)
+    nisa = _module("nki.isa", handing_all(isa.names()), emulated)
+    typing = Namespace(
+        "nki.typing", {"tensor": KernelNkiTensor, "mutable_tensor": KernelNkiTensor, "scalar": np.generic}
+    )
     nki = _module(
         "nki",
         {

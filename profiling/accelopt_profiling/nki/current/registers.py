@@ -10,6 +10,7 @@ import numpy as np
 
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.handle import taken
 
 
 class Register:
@@ -85,6 +86,6 @@ def while_loop(condition: Any, body: Callable[[], Any]) -> None:
     """``body()`` as long as the condition, then what it returned last, is not zero."""
     state = condition
     while int(state):
-        state = body()
+        state = taken(body())
         if state is None:
             current().fault("unsupported", "The body of while_loop returns the next condition.")

@@ -34,12 +34,10 @@ class Block:
         "storage",
     )
 
-    def __init__(
-        self, info: BlockInfo, dtype: np.dtype[Any], storage: Array | None = None, full: bool = False
-    ) -> None:
-        self.info, self.shape, self.dtype, self.storage = info, info.shape, dtype, storage
-        self.borrowed = storage is not None
-        self.blank = storage is None
+    def __init__(self, info: BlockInfo, dtype: np.dtype[Any], full: bool = False) -> None:
+        self.info, self.shape, self.dtype = info, info.shape, dtype
+        self.storage: Array | None = None
+        self.borrowed, self.blank = False, True
         self.fill: Any = None
         self.coverage = WRITTEN if full else WriteCoverage(self.shape)
         self.dims = contiguous(self.shape)
@@ -61,6 +59,10 @@ class Block:
     def adopt(self, storage: Array) -> None:
         """Take an array of the block's shape and type as its memory."""
         self.storage, self._bytes, self.borrowed, self.blank = storage, None, False, False
+
+    def borrow(self, array: Array) -> None:
+        """Take a caller's array as its memory, which is not written to."""
+        self.storage, self._bytes, self.borrowed, self.blank = np.ascontiguousarray(array), None, True, False
 
     def release(self) -> None:
         """Give the memory back."""

@@ -61,7 +61,7 @@ class Assignment:
             instruction = self._stream.emit("memset", (VECTOR,), destination)
             instruction.writes.append(destination.region())
             self._executor.check_range(destination, None)
-            self._executor.write(destination, self._executor.defer(np.asarray, value))
+            self._executor.write(destination, self._executor.defer(np.asarray, self._executor.number(value)))
             return
         source = self._executor.operand(value)
         self._executor.check_fits(source, destination.shape)
@@ -145,7 +145,10 @@ class Assignment:
             "tensor_tensor", (VECTOR,), [destination, source], BINARY[reduction.operation], destination.dtype
         )
         assert result.producer is not None
+        step = result.step
         self._redirect(destination, result, result)
+        if self._deferred.order is not None and not self._deferred.is_newest(step):
+            self._deferred.order.keep_order()  # a copy in another type came between
 
 
 def _psum_product(value: Tile, destination: Tile) -> bool:

@@ -37,11 +37,14 @@ def user_line() -> int:
 
 
 class Diagnostics:
-    """The findings of one run. ``replayed_line`` is the source line of what is replayed, 0 while Python runs."""
+    """The findings of one run. ``replayed_line`` is the source line of what is replayed, 0 while Python runs;
+    ``first_fault`` the first violation that ended it, whatever kernel code made of the exception.
+    """
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.replayed_line = 0
+        self.first_fault: KernelFaultError | None = None
         self._reported: set[tuple[str, int]] = set()
 
     def line(self) -> int:
@@ -54,7 +57,9 @@ class Diagnostics:
         Raises:
             KernelFaultError: always.
         """
-        raise KernelFaultError(code, message, self.line())
+        fault = KernelFaultError(code, message, self.line())
+        self.first_fault = self.first_fault or fault
+        raise fault
 
     def report(self, code: str, message: str, severity: Severity = "error") -> None:
         """Add a finding and go on. Each code is reported once per line."""

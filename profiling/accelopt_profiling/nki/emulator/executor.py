@@ -57,6 +57,19 @@ class Executor:
             return view
         return value
 
+    def number(self, value: Any) -> Any:
+        """A value of the kernel's own Python as an instruction holds it: one number.
+
+        Raises:
+            KernelFaultError: ``value`` is an array; an instruction has no room for one.
+        """
+        if isinstance(value, (np.ndarray, list, tuple)) and np.ndim(value):
+            self.diagnostics.fault(
+                "unsupported",
+                f"An instruction takes tensors and numbers, not an array of shape {np.shape(value)} from Python.",
+            )
+        return value
+
     def read(self, tile: Tile, box: Box | None = None) -> View | None:
         """The view that an instruction reads; None in trace mode. Unwritten memory is reported and reads as NaN."""
         if box is not None and tile.positions is None:
@@ -175,7 +188,7 @@ class Executor:
                 inputs.append(self.read(tile, read_box))
                 tile.fresh = False
             else:
-                inputs.append(tile)
+                inputs.append(self.number(tile))
         kind = dtype or first.dtype
         step = None
         if self.full and (box is None or all(low < high for low, high in box)):
@@ -278,7 +291,7 @@ class Executor:
         """Write one number everywhere."""
         instruction = self.stream.emit("memset", engines, target)
         instruction.writes.append(target.region())
-        self.write(target, self.defer(np.asarray, value))
+        self.write(target, self.defer(np.asarray, self.number(value)))
 
     def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile:
         """Repeat a tile. Along the free dimensions a view does; along partitions TensorE multiplies by ones."""

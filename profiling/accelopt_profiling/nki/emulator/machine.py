@@ -5,12 +5,13 @@ Two modes over the same code: "full" computes values, "trace" keeps shapes, engi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NoReturn
 
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.nki.compute.deferred import DeferredSteps
+from accelopt_profiling.nki.compute.loop_order import LoopOrder
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.data.instruction import Trace
@@ -37,11 +38,21 @@ class Machine:
     what a launch needs (``argument``, ``output``) and what tiles ask for (``TileOperations``).
     """
 
-    def __init__(self, mode: Mode = "full", record: bool = True, limits: CoreLimits | None = None) -> None:
-        """``record`` keeps the instructions of the trace."""
+    def __init__(
+        self,
+        mode: Mode = "full",
+        record: bool = True,
+        limits: CoreLimits | None = None,
+        order: int | None = None,
+    ) -> None:
+        """``record`` keeps the instructions of the trace. ``order`` draws another order of the iterations of loops that
+        promise to take any.
+        """
         self.mode = mode
         self.record = record
         self.limits = limits or CoreLimits()
+        self.order = order
+        self.free_loops = False  # whether there was such a loop
         self.begin(replaying=True)
 
     def begin(self, replaying: bool) -> None:
@@ -49,10 +60,10 @@ class Machine:
         full = self.mode == "full"
         self.trace = Trace()
         self.diagnostics = Diagnostics()
-        self.recorder = LoopRecorder(self.diagnostics, replaying)
+        self.recorder = LoopRecorder(self.diagnostics, replaying and self.order is None)
         self.rules = HardwareRules(self.limits, self.diagnostics)
         self.stream = InstructionStream(self.trace, self.record, self.diagnostics, self.recorder)
-        self.deferred = DeferredSteps()
+        self.deferred = DeferredSteps(None if self.order is None or not full else LoopOrder(self.order))
         self.memory = DeviceMemory(
             self, full, self.trace, self.rules, self.diagnostics, self.recorder, self.stream, self.deferred
         )
@@ -89,6 +100,12 @@ class Machine:
     def output(self, tile: Tile) -> Array:
         """The values of a returned tensor as a plain array."""
         return self.memory.output(tile)
+
+    def in_any_order(self, numbers: range) -> Iterable[int] | None:
+        """The counters of a loop that promises to take any order, where it is to get another one; else None."""
+        self.free_loops = self.free_loops or len(numbers) > 1
+        order = self.deferred.order
+        return None if order is None else order.iterations(numbers, lambda: self.deferred.steps)
 
     # For tiles
 

@@ -68,10 +68,12 @@ class DeviceMemory:
         if memory is not MemorySpace.HBM:
             self._rules.check_block(shape, item, memory)
         info = self.describe_block(memory, shape, item, name, line or self._diagnostics.line(), False)
-        block = Block(info, dtype, None, full or fill is not None)
+        block = Block(info, dtype, full or fill is not None)
         if self._recorder.loops:
             self._recorder.events.append(block)
         tile = self.tile_class(self._owner, block, 0, block.dims)
+        if self._deferred.order is not None and fill is None:  # what is read too early is to be seen
+            block.fill = np.nan if is_float(dtype) else 4
         if fill is not None:
             block.fill = fill
             if memory is MemorySpace.SBUF:
@@ -83,7 +85,7 @@ class DeviceMemory:
         """A new block like one that was made in a recorded iteration, for another iteration."""
         old = block.info
         info = self.describe_block(old.memory, old.shape, block.dtype.itemsize, old.name, old.line, False)
-        copy = Block(info, block.dtype, None, block.coverage is WRITTEN)
+        copy = Block(info, block.dtype, block.coverage is WRITTEN)
         copy.fill = block.fill
         if self._recorder.loops:
             self._recorder.events.append(copy)
@@ -107,11 +109,12 @@ class DeviceMemory:
             self._shared = []
 
     def argument(self, array: Array) -> Tile:
-        """An input in HBM: the caller's own array, never written."""
+        """An input in HBM: the caller's own array, never written. It has no values until the steps are computed."""
         self._recorder.forbid_replay()
         info = self.describe_block(MemorySpace.HBM, array.shape, array.dtype.itemsize, "", 0, True)
-        storage = np.ascontiguousarray(array) if self._full else None
-        block = Block(info, array.dtype, storage, full=True)
+        block = Block(info, array.dtype, full=True)
+        if self._full:
+            self._deferred.lend(block, array)
         self._trace.input_bytes += array.nbytes
         return self.tile_class(self._owner, block, 0, block.dims)
 

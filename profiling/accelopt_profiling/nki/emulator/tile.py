@@ -112,7 +112,7 @@ class Tile:
         raise TypeError("a tile has no truth value: control flow cannot depend on data")
 
     def __repr__(self) -> str:
-        return f"<tile {self.shape} {self.dtype} in {self.buffer.value}>"
+        return f"<tile {self.shape} {self.dtype} in {self.block.info.memory.value}>"
 
     def reshape(self, *shape: Any) -> Tile:
         return self.machine.reshape(

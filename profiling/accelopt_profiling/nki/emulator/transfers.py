@@ -59,6 +59,7 @@ class Transfers:
         box, where = self._executor.resolve_mask(mask, destination.shape)
         self._executor.check_range(destination, box)
         if not isinstance(value, Tile):
+            self._executor.number(value)
             value = self._executor.run(
                 "memset", (VECTOR,), [destination], lambda _: np.asarray(value), destination.dtype
             )

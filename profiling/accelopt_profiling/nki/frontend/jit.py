@@ -16,6 +16,7 @@ from accelopt_profiling.nki.emulator.loop_recorder import ReplayMismatchError
 from accelopt_profiling.nki.emulator.machine import Machine, running, running_machine
 from accelopt_profiling.nki.emulator.peak_usage import overflow
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.handle import handed_out, taken
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
 Launcher = Callable[[str], Machine]
@@ -62,9 +63,11 @@ class EmulatedKernel:
         with running(machine):
             for program in itertools.product(*(range(n) for n in self.grid)):
                 machine.begin_program(program, self.grid)
-                result = self.function(*positional, **named)
+                result = taken(self.function(*positional, **named))
             if machine.recorder.mismatched:
                 raise ReplayMismatchError
+            if machine.diagnostics.first_fault is not None:  # the kernel caught what a compiler ends with
+                raise machine.diagnostics.first_fault
             finding = overflow(machine.trace.instructions, machine.limits, not machine.version)
             if finding is not None:
                 machine.findings.append(finding)
@@ -73,9 +76,9 @@ class EmulatedKernel:
 
 def _argument(machine: Machine, value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim:
-        return machine.argument(value)
+        return handed_out(machine.argument(value))
     if hasattr(value, "detach") and hasattr(value, "numpy"):
-        return machine.argument(_from_torch(value))
+        return handed_out(machine.argument(_from_torch(value)))
     return value
 
 

@@ -19,6 +19,7 @@ from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.handle import handing
 
 #: Engines for tensor-scalar work the developer left to the compiler (``unknown_engine``). GpSimdE could do it too, but
 #: published profiles show at most 2.6 % of its time used, so the compiler does not choose it.
@@ -38,6 +39,7 @@ class NlOperation:
 class UnaryOperation(NlOperation):
     """``nl.exp(x)`` and its like: one instruction on ScalarE, or on VectorE for the few ScalarE lacks."""
 
+    @handing
     def __call__(self, x: Any, mask: Any = None, dtype: Any = None, **unused: Any) -> Any:
         name = self.__name__
         kind = None if dtype is None else as_dtype(dtype)
@@ -56,6 +58,7 @@ class UnaryOperation(NlOperation):
 class BinaryOperation(NlOperation):
     """``nl.add(x, y)``: tensor-scalar when one side is a number or one value per partition, else tensor-tensor."""
 
+    @handing
     def __call__(self, x: Any, y: Any, dtype: Any = None, mask: Any = None, **unused: Any) -> Any:
         return binary(current(), self.__name__, x, y, dtype, mask)
 
@@ -67,6 +70,7 @@ class ReductionOperation(NlOperation):
         super().__init__(name)
         self.operation = operation
 
+    @handing
     def __call__(
         self,
         x: Any,

@@ -21,8 +21,7 @@ import numpy as np
 from accelopt_profiling.nki.data.index import Affine, Mask
 from accelopt_profiling.nki.data.loop_counter import LoopCounter
 from accelopt_profiling.nki.data.memory_space import Buffer, MemorySpace
-from accelopt_profiling.nki.emulator.block_array import BlockArray
-from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.handle import Handle, KernelBlocks, KernelTensor
 from accelopt_profiling.nki.frontend.namespace import Namespace
 from accelopt_profiling.nki.frontend.operators import NlOperation
 
@@ -33,7 +32,7 @@ _BUILTINS = frozenset(
 _METHODS = frozenset(("reshape", "broadcast_to", "astype", "type"))
 #: Types that a body may read from outside: numbers and the like, tiles, indices, and packages.
 _VALUES = (
-    int, float, bool, str, slice, type(None), type(Ellipsis), np.generic, np.dtype, Tile, BlockArray, Affine, Mask,
+    int, float, bool, str, slice, type(None), type(Ellipsis), np.generic, np.dtype, Handle, Affine, Mask,
     LoopCounter, Buffer, NlOperation, MemorySpace,
 )  # fmt: skip
 _STATEMENTS = (
@@ -71,7 +70,7 @@ def is_replayable(frame: FrameType) -> bool:
         return False
     there = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     return (
-        all(isinstance(there.get(name), (Tile, BlockArray)) for name in body.tiles)
+        all(isinstance(there.get(name), (KernelTensor, KernelBlocks)) for name in body.tiles)
         and all(_is_value(there.get(name)) for name in body.names)
         and all(_is_harmless(there, path) for path in body.functions)
     )

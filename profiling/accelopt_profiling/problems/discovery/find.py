@@ -133,7 +133,13 @@ class _ProblemSearch:
         return self._lookup(
             recognised.kind, file, origin, text, entry=entry, options=_options(recognised),
             imports=source.imports if source else [],
+            also=self._task_files() if recognised.kind == "recording" else None,
         )  # fmt: skip
+
+    def _task_files(self) -> dict[Path, str]:
+        """Return the files that a submission to GPU MODE imports, as if they lay beside it."""
+        task = gpumode_task(self.path) if self.own and "custom_kernel" in self.own.names else None
+        return {self.path.with_name(name): content for name, content in task.files.items()} if task else {}
 
     def _nkibench(self) -> ProblemLookup | None:
         if self.own and self.own.kind == "nkibench":

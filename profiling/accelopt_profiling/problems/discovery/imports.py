@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from accelopt_profiling.source_text import try_parse
 
 MAX_FILES = 200
 MAX_BYTES = 4 << 20
+#: Folders whose entries are packages of different projects.
+_INSTALLED = ("site-packages", "dist-packages")
 
 #: Dotted names that a file may import, each with the level of a relative import (0 when absolute).
 Imports = list[tuple[str, int]]
@@ -18,12 +21,17 @@ def project_imports(
     texts: Mapping[Path, str], roots: list[Path], inside: Path, known: Mapping[Path, Imports] | None = None
 ) -> dict[Path, str]:
     """Return the files below ``inside`` that ``texts`` import, directly or through one another, without ``texts``
-    themselves.
+    themselves. Where ``inside`` is a folder of installed packages, those of the texts' own packages alone.
 
     ``roots`` are the folders on the import path, in order; ``known`` holds the imports of texts that were parsed
     before. At most MAX_FILES files of MAX_BYTES together are read; files that cannot be read or do not parse are left
     out (importing them will say so where the job runs).
     """
+    insides = (
+        [inside]
+        if inside.name not in _INSTALLED
+        else [inside / p.relative_to(inside).parts[0] for p in texts if p.is_relative_to(inside)]
+    )
     shipped: dict[Path, str] = {}
     waiting = [
         (p, imported_names(t) if p not in (known or {}) else (known or {})[p]) for p, t in texts.items()
@@ -33,18 +41,28 @@ def project_imports(
         path, imports = waiting.pop()
         for name, level in imports:
             for target in _resolve(name, level, path, roots):
-                if target in shipped or target in texts or not target.is_relative_to(inside):
+                if target in shipped or target in texts or not any(map(target.is_relative_to, insides)):
                     continue
                 try:
                     content = target.read_text(encoding="utf-8")
+                    changed = target.stat().st_mtime_ns
                 except (OSError, UnicodeDecodeError):
                     continue
                 size += len(content)
                 if size > MAX_BYTES:
                     return shipped
                 shipped[target] = content
-                waiting.append((target, imported_names(content)))
+                waiting.append((target, _imports_of(target, changed, len(content))))
     return shipped
+
+
+@lru_cache(maxsize=4096)
+def _imports_of(path: Path, changed: int, size: int) -> Imports:
+    """Return what the file imports, parsed once for each time ``changed`` and ``size`` that it has."""
+    try:
+        return imported_names(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return []
 
 
 def imported_names(text: str) -> Imports:

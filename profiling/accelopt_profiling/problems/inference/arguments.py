@@ -36,7 +36,7 @@ class InferredArgument:
 @dataclass
 class InferredCall:
     """A call of ``entry``. The arguments in ``keywords`` are passed by name, after the others; ``grid`` is that of a
-    kernel which no function launches, one expression for each axis.
+    kernel which no function launches, one expression for each axis. With ``backward`` the gradients are computed too.
     """
 
     entry: str
@@ -44,6 +44,7 @@ class InferredCall:
     sizes: dict[str, int] = field(default_factory=dict)
     keywords: list[str] = field(default_factory=list)
     grid: list[str] = field(default_factory=list)
+    backward: bool = False
 
     def argument(self, name: str) -> InferredArgument | None:
         """Return the argument ``name``, or None."""

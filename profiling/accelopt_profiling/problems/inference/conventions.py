@@ -16,9 +16,9 @@ def _table() -> dict[str, list[tuple[re.Pattern[str], Any]]]:
     file = resources.files(__package__) / "conventions.json"
     data = json.loads(file.read_text(encoding="utf-8"))
     return {
-        kind: [(re.compile(pattern), value) for pattern, value in data[kind]]
+        kind: [(re.compile(pattern), value) for pattern, value, *_ in data[kind]]
         for kind in ("sizes", "values", "tensors")
-    }
+    } | {"sizes in use": [(re.compile(p), rest[-1]) for p, *rest in data["sizes"]]}
 
 
 def _look_up(kind: str, name: str) -> Any:
@@ -27,8 +27,13 @@ def _look_up(kind: str, name: str) -> Any:
 
 
 def usual_size(name: str) -> int:
-    """The size that a dimension of this name usually has, 32 where the name says nothing."""
+    """A small size that a dimension of this name may have, to try a call with; 32 where the name says nothing."""
     return int(_look_up("sizes", name) or _OTHER_SIZE)
+
+
+def size_in_use(name: str) -> int:
+    """The size that a dimension of this name has where such kernels are used; at least the one of ``usual_size``."""
+    return int(_look_up("sizes in use", name) or _OTHER_SIZE)
 
 
 def names_a_size(name: str) -> bool:

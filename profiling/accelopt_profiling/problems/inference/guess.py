@@ -215,6 +215,9 @@ def _tensor(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
     if use.integers and not made.dtype.startswith("int"):
         made.dtype, made.fill = "int64" if made.dtype == "bfloat16" else "int32", "index"
         why = f"{why}, integers since it is used as an index".removeprefix(", ")
+    elif use.packed and made.dtype == "bfloat16":
+        made.dtype, made.fill = "int32", "integers"
+        why = f"{why}, integers since its bits are taken apart".removeprefix(", ")
     made.reason = why or ("by its name" if usual else "a tensor by its use" if use.tensor else "a guess")
     return made
 
@@ -305,6 +308,10 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
 
 def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
     low = use.name.lower()
+    product = {"m", "n", "k"} <= {name.lower() for name in guessing.use.parameters}
+    if product and low in ("m", "n", "k"):
+        dimension = "rows" if low == "m" else "columns"
+        return InferredArgument(use.name, "value", value=dimension, reason="a dimension of the product")
     if re.fullmatch(r"(n|n_?elem\w*|numel|total\w*|size|length|num_elem\w*|xnumel)", low):
         return InferredArgument(use.name, "value", value="rows * columns", reason="the elements of a tensor")
     if re.fullmatch(r"(m|n_?rows|num_?rows|rows|batch\w*|b)", low):
@@ -313,4 +320,8 @@ def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
         return InferredArgument(use.name, "value", value="columns", reason="columns by its name")
     if "block" in low or low.startswith(("bs", "bm", "bn", "bk", "tile")):
         return InferredArgument(use.name, "value", value="64", reason="a tile by its name")
-    return _value(guessing, use)
+    made = _value(guessing, use)
+    if made.value == "None" and "constexpr" in use.annotation:
+        made.value = "64" if low.endswith("size") else "False"
+        made.reason = "a constant of which nothing tells what it is"
+    return made

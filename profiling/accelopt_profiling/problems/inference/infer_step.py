@@ -2,6 +2,7 @@
 
 The entries of a file are tried in turn. Each is called with guessed arguments; what its errors ask for is changed, a
 bounded number of times. The best call is sent as it gets better, so that a crash or a time limit does not lose it.
+Tries are small, so that they are quick; what runs is given the sizes that such kernels have in use.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.inference.arguments import InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.enlarge import enlarged_calls
 from accelopt_profiling.problems.inference.entries import EntryCandidate, entry_candidates
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
@@ -24,7 +26,9 @@ from accelopt_profiling.problems.problem import Call, CallStyle, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
+#: Runs for one entry, and for all entries of a file together.
 _ATTEMPTS = 24
+_ATTEMPTS_IN_ALL = 64
 _ENTRIES = 8
 
 
@@ -43,6 +47,10 @@ class _Outcome:
     @property
     def complete(self) -> bool:
         return self.error is None and bool(self.executions) and self._fault() is None
+
+    @property
+    def launched(self) -> list[str]:
+        return sorted({e.launch.name for e in self.executions})
 
     def _fault(self) -> Any:
         return next((e for e in self.executions if e.error is not None or e.faults), None)
@@ -68,16 +76,15 @@ def infer(context: StepContext, params: InferParams) -> InferredProblem:
     """
     from accelopt_profiling.triton.capture.session import emulated
 
-    ends = time.monotonic() + params.seconds
     with emulated(params.target, sample=1):
         module = load_module(context)
-    ends = max(ends, time.monotonic() + params.seconds / 2)
-    return _Inference(context, params, module, ends).run()
+    return _Inference(context, params, module).run()
 
 
 class _Inference:
-    def __init__(self, context: StepContext, params: InferParams, module: Any, ends: float) -> None:
-        self._context, self._params, self._module, self._ends = context, params, module, ends
+    def __init__(self, context: StepContext, params: InferParams, module: Any) -> None:
+        self._context, self._params, self._module = context, params, module
+        self._attempts, self._until = _ATTEMPTS_IN_ALL, time.process_time() + params.cpu_seconds
         self._text = context.source.files[context.source.kernel]
         self._tree = ast.parse(self._text)
         names = [k.name.split("#")[0].split(".")[-1] for k in params.kernels]
@@ -89,12 +96,15 @@ class _Inference:
 
     def run(self) -> InferredProblem:
         for entry in self._entries:
-            if self._try(entry) or time.monotonic() > self._ends:
+            if self._try(entry) or self._spent():
                 break
         if self._best is None:
             message = "No function of the file launches its kernels, so there is nothing to infer inputs for."
             raise StepFailedError(StepError("problem-invalid", message, self._context.source.kernel))
         return self._best[1]
+
+    def _spent(self) -> bool:
+        return self._attempts <= 0 or time.process_time() > self._until
 
     def _try(self, entry: EntryCandidate) -> bool:
         """Try one entry until it runs, nothing more can be repaired, or the time is over."""
@@ -104,12 +114,14 @@ class _Inference:
         changes: list[str] = []
         for _ in range(_ATTEMPTS):
             text = problem_text(call)
-            if text in seen or time.monotonic() > self._ends:
+            if text in seen or self._spent():
                 return False
             seen.add(text)
             values, outcome = self._attempt(call, text, entry)
             self._keep(call, outcome, changes)
             if outcome.complete:
+                call, outcome = self._with_backward(call, entry, outcome, changes)
+                self._enlarge(call, entry, outcome, changes)
                 return True
             made = self._repair(call, use, entry, values, outcome)
             if made is None:
@@ -118,13 +130,38 @@ class _Inference:
             call.drop_unused_sizes()
         return False
 
+    def _with_backward(
+        self, call: InferredCall, entry: EntryCandidate, outcome: _Outcome, changes: list[str]
+    ) -> tuple[InferredCall, _Outcome]:
+        """Return the call with its gradients , sent, where computing them launches further kernels."""
+        if entry.kind != "kernel":
+            further = deepcopy(call)
+            further.backward = True
+            _, again = self._attempt(further, problem_text(further), entry)
+            if again.complete and set(again.launched) > set(outcome.launched):
+                self._send(further, again, changes)
+                return further, again
+        return call, outcome
+
+    def _enlarge(
+        self, call: InferredCall, entry: EntryCandidate, outcome: _Outcome, changes: list[str]
+    ) -> None:
+        """Send the call with the sizes of a kernel in use, as many of them as it runs with just as well."""
+        launched = outcome.launched
+        for larger in enlarged_calls(call):
+            _, again = self._attempt(larger, problem_text(larger), entry, hollow=True)
+            if again.complete and again.launched == launched:
+                self._send(larger, again, changes)
+                return
+
     def _attempt(
-        self, call: InferredCall, text: str, entry: EntryCandidate
+        self, call: InferredCall, text: str, entry: EntryCandidate, hollow: bool = False
     ) -> tuple[dict[str, Any], _Outcome]:
         from accelopt_profiling.triton.capture.session import emulated
 
+        self._attempts -= 1
         values: dict[str, Any] = {}
-        with emulated(self._params.target, sample=1, seconds=0.0) as session:
+        with emulated(self._params.target, sample=1, seconds=0.0, hollow=hollow) as session:
             try:
                 namespace: dict[str, Any] = {}
                 exec(compile(text, "<inferred>", "exec"), namespace)  # noqa: S102  (written here, in the sandbox)
@@ -132,7 +169,7 @@ class _Inference:
                 inputs = namespace["get_inputs"]()
                 values = dict(zip((a.name for a in call.arguments), inputs, strict=True))
                 style: CallStyle = "launch" if entry.kind == "kernel" else "returns"
-                made = Call(call.entry, style, keywords=call.keywords, grid=call.grid)
+                made = Call(call.entry, style, keywords=call.keywords, grid=call.grid, backward=call.backward)
                 perform(self._module, made, inputs)
                 error: BaseException | None = None
             except ProblemError as stop:
@@ -167,14 +204,20 @@ class _Inference:
             return None
 
     def _keep(self, call: InferredCall, outcome: _Outcome, changes: list[str]) -> None:
-        if self._best is not None and self._best[0] >= outcome.score:
-            return
+        best = self._best  # of as good ones of an entry the last: more of it is mended
+        if (
+            best is None
+            or best[0] < outcome.score
+            or (best[0] == outcome.score and best[1].entry == call.entry)
+        ):
+            self._send(call, outcome, changes)
+
+    def _send(self, call: InferredCall, outcome: _Outcome, changes: list[str]) -> None:
         remaining = "" if outcome.complete else outcome.remaining()
-        launched = sorted({e.launch.name for e in outcome.executions})
         problem = InferredProblem(
             problem_text(call, remaining),
             call.entry,
-            launched,
+            outcome.launched,
             outcome.complete,
             remaining[:300],
             list(changes),

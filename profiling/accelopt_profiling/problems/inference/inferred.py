@@ -13,11 +13,13 @@ from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 
 @dataclass(frozen=True)
 class InferParams:
-    """``kernels`` are those that are to be launched; ``seconds`` bounds all tries together."""
+    """``kernels`` are those that are to be launched; ``cpu_seconds`` bounds all tries together, which a file of many
+    long tries may reach; elsewhere their number is the bound.
+    """
 
     kernels: list[Kernel]
     target: str
-    seconds: float = 40.0
+    cpu_seconds: float = 40.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
         "Write the problem file to keep and edit them."
     )
     if problem.remaining:
-        message += f" What went wrong with them: {problem.remaining}."
+        message += f" What went wrong with them: {problem.remaining.rstrip('.')}."
     return Finding("inferred-problem", line, "information", message, quickfix="createProblem")
 
 

@@ -14,16 +14,7 @@ def pointers(kernel: ast.FunctionDef) -> set[str]:
 
 def integer_pointers(kernel: ast.FunctionDef) -> set[str]:
     """Return the pointers whose loaded values are part of another address, a loop's bounds or a mask."""
-    assigned = [
-        (node.targets[0].id, node.value)
-        for node in ast.walk(kernel)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    ]
-    loaded: dict[str, set[str]] = {}
-    for name, value in assigned:
-        for call in ast.walk(value):
-            if isinstance(call, ast.Call) and _name(call) == "load" and call.args:
-                loaded.setdefault(name, set()).update(_roots(kernel, call.args[0]))
+    assigned, loaded = _assigned(kernel), _loaded(kernel)
     reached = dict(loaded)
     for name, value in assigned:  # once more through plain arithmetic
         if isinstance(value, (ast.BinOp, ast.Call)) and not _calls_load(value):
@@ -38,6 +29,42 @@ def integer_pointers(kernel: ast.FunctionDef) -> set[str]:
             for name in {n for a in node.args for n in _names(a)} & set(reached):
                 whole |= reached[name]
     return whole
+
+
+def packed_pointers(kernel: ast.FunctionDef) -> set[str]:
+    """Return the pointers whose loaded values are shifted or masked: several numbers are packed into each."""
+    loaded = _loaded(kernel)
+    packed: set[str] = set()
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.BinOp) and (
+            isinstance(node.op, (ast.RShift, ast.LShift))
+            or (isinstance(node.op, ast.BitAnd) and _mask(node.right))
+        ):
+            for name in _names(node.left) & set(loaded):
+                packed |= loaded[name]
+    return packed
+
+
+def _mask(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value > 1
+
+
+def _assigned(kernel: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
+    return [
+        (node.targets[0].id, node.value)
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    ]
+
+
+def _loaded(kernel: ast.FunctionDef) -> dict[str, set[str]]:
+    """The names that hold what was loaded, each with the pointers that it was loaded from."""
+    loaded: dict[str, set[str]] = {}
+    for name, value in _assigned(kernel):
+        for call in ast.walk(value):
+            if isinstance(call, ast.Call) and _name(call) == "load" and call.args:
+                loaded.setdefault(name, set()).update(_roots(kernel, call.args[0]))
+    return loaded
 
 
 def single_pointers(kernel: ast.FunctionDef) -> set[str]:

@@ -28,6 +28,8 @@ def problem_text(call: InferredCall, remaining: str = "") -> str:
             "# No function of the file launches the kernel: the inputs are its arguments, one program a tile."
         ]
         lines.append(f"grid = {_listed(call.grid)}")
+    if call.backward:
+        lines.append("backward = True  # the gradients are computed too: their kernels run")
     if call.keywords:
         lines.append(f"keywords = {_listed(call.keywords)}")
     sizes = ", ".join(f"{name}={size}" for name, size in call.sizes.items())

@@ -33,6 +33,8 @@ def repair(error: BaseException, subjects: CallSubjects) -> str | None:
         matched = re.search(pattern, text)
         if matched is None:
             continue
+        if not sites and mend in _OF_THE_MESSAGE:
+            return mend(matched, None, subjects)
         for site in sites:
             if made := mend(matched, site, subjects):
                 return made
@@ -113,6 +115,12 @@ def _attribute(matched: re.Match[str], site: FailureSite, subjects: CallSubjects
 
 def _missing(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
     made = [subjects.make_value(name, "required") for name in re.findall(r"'(\w+)'", matched[1])]
+    return "; ".join(filter(None, made)) or None
+
+
+def _decided(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
+    """An autotuner or a heuristic gives the argument."""
+    made = [subjects.leave_out(name.strip(), decided=True) for name in matched[1].split(",")]
     return "; ".join(filter(None, made)) or None
 
 
@@ -269,6 +277,8 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"IndexError: (?:Dimension out of range|tuple index out of range|too many indices|Dimension specified)", _index),
     (r"AttributeError: '(\w+)' object has no attribute '(\w+)'", _attribute),
     (r"missing \d+ required (?:positional|keyword-only) arguments?: (.*)", _missing),
+    (r"multiple values for (?:keyword )?argument '(\w+)'", _decided),
+    (r"Conflicting meta-parameters: ([\w, ]+)", _decided),
     (r"ambiguous|cannot be interpreted as an integer|must be tuple of ints|only integer tensors|only one element"
      r"|must be real number, not Tensor|must be (?:torch\.)?dtype, not Tensor|must be int, not Tensor|not Tensor\b"
      r"|only tensors with one element|can only convert an array|Cannot interpret", _number),
@@ -287,3 +297,6 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"not implemented for '(\w+)'", _unsupported_dtype),
     (r"KeyError", _key),
 ]  # fmt: skip
+
+#: Those that need no statement of the user's files: a kernel that is launched itself has none.
+_OF_THE_MESSAGE = (_decided, _missing, _sizes)

@@ -116,9 +116,10 @@ class CallSubjects:
         order_arguments(self.call, self._use, self._entry)
         return f"{name} is {'a tensor' if tensor else made.value}"
 
-    def leave_out(self, name: str) -> str | None:
+    def leave_out(self, name: str, decided: bool = False) -> str | None:
+        """Pass nothing for a parameter that has a default, or that somebody else has ``decided``."""
         argument = self.call.argument(name)
-        if argument is None or self._use.parameters[name].default is None:
+        if argument is None or not (decided or self._use.parameters[name].default is not None):
             return None
         self.call.arguments.remove(argument)
         order_arguments(self.call, self._use, self._entry)

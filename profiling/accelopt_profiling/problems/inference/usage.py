@@ -8,7 +8,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from accelopt_profiling.problems.inference.pointers import integer_pointers, pointers, single_pointers
+from accelopt_profiling.problems.inference.pointers import (
+    integer_pointers,
+    packed_pointers,
+    pointers,
+    single_pointers,
+)
 
 _TENSOR_ATTRIBUTES = frozenset((
     "shape", "stride", "size", "dtype", "device", "numel", "contiguous", "dim", "ndim", "is_contiguous", "new_empty",
@@ -38,6 +43,7 @@ class ParameterUse:
     whole: bool = False
     scalar: bool = False
     integers: bool = False
+    packed: bool = False
     single: bool = False
     dtype_like: bool = False
     called: bool = False
@@ -53,7 +59,17 @@ class ParameterUse:
             self.rank, self.dims, self.line = other.rank, list(other.dims), other.line
         self.at_least = max(self.at_least, other.at_least)
         self.named = {**other.named, **self.named}
-        for name in ("tensor", "whole", "scalar", "integers", "single", "dtype_like", "called", "flag"):
+        for name in (
+            "tensor",
+            "whole",
+            "scalar",
+            "integers",
+            "packed",
+            "single",
+            "dtype_like",
+            "called",
+            "flag",
+        ):
             setattr(self, name, getattr(self, name) or getattr(other, name))
         self.choices = self.choices or list(other.choices)
         if not self.annotation:
@@ -103,10 +119,11 @@ def _own_uses(node: ast.FunctionDef, kernel: bool) -> FunctionUse:
         parameters[argument.arg] = ParameterUse(argument.arg, annotation, default)
     use = FunctionUse(node, parameters, [a.arg for a in node.args.kwonlyargs], kernel)
     if kernel:
-        loaded, alone = integer_pointers(node), single_pointers(node)
+        loaded, packed, alone = integer_pointers(node), packed_pointers(node), single_pointers(node)
         for name in pointers(node) & set(parameters):
             parameters[name].tensor = True
             parameters[name].integers = name in loaded
+            parameters[name].packed = name in packed
             parameters[name].single = name in alone
         for parameter in parameters.values():
             parameter.scalar = not parameter.tensor and "constexpr" not in parameter.annotation

@@ -71,6 +71,8 @@ def call_entry(
         if call.style == "launch":
             function = function[_grid(function, call.grid, positional, named)]
         with around():
+            if call.backward:
+                return with_gradients(function, positional, named)
             result = function(*positional, **named)
         if call.style == "launch":
             result = None  # what a launch returns is the compiled kernel
@@ -78,6 +80,32 @@ def call_entry(
         message = f"`{call.function}` returned nothing; let it return the outputs."
         raise ProblemError("problem-empty", message, file)
     return result
+
+
+def with_gradients(function: Any, positional: list[Any], named: dict[str, Any]) -> list[Any]:
+    """Return the outputs of a call, then the gradients of its floating tensors for ones at each output that has one.
+
+    Raises:
+        ProblemError: no output has a gradient.
+    """
+    import torch
+
+    def leaf(value: Any) -> Any:
+        floating = isinstance(value, torch.Tensor) and value.is_floating_point() and value.itemsize > 1
+        return value.detach().requires_grad_() if floating else value
+
+    positional, named = [leaf(v) for v in positional], {name: leaf(v) for name, v in named.items()}
+    with torch.enable_grad():
+        result = function(*positional, **named)
+    outputs = list(result) if isinstance(result, (list, tuple)) else [result]
+    leaves = [v for v in (*positional, *named.values()) if isinstance(v, torch.Tensor) and v.requires_grad]
+    heads = [v for v in outputs if isinstance(v, torch.Tensor) and v.requires_grad]
+    if not heads or not leaves:
+        raise ProblemError("problem-invalid", "No output has a gradient; leave out `backward`.")
+    ones = [torch.ones_like(v) for v in heads]
+    gradients = torch.autograd.grad(heads, leaves, ones, allow_unused=True)
+    detached = [v.detach() if isinstance(v, torch.Tensor) else v for v in outputs]
+    return [*detached, *(g for g in gradients if g is not None)]
 
 
 def _grid(kernel: Any, axes: list[str], positional: list[Any], named: dict[str, Any]) -> Any:

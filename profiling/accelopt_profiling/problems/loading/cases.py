@@ -11,6 +11,7 @@ from accelopt_profiling.problems.problem import Problem
 
 #: So many cases of a problem are drawn to find the largest.
 MOST_DRAWN = 16
+_LAUNCHING = " that launches a kernel"
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,9 @@ class ProblemCase:
     chosen: str = ""
 
 
-def profiled_case(problem: Problem, seed: int) -> ProblemCase:
-    """Return the case that occurred most often where the problem tells (``counts``), else the one with most bytes.
+def profiled_cases(problem: Problem, seed: int) -> list[ProblemCase]:
+    """Return the cases in the order in which one is to be profiled: the one that occurred most often first where the
+    problem tells (``counts``), else the one with most bytes. A later one counts where those before launch nothing.
 
     A problem whose main case was chosen already says so in words (``headline``). ``problem.counts`` has a number per
     case: the main one, then each of ``shapes``. Cases that cannot be drawn are left out. Sizes are found by drawing, so
@@ -30,17 +32,26 @@ def profiled_case(problem: Problem, seed: int) -> ProblemCase:
     """
     headline = str(getattr(problem, "headline", ""))
     if headline:
-        return ProblemCase(chosen=headline)
+        return [ProblemCase(chosen=headline)]
     cases: list[Mapping[str, Any] | None] = [None, *problem.shapes]
     if len(cases) == 1:
-        return ProblemCase()
+        return [ProblemCase()]
     counts = list(getattr(problem, "counts", []))
     if len(counts) == len(cases) and any(counts):
-        number = max(range(len(cases)), key=lambda n: counts[n])
-        return ProblemCase(cases[number], f"the commonest of {len(cases)} cases ({counts[number]} calls)")
+        order = sorted(range(len(cases)), key=lambda n: -counts[n])
+        return [
+            ProblemCase(
+                cases[n],
+                f"the commonest of {len(cases)} cases{_LAUNCHING * (n != order[0])} ({counts[n]} calls)",
+            )
+            for n in order
+        ]
     sizes = {n: _bytes(problem, seed, case) for n, case in enumerate(cases[:MOST_DRAWN])}
-    number = max(sizes, key=lambda n: sizes[n])
-    return ProblemCase(cases[number], f"the largest of {len(sizes)} cases")
+    order = sorted(sizes, key=lambda n: -sizes[n])
+    return [
+        ProblemCase(cases[n], f"the largest of {len(sizes)} cases{_LAUNCHING * (n != order[0])}")
+        for n in order
+    ]
 
 
 def _bytes(problem: Problem, seed: int, case: Mapping[str, Any] | None) -> int:

@@ -3,7 +3,8 @@
 Optional names of such a file: ``tolerance`` (a number, or ``{"rtol": ..., "atol": ...}``), ``shapes`` (a list of
 keyword arguments for ``get_inputs``; the key ``count`` of each says how often the case occurred, ``count`` of the file
 how often the main one), ``entry`` (the function of the kernel file that takes the inputs, or its name), ``keywords``
-(the names by which the last inputs are passed), ``grid`` (of an entry that is a Triton kernel). Without ``reference``
+(the names by which the last inputs are passed), ``grid`` (of an entry that is a Triton kernel), ``backward = True``
+(gradients are computed too, and compared with the reference's). Without ``reference``
 the kernels are measured and their results not checked; a rewrite is compared with the original.
 """
 
@@ -22,7 +23,7 @@ from typing import Any
 
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
-from accelopt_profiling.problems.loading.call import perform, seed_everything
+from accelopt_profiling.problems.loading.call import perform, seed_everything, with_gradients
 from accelopt_profiling.problems.loading.sizes import integer_constants
 from accelopt_profiling.problems.problem import Call, CallStyle, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
@@ -152,22 +153,27 @@ class ModuleProblem(PythonProblem):
             raise ProblemError("problem-invalid", message, file)
         self._original = original
         self._keywords = parse_names(getattr(module, "keywords", []), "keywords", file)
+        self._backward = getattr(module, "backward", False) is True  # in a kernel file it may be a function
         grid = getattr(module, "grid", [])
         self._grid = parse_names([grid] if isinstance(grid, str) else grid, "grid", file)
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         if self.float64:
+            if self._backward:
+                return self._outputs("reference", with_gradients(self._module.reference, inputs, {}))
             return self._outputs("reference", self._module.reference(*inputs))
         return self.run(self._original(), inputs) if self._original else None
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
         if not self._keywords and not self._grid:
-            return Call(self._entry_for(len(inputs))), inputs
+            return Call(self._entry_for(len(inputs)), backward=self._backward), inputs
         if self._entry is None:
             message = f"{self._file} states `keywords` or `grid`; name the function in `entry` as well."
             raise ProblemError("problem-invalid", message, self._file)
         style: CallStyle = "launch" if self._grid else "returns"
-        return Call(self._entry, style, keywords=self._keywords, grid=self._grid), inputs
+        return Call(
+            self._entry, style, keywords=self._keywords, grid=self._grid, backward=self._backward
+        ), inputs
 
 
 def load_module_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:

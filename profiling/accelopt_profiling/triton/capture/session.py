@@ -19,6 +19,7 @@ from accelopt_profiling.targets import GpuTarget, load_gpu
 from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operators_on_cpu
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
+from accelopt_profiling.triton.capture.nvidia_smi import nvidia_smi
 from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
 from accelopt_profiling.triton.interpreter.batches import LANES
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
@@ -206,7 +207,7 @@ class CaptureSession:
         footprint: Footprint | None = None
         if self.coverage.asks_what_is_stored:
             footprint = footprint_finder().find(launch, memory, self.coverage)
-            self.coverage.stored = None if footprint is None else set(footprint.items)
+            self.coverage.stored = None if footprint is None else set(footprint.written)
             footprint = None
         self.coverage.begin_launch()
         try:
@@ -223,7 +224,7 @@ class CaptureSession:
             execution.complete = footprint is None
         finally:
             self._take_faults(execution, memory)
-        self.coverage.end_launch(execution.complete, footprint.touched if footprint is not None else None)
+        self.coverage.end_launch(execution.complete, footprint.written if footprint is not None else None)
         if not execution.complete:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
 
@@ -381,6 +382,7 @@ def emulated(
             gpu_on_cpu(gpu, hollow=hollow, poison=mode == "execute" or not hollow)
         )
         stack.enter_context(backward_on_gpu(session.device))
+        stack.enter_context(nvidia_smi(gpu))
         if dispatch:
             stack.enter_context(operators_on_cpu(session.device))
         for owner, name, value in replaced:

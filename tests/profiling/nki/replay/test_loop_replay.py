@@ -249,7 +249,7 @@ def test_a_loop_that_was_left_is_recorded_no_longer(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(LoopRecorder, "end", ending)
     body = f"{LEAVES}kept.clear()\nfor i in nl.affine_range(6):\n    nl.store(out[32 * i + r, c], nl.load(a[32 * i + r, c]))"
     outcome = run(f"{HEAD}{body}\nreturn out", A)
-    np.testing.assert_array_equal(outcome.result, A)
+    assert outcome.fault is not None, "a compiler's error stands, whoever catches it"
     assert len(ends) == 5, (
         "a recorded iteration, a compared one, and the one that was left; then the other loop's two"
     )

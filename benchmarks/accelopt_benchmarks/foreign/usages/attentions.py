@@ -1,0 +1,91 @@
+"""Attention layers of several packages, forward and where there is one backward; the argument names the package."""
+
+import sys
+
+import torch
+
+OPTIONS = {"device": "cuda", "dtype": torch.bfloat16}
+
+
+def heads(batch=2, count=16, length=2048, size=64, of=3, gradients=True):
+    return [torch.randn(batch, count, length, size, **OPTIONS).requires_grad_(gradients) for _ in range(of)]
+
+
+def lightning_attn():
+    from lightning_attn.ops.triton.lightning_attn2_no_decay import lightning_attn2_no_decay
+
+    lightning_attn2_no_decay(*heads()).sum().backward()
+
+
+def mlstm_lightning():
+    from mlstm_kernels.baselines.lightning_attention.lightning_attn2 import lightning_attn2
+
+    slopes = torch.rand(16, 1, 1, device="cuda", dtype=torch.float32)
+    lightning_attn2(*heads(), slopes).sum().backward()
+
+
+def mlstm_gla():
+    from mlstm_kernels.baselines.flash_linear_attention.gla.recurrent_fuse import fused_recurrent_gla
+
+    gates = torch.nn.functional.logsigmoid(torch.randn(2, 16, 512, 64, device="cuda")).requires_grad_()
+    fused_recurrent_gla(*heads(length=512), gk=gates)[0].sum().backward()
+
+
+def sageattention(batch=4, count=16, length=1024, size=64):
+    from sageattention.attn_qk_int8_block_varlen import forward
+
+    tokens = batch * length
+    q, k = (
+        torch.randint(-127, 127, (tokens, count, size), dtype=torch.int8, device="cuda") for _ in range(2)
+    )
+    v = torch.randn(tokens, count, size, device="cuda", dtype=torch.float16)
+    begins = torch.arange(0, tokens + 1, length, dtype=torch.int32, device="cuda")
+    blocks_q = torch.arange(0, batch * length // 128 + 1, length // 128, dtype=torch.int32, device="cuda")
+    blocks_k = torch.arange(0, batch * length // 64 + 1, length // 64, dtype=torch.int32, device="cuda")
+    scales_q = torch.rand(int(blocks_q[-1]) * count, 1, device="cuda") / 100
+    scales_k = torch.rand(int(blocks_k[-1]) * count, 1, device="cuda") / 100
+    forward(q, k, v, begins, begins, length, scales_q, scales_k, blocks_q, blocks_k)
+
+
+def fbgemm(batch=8, longest=256, size=64):
+    from fbgemm_gpu.sll.triton.triton_jagged_dense_flash_attention import JaggedDenseFlashAttention
+
+    lengths = torch.randint(longest // 2, longest, (batch,))
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)]).to("cuda")
+    rows = int(lengths.sum())
+    q, v = (torch.randn(rows, size, **OPTIONS).requires_grad_() for _ in range(2))
+    k = torch.randn(batch, size, longest, **OPTIONS).requires_grad_()
+    bias = torch.randn(batch, longest, longest, **OPTIONS).requires_grad_()
+    JaggedDenseFlashAttention.apply(q, k, v, bias, offsets, longest).sum().backward()
+
+
+def exllamav3(batch=2, length=1024, count=8, size=64):
+    from exllamav3.vendor.fla.kda_chunk_intra import chunk_kda_fwd_intra
+
+    q, k, v = (torch.randn(batch, length, count, size, **OPTIONS) for _ in range(3))
+    gates = -torch.rand(batch, length, count, size, device="cuda").cumsum(1) / 64
+    chunk_kda_fwd_intra(q, k, v, gates, torch.rand(batch, length, count, device="cuda"), size**-0.5)
+
+
+def fastvideo(blocks=16, kept=4):
+    from fastvideo_kernel.triton_kernels.block_sparse_attn_triton import triton_block_sparse_attn_forward
+
+    q, k, v = heads(batch=1, length=64 * blocks, gradients=False)
+    chosen = (
+        torch.rand(1, 16, blocks, blocks, device="cuda").argsort(-1)[..., :kept].to(torch.int32).contiguous()
+    )
+    number = torch.full((1, 16, blocks), kept, dtype=torch.int32, device="cuda")
+    sizes = torch.full((blocks,), 64, dtype=torch.int32, device="cuda")
+    triton_block_sparse_attn_forward(q, k, v, chosen, number, sizes)
+
+
+def axolotl(batch=1, count=16, length=512, kept=128):
+    from axolotl.integrations.kernels.libs.glm_dsa.attention_mla_absorb import DQK, mla_absorb_attn
+
+    q = torch.randn(batch, count, length, DQK, **OPTIONS).requires_grad_()
+    keys = torch.randn(batch, length, DQK, **OPTIONS).requires_grad_()
+    chosen = torch.randint(0, length, (batch, length, kept), dtype=torch.int32, device="cuda")
+    mla_absorb_attn(q, keys, chosen, DQK**-0.5).sum().backward()
+
+
+globals()[sys.argv[1]]()

@@ -1,0 +1,64 @@
+"""Give an inferred call the sizes that kernels have in use: thousands of rows, hidden sizes of models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+
+from accelopt_profiling.problems.inference.arguments import InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.conventions import size_in_use, usual_size
+
+#: Bytes of all tensors together, and elements of one.
+_MOST_BYTES = 1 << 30
+_MOST_ELEMENTS = 1 << 28
+
+
+def enlarged_calls(call: InferredCall) -> Iterator[InferredCall]:
+    """Yield copies of a call with larger sizes, the largest first: all of them in use, all but the last dimensions, the
+    last dimensions alone. Calls whose tensors are too large, or that are the call itself, are left out.
+    """
+    last = {tensor.dims[-1] for tensor in call.tensors if tensor.dims}
+    product = _is_product(call)
+    seen = [call.sizes]
+    for chosen in (set(call.sizes), set(call.sizes) - last, set(call.sizes) & last):
+        larger = deepcopy(call)
+        larger.sizes = {
+            name: _larger(name, size, product) if name in chosen else size
+            for name, size in call.sizes.items()
+        }
+        if larger.sizes not in seen and _fits(larger):
+            seen.append(larger.sizes)
+            yield larger
+
+
+def _larger(name: str, size: int, product: bool) -> int:
+    """The size by as much larger as its name has it in use; a size of a product is that of a square one."""
+    if product:
+        return max(size, 2048)
+    return size * max(1, size_in_use(name) // usual_size(name))
+
+
+def _is_product(call: InferredCall) -> bool:
+    """Tell whether the tensors are matrices that share dimensions in pairs: ``(m, k)``, ``(k, n)``."""
+    shapes = [tensor.dims for tensor in call.tensors]
+    return (
+        len(call.sizes) == 3
+        and len(shapes) >= 2
+        and all(len(dims) == 2 and set(dims) <= set(call.sizes) for dims in shapes)
+        and len({tuple(sorted(dims)) for dims in shapes}) >= 2
+    )
+
+
+def _fits(call: InferredCall) -> bool:
+    total = 0
+    for tensor in call.tensors:
+        count = 1
+        try:
+            for size in call.shape(tensor):
+                count *= max(1, size)
+        except NoSizeError:
+            return False
+        if count > _MOST_ELEMENTS:
+            return False
+        total += count * (8 if tensor.dtype in ("int64", "float64") else 4 if "32" in tensor.dtype else 2)
+    return total <= _MOST_BYTES

@@ -1,0 +1,40 @@
+"""``accelopt trust``: what a project makes run is approved once, and nothing of it runs before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.command import Command
+
+SILU = Path(__file__).parents[2] / "examples" / "nki_silu.py"
+EVIL = '#!/bin/sh\ntouch "$(dirname "$0")/ran"\nexit 1\n'
+
+
+def _evil(path: Path) -> Path:
+    path.parent.mkdir(parents=True)
+    path.write_text(EVIL)
+    path.chmod(0o755)
+    return path.parent / "ran"
+
+
+def test_a_projects_python_does_not_run_before_it_is_approved(accelopt: Command, home: Path) -> None:
+    ran = _evil(home / "tools" / "python")
+    beside = _evil(home / ".venv" / "bin" / "python")
+    (home / "accelopt.toml").write_text(f'python = "{home}/tools/python"\n')
+    (home / "k.py").write_text("x = 1\n")
+    ended = accelopt("hosts", "--json")
+    assert "accelopt trust" in ended.err
+    assert f"{home}/tools/python" in ended.err
+    assert not ran.exists()
+    assert not beside.exists()
+    shown = accelopt("trust", "--show", "--json")
+    assert (shown.code, shown.object["trusted"], list(shown.object["unapproved"])) == (1, False, ["python"])
+    assert accelopt("trust").code == 2, "nobody is there to ask"
+    approved = accelopt("trust", "--yes", "--json")
+    assert (approved.code, approved.object["trusted"], approved.object["unapproved"]) == (0, True, {})
+    accelopt("hosts", "--json")
+    assert ran.exists()
+    (home / "accelopt.toml").write_text('python = "/another/python"\n')
+    assert accelopt("trust", "--show", "--json").object["unapproved"] == {"python": "/another/python"}
+    assert accelopt("trust", "--withdraw").code == 0
+    assert accelopt("trust", "--withdraw").code == 1

@@ -1,0 +1,29 @@
+"""A call that runs gets the sizes that such kernels have in use."""
+
+from __future__ import annotations
+
+from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
+from accelopt_profiling.problems.inference.enlarge import enlarged_calls
+
+
+def call(sizes: dict[str, int], *dims: list[str]) -> InferredCall:
+    tensors = [InferredArgument(f"x{n}", "tensor", own) for n, own in enumerate(dims)]
+    return InferredCall("f", tensors, sizes)
+
+
+def test_rows_and_columns_grow_together_or_apart() -> None:
+    small = call({"rows": 512, "columns": 1024}, ["rows", "columns"], ["columns"])
+    assert [c.sizes for c in enlarged_calls(small)] == [
+        {"rows": 4096, "columns": 4096}, {"rows": 4096, "columns": 1024}, {"rows": 512, "columns": 4096},
+    ]  # fmt: skip
+
+
+def test_a_product_is_a_square_one() -> None:
+    product = call({"M": 512, "N": 1024, "K": 64}, ["M", "K"], ["K", "N"])
+    assert next(enlarged_calls(product)).sizes == {"M": 2048, "N": 2048, "K": 2048}
+
+
+def test_what_does_not_fit_or_change_is_left_out() -> None:
+    huge = call({"rows": 1 << 20, "columns": 1024}, ["rows", "columns"])
+    assert [c.sizes for c in enlarged_calls(huge)] == []
+    assert list(enlarged_calls(call({"x": 32}, ["x"]))) == []
