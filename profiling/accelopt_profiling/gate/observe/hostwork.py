@@ -152,7 +152,7 @@ class HostWork:
         """Count one operation; ``result`` is what it returned."""
         if self._paused:
             return
-        kind = _kind(name, "numpy" if isinstance(result, np.ndarray) else "torch")
+        kind = _kind(name)
         if kind is not None:
             self.elements[kind] = max(self.elements.get(kind, 0), size)
             self.total[kind] = self.total.get(kind, 0) + size
@@ -184,20 +184,20 @@ class HostWork:
 
 
 @cache
-def _light(library: str) -> frozenset[str]:
+def _light() -> frozenset[str]:
     text = resources.files(__package__).joinpath("light_operations.json").read_text(encoding="utf-8")
-    return frozenset(json.loads(text)[library].split())
+    lists = json.loads(text)
+    return frozenset([*lists["torch"].split(), *lists["numpy"].split()])
 
 
-def _kind(name: str, library: str) -> str | None:
+def _kind(name: str) -> str | None:
     """The kind of work of an operation; None for what only makes, moves or compares data."""
     plain = name.strip("_")
     known = (name, plain, plain[1:] if plain[:1] in "ri" else plain, plain.removeprefix("foreach_"))
     kind = next((_KIND_OF[spelling] for spelling in known if spelling in _KIND_OF), None)
     if kind is not None or not name:
         return kind
-    light = _light(library)
-    return None if any(spelling in light for spelling in known) else f"{UNKNOWN}{name}"
+    return None if any(spelling in _light() for spelling in known) else f"{UNKNOWN}{name}"
 
 
 def is_heavy(kind: str) -> bool:
