@@ -17,7 +17,7 @@ from typing import Any
 KEY_BYTES = 32
 _SEAL_BYTES, _LENGTH_BYTES = 16, 4
 _HEADER = _SEAL_BYTES + _LENGTH_BYTES
-_LARGEST = 256 << 20
+_LARGEST = 64 << 20
 
 
 class ForgedMessageError(Exception):
