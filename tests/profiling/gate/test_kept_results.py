@@ -62,8 +62,10 @@ CHANGES = {
     "gc.callbacks.append(print)": "callbacks",
     "torch.set_grad_enabled(not torch.is_grad_enabled())": "gradient mode",
     "np.seterr(all='ignore')": "handling of errors",
-    "os.environ.__setitem__('NEW', '1')": "environment",
-    "sys.path.append('here')": "sys.path",
+    "os.environ.__setitem__('PATH', '')": "environment",
+    "sys.path.pop()": "sys.path",
+    "os.environ.__setitem__('NEW', '1')": "",
+    "sys.path.append('here')": "",
     "torch.Generator().manual_seed(3)": "",
     "np.random.default_rng(3).random()": "",
 }
@@ -77,7 +79,7 @@ def test_what_belongs_to_the_caller_is_compared(statement: str) -> None:
 
     import torch
 
-    grad, errors, path = torch.is_grad_enabled(), np.geterr(), list(sys.path)
+    grad, errors, path, environment = torch.is_grad_enabled(), np.geterr(), list(sys.path), dict(os.environ)
     caller = CallerState()
     try:
         with caller.around():
@@ -88,5 +90,6 @@ def test_what_belongs_to_the_caller_is_compared(statement: str) -> None:
         torch.set_grad_enabled(grad)
         np.seterr(**errors)
         sys.path[:] = path
-        os.environ.pop("NEW", None)
+        os.environ.clear()
+        os.environ.update(environment)
         gc.callbacks[:] = [callback for callback in gc.callbacks if callback is not print]

@@ -17,6 +17,7 @@ import numpy as np
 
 _HOOKS = ("excepthook", "displayhook", "unraisablehook", "stdin", "stdout", "stderr")
 _LISTS = ("meta_path", "path_hooks", "path")
+_GROWING = ("the environment", "sys.meta_path", "sys.path_hooks", "sys.path")
 
 
 class CallerState:
@@ -32,7 +33,18 @@ class CallerState:
             yield
         finally:
             after = _state()
-            self.changed |= {name for name, value in before.items() if after.get(name) != value}
+            self.changed |= {
+                name for name, value in before.items() if not _kept(name, value, after.get(name))
+            }
+
+
+def _kept(name: str, before: Any, after: Any) -> bool:
+    """Check whether a part of the state is as it was. Libraries that are imported late add to some of it."""
+    if name in _GROWING and isinstance(before, dict):
+        return all(after.get(key) == value for key, value in before.items())
+    if name in _GROWING:
+        return set(before) <= set(after)
+    return bool(before == after)
 
 
 def _state() -> dict[str, Any]:
