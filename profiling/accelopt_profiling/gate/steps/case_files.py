@@ -19,6 +19,8 @@ from accelopt_profiling.worker.usercode import enter_sources, user_errors
 TOLERANCE_FILE = "tolerance.json"
 #: Below the folder ``gate``, until the candidate's process has read it: how much of each case is interpreted.
 PLAN_FILE = "plan.json"
+#: Below a case's folder: the candidate's model kept the parameters that it was built with.
+INITIAL_FILE = "initial"
 #: Folders of the candidate's outputs, and where they lie once the problem has brought them into its layout.
 RAW = ("outputs", "again", "late", "later", "reordered", "device", "idle", "original")
 FINISHED = {raw: "finished" if raw == "outputs" else f"finished {raw}" for raw in RAW}

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.loading.parameters import redraw
 from accelopt_profiling.problems.loading.recorded_calls import repeat_calls
 from accelopt_profiling.problems.problem import Call, OutputSpec, ProblemError
 
@@ -22,7 +23,8 @@ def perform(
     gradients: bool = False,
 ) -> list[Any]:
     """Make the call and return its outputs as a list. A model is built for the call, unless ``built`` holds one from an
-    earlier call under "model"; a new one is put there. It is called without gradients unless they are asked for.
+    earlier call under "model"; a new one is put there, and under "initial" whether its parameters could not be drawn
+    anew as the call asks. It is called without gradients unless they are asked for.
 
     Raises:
         ProblemError: the kernel file lacks the function, or it returned nothing.
@@ -102,6 +104,9 @@ def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any
     if "model" not in built:
         seed_everything(call.seed)
         model = cls(*construct)
+        if call.parameters:
+            redrawn = redraw(model, call.parameters, call.buffers, call.parameter_seed)
+            built["initial"] = not redrawn
         built["model"] = model.cuda() if torch.cuda.is_available() else model
     model = built["model"]
     if torch.cuda.is_available():
