@@ -83,7 +83,7 @@ def test_spikes_meet_where_arrays_are_multiplied() -> None:
     assert (places >= 24).all()
     assert set(one[-2, places]) == {190, 200}
     assert (other[-2, places] == one[-2, places]).all()
-    assert (one != NORMAL).sum() == (narrow != NORMAL[:, :12]).sum() == 2
+    assert (one != NORMAL)[2:].sum() == (narrow != NORMAL[:, :12])[2:].sum() == 2
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from accelopt_profiling.gate.inputs.distributions import Array, Rewriting
 _SHIFTED = ({"softmax"}, {"attention"}, {"loss"}, {"exp", "extreme"})
 #: Far above where float32's exponential overflows (88.7), and apart: a clamp makes them one.
 _SPIKES = np.array([200.0, 190.0])
+_PRODUCTS = frozenset(["matmul", "attention", "convolution"])
 #: How far from the others two rows are moved in the case "spikes", one down and one up.
 _FAR = 1000.0
 #: The mean of the case "offset", in root mean squares of what was drawn.
@@ -51,12 +52,12 @@ def skewed(inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
 def spikes(inputs: list[Any], seed: int, work: Collection[str]) -> tuple[list[Any], bool]:
     """Float arrays of both signs (or the largest one, if there is none) with two elements, in the second half of the
     last row but one of each matrix, at 200 and 190: at the same places in arrays of the same width; the first row a
-    thousand below where it was drawn, and the second, of four or more, a thousand above. Nothing changes unless the
-    reference's ``work`` takes a maximum off.
+    thousand below where it was drawn, and the second, of four or more, a thousand above, where the ``work`` has no
+    products of rows with rows. Nothing changes unless the reference's ``work`` takes a maximum off.
     """
     if not any(kinds <= set(work) for kinds in _SHIFTED):
         return inputs, False
-    state = _Spikes(seed, _largest_positive(inputs))
+    state = _Spikes(seed, _largest_positive(inputs), far=not _PRODUCTS & set(work))
     return [state.value(v) for v in inputs], state.changed
 
 
@@ -180,9 +181,9 @@ class _Skewed(Rewriting):
 
 
 class _Spikes(Rewriting):
-    def __init__(self, seed: int, positive: tuple[int, ...] | None) -> None:
+    def __init__(self, seed: int, positive: tuple[int, ...] | None, far: bool) -> None:
         super().__init__()
-        self.seed, self.positive = seed, positive
+        self.seed, self.positive, self.far = seed, positive, far
 
     def rule(self, array: Array) -> Array | None:
         if array.ndim < 2 or array.shape[-1] < 4 or not (array.shape == self.positive or _both_signs(array)):
@@ -193,8 +194,8 @@ class _Spikes(Rewriting):
         spiked: Array = array.copy()
         rows = array.shape[-2]
         spiked[..., max(rows - 2, 0), places] = _SPIKES
-        if rows > 2:
+        if self.far and rows > 2:
             spiked[..., 0, :] -= _FAR
-        if rows > 3:
+        if self.far and rows > 3:
             spiked[..., 1, :] += _FAR
         return spiked
