@@ -141,6 +141,27 @@ STRAIGHT = """    if ONE_BLOCK:
     else:
 """
 
+INLINE_ROWS = ROWS.replace("x = tl.load(", "total += tl.abs(tl.load(").replace(
+    "other=0.0).to(tl.float32)\n        total += x * x", "other=0.0))"
+)
+
+INLINE_LOOPS = (
+    INLINE_ROWS.partition("    total = ")[1]
+    + INLINE_ROWS.partition("    total = ")[2].partition("\n\n\n")[0]
+    + "\n"
+)
+
+INLINE_STRAIGHT = """    if ONE_BLOCK:
+        cols = tl.arange(0, BLOCK)
+        x_row = tl.load(x_ptr + row * n + cols, mask=cols < n, other=0.0)
+        total = tl.abs(x_row).to(tl.float32)
+        scale = tl.rsqrt(tl.sum(total, axis=0) / n)
+        mask = cols < n
+        y = x_row.to(tl.float32)
+        tl.store(out_ptr + row * n + cols, y * scale, mask=mask)
+    else:
+"""
+
 SOFTMAX_ROWS = """
 @triton.jit
 def kernel(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
@@ -193,22 +214,30 @@ def run(x):
     return out
 """
 
+SEVERAL_ROWS = {
+    "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, n_rows, ROWS: tl.constexpr)",
+    "tl.program_id(0)": "(tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]",
+    "tl.arange(0, BLOCK)": "tl.arange(0, BLOCK)[None, :]",
+    'mask=cols < n, other=-float("inf")': 'mask=(row < n_rows) & (cols < n), other=-float("inf")',
+    "tl.max(x, axis=0)": "tl.max(x, axis=1, keep_dims=True)",
+    "tl.sum(e, axis=0), mask=cols < n": "tl.sum(e, axis=1, keep_dims=True), mask=(row < n_rows) & (cols < n)",
+    "(rows,)": "(triton.cdiv(rows, 16),)",
+    "BLOCK=256": "BLOCK=256, n_rows=rows, ROWS=16",
+}
+
 MEMORY_CASES = [
     Case("triton-contiguous-lanes", "knows the number of programs by the launch", LANES_APART, {"tl.program_id(0) + tl.arange(0, BLOCK) * programs": "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)"}),
     Case(
         "triton-program-tile",
         "takes several rows",
         SOFTMAX_ROWS,
-        {
-            "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, n_rows, ROWS: tl.constexpr)",
-            "tl.program_id(0)": "(tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]",
-            "tl.arange(0, BLOCK)": "tl.arange(0, BLOCK)[None, :]",
-            'mask=cols < n, other=-float("inf")': 'mask=(row < n_rows) & (cols < n), other=-float("inf")',
-            "tl.max(x, axis=0)": "tl.max(x, axis=1, keep_dims=True)",
-            "tl.sum(e, axis=0), mask=cols < n": "tl.sum(e, axis=1, keep_dims=True), mask=(row < n_rows) & (cols < n)",
-            "(rows,)": "(triton.cdiv(rows, 16),)",
-            "BLOCK=256": "BLOCK=256, n_rows=rows, ROWS=16",
-        },
+        SEVERAL_ROWS,
+    ),
+    Case(
+        "triton-program-tile",
+        "takes several rows where the number of warps is tuned",
+        SOFTMAX_ROWS.replace("@triton.jit", "@triton.autotune(configs=[triton.Config({}, num_warps=4)], key=[])\n@triton.jit"),
+        SEVERAL_ROWS,
     ),
     Case(
         "triton-program-tile",
@@ -316,6 +345,17 @@ MEMORY_CASES = [
             "@triton.jit": '@triton.heuristics({"ONE_BLOCK": lambda args: args["n"] <= args["BLOCK"]})\n@triton.jit',
             "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, ONE_BLOCK: tl.constexpr)",
             LOOPS: STRAIGHT + "".join(f"    {line}\n" for line in LOOPS.splitlines()),
+            "BLOCK=64": "BLOCK=min(triton.next_power_of_2(n), 8192)",
+        },
+    ),
+    Case(
+        "triton-one-block",
+        "gives a load inside of an expression a variable",
+        INLINE_ROWS,
+        {
+            "@triton.jit": '@triton.heuristics({"ONE_BLOCK": lambda args: args["n"] <= args["BLOCK"]})\n@triton.jit',
+            "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, ONE_BLOCK: tl.constexpr)",
+            INLINE_LOOPS: INLINE_STRAIGHT + "".join(f"    {line}\n" for line in INLINE_LOOPS.splitlines()),
             "BLOCK=64": "BLOCK=min(triton.next_power_of_2(n), 8192)",
         },
     ),

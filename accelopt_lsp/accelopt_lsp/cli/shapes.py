@@ -24,6 +24,13 @@ def file_object(measurement: FileMeasurement) -> dict[str, Any]:
     }
 
 
+def _correctness(kernel: KernelMeasurement) -> dict[str, Any]:
+    """The status and its detail; also that of the device's own outputs, where one computed them."""
+    checked = kernel.correctness
+    own = {} if checked.device == "not checked" else {"device": checked.device}
+    return {"status": checked.status, "detail": checked.detail, **own}
+
+
 def kernel_object(kernel: KernelMeasurement) -> dict[str, Any]:
     return {
         "name": kernel.name,
@@ -31,11 +38,7 @@ def kernel_object(kernel: KernelMeasurement) -> dict[str, Any]:
         "dialect": kernel.dialect,
         "target": kernel.target,
         "host": kernel.host,
-        "correctness": {
-            "status": kernel.correctness.status,
-            "detail": kernel.correctness.detail,
-            "device": kernel.correctness.device,
-        },
+        "correctness": _correctness(kernel),
         "latency": latency_object(kernel.latency),
         "percent_of_peak": kernel.percent_of_peak,
         "bound": kernel.bound,

@@ -52,6 +52,8 @@ from accelopt_memory.records import Rejection, Trap
 from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import KernelMeasurement
 
+#: Verdicts that are about the limits of a proof, not about the text.
+_LIMITS = frozenset({"timeout", "memory"})
 #: More candidates than this are taken in by a thread: each takes a few milliseconds.
 FEW = 4
 
@@ -358,8 +360,11 @@ class KernelSearch:
         return events
 
     async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
-        """Mark the version as wrong, and the one step that made it from a right one: neither is tried again."""
+        """Mark the version as wrong, and the one step that made it from a right one: neither is tried again. A limit
+        that the proof met says nothing about the next one, on a machine that is less busy."""
         node.proof, node.failure = "refused", failure
+        if failure.code in _LIMITS:
+            return
         await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
         if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
             self._refuse_step(node.step, failure)

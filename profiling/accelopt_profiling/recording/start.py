@@ -18,6 +18,7 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.recording.call_log import CallLog
 from accelopt_profiling.recording.observer import LaunchObserver, RecordOptions
 from accelopt_profiling.recording.open_calls import OpenCalls, install
+from accelopt_profiling.triton.capture.launch import with_constants
 
 #: Variables of the command's environment: the folder for the log, the options as JSON, the target to emulate.
 FOLDER, OPTIONS, TARGET = "ACCELOPT_RECORD_FOLDER", "ACCELOPT_RECORD_OPTIONS", "ACCELOPT_RECORD_TARGET"
@@ -104,22 +105,12 @@ def _relaunches(select: Callable[..., Any], observer: LaunchObserver) -> Callabl
 
         def launched(*args: Any, **kwargs: Any) -> Any:
             if jitted is not None:
-                observer.launched(jitted, grid, _bound(jitted, kernel.src, args), {})
+                observer.launched(jitted, grid, with_constants(jitted, kernel.src, args), {})
             return launch(*args, **kwargs)
 
         return launched
 
     return selected
-
-
-def _bound(jitted: Any, source: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments of the jitted function: a compiled kernel may be launched without its constants."""
-    if len(args) >= len(jitted.arg_names):
-        return args
-    constants = {place[0]: value for place, value in source.constants.items() if len(place) == 1}
-    rest = iter(args)
-    values = [constants[n] if n in constants else next(rest, None) for n in range(len(jitted.arg_names))]
-    return tuple(values)
 
 
 def _stop(log: CallLog) -> None:

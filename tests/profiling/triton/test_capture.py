@@ -192,3 +192,12 @@ def test_errors_are_kept_and_the_code_goes_on():
 def test_unknown_targets_are_named():
     with pytest.raises(UnknownTargetError, match="h100"), emulated("gtx9000"):
         pass
+
+
+def test_a_compiled_kernel_may_be_launched_without_its_constants():
+    with emulated("h100") as session:
+        x = torch.randn(1024, device="cuda")
+        kernel = kernels.add[(4,)](x, x, torch.empty_like(x), 1000, B=256)
+        kernel[(4, 1, 1)](x, x, torch.empty_like(x), 1000)
+    first, second = session.launches
+    assert first.args[3:] == second.args[3:] == (1000, 256)

@@ -74,6 +74,21 @@ def test_a_streaming_kernel_takes_its_bytes_at_the_reachable_bandwidth() -> None
     assert found.quantities["dram_bytes"].value == pytest.approx(bytes_moved)
 
 
+def test_what_a_program_loads_after_it_stored_it_comes_from_l2() -> None:
+    fresh, own = streaming(400), streaming(400)
+    own.own_sectors = dict(own.unique_load_sectors)
+    before, after = (traffic(counts, H100, 2112) for counts in (fresh, own))
+    assert after.dram == pytest.approx(before.dram / 2, rel=0.01)
+    assert after.from_l2 == before.from_l2
+    assert us(own) < us(fresh)
+
+
+def test_what_l2_answers_beside_dram_adds_to_the_time() -> None:
+    once, again = streaming(400), streaming(400)
+    again.lines[7].store_sectors *= 2  # into the same sectors
+    assert 1.02 * us(once) < us(again) < 1.3 * us(once)
+
+
 def test_a_tiny_kernel_is_bound_by_its_launch() -> None:
     found = estimate(streaming(0.3, programs=16), None, H100)
     assert found.bound == "launch"

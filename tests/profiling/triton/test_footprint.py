@@ -74,7 +74,7 @@ def footprint(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: 
 
 def written(found: Footprint | None, tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     assert found is not None
-    return found.items[tensor.untyped_storage().data_ptr()].reshape(tensor.shape)
+    return found.written[tensor.untyped_storage().data_ptr()].touched.reshape(tensor.shape)
 
 
 def test_tiles_are_found_without_their_values() -> None:
@@ -117,6 +117,24 @@ def test_elements_that_no_program_writes_stay_known() -> None:
         untouched = known & (out.numpy() == -1.0)
         assert untouched.mean() == 1.0 - share
         assert 0.1 < (known & ~untouched).mean() < 0.3
+
+
+@triton.jit
+def overwritten(x, out, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + at, tl.load(x + at))
+    if tl.program_id(0) == 41:
+        every = tl.arange(0, 512)
+        tl.store(out + every, every.to(tl.float32))
+
+
+def test_elements_that_several_programs_write_are_not_known() -> None:
+    x, out = torch.rand(4096), torch.zeros(4096)
+    with emulated("h100", count=False, plan=InterpretationPlan(ProgramDraw(0.2, seed=3))) as session:
+        overwritten[(512,)](x, out, 4096, B=8)
+    known = known_elements(session.coverage, [out])[0]
+    assert not known[:512].any()
+    assert 0.15 < known[512:].mean() < 0.3
 
 
 def test_a_write_out_of_bounds_in_a_program_that_was_not_run() -> None:

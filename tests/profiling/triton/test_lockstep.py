@@ -238,6 +238,18 @@ def _in_place():
     return in_place, (24,), (x, 16), x
 
 
+@triton.jit
+def persistent(x, out, tiles, B: tl.constexpr):
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        at = tile * B + tl.arange(0, B)
+        tl.store(out + at, tl.load(x + at) * tile)
+
+
+def _persistent():
+    x = _drawn(48, 8)
+    return persistent, (16,), (x, torch.empty_like(x), 48, 8), x
+
+
 def _one_place():
     out = torch.zeros(6, device="cuda")
     return one_place, (40,), (_drawn(8), out), out
@@ -277,11 +289,11 @@ def _memory(case, monkeypatch, together: bool) -> list[torch.Tensor]:
     [
         (_softmax, 0), (_product, 0), (lambda: _product(torch.bfloat16), 0), (lambda: _product(torch.float16), 0),
         (_reductions, 0), (_shapes, 0), (_arithmetic, 0), (_block_pointers, 0), (_descriptors, 0), (_in_place, 0),
-        (_one_place, 0), (_counted, 24),
+        (_one_place, 0), (_counted, 24), (_persistent, 0),
     ],
     ids=[
         "softmax", "product", "product-bf16", "product-fp16", "reductions", "shapes", "arithmetic", "block-pointers",
-        "descriptors", "in-place", "one-place", "atomics-are-run-one-by-one",
+        "descriptors", "in-place", "one-place", "atomics-are-run-one-by-one", "persistent",
     ],
 )  # fmt: skip
 def test_leaves_the_same_bits(case, alone, monkeypatch, left_over):

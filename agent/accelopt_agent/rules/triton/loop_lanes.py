@@ -11,7 +11,7 @@ from accelopt_agent.rules.analysis.loops import loop_variable, unwrapped
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.block_size import passed
 from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel, integer, open_triton
-from accelopt_agent.rules.analysis.triton.lane_shape import ELEMENTWISE
+from accelopt_agent.rules.analysis.triton.lane_shape import is_elementwise
 from accelopt_agent.rules.analysis.triton.masked_lanes import access
 from accelopt_agent.rules.analysis.triton.storage import apart
 from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, root
@@ -68,7 +68,7 @@ def _is_plain(kernel: TritonKernel, call: cst.Call, loop: cst.For) -> bool:
         method = isinstance(call.func, cst.Attribute) and call.func.attr.value == "to"
         return method or kernel.source.code(call.func) in ("range", "float", "min", "max")
     name = path.removeprefix(f"{TL}.")
-    return name in ELEMENTWISE or name in ("program_id", "num_programs", "arange", "range", "static_range")
+    return is_elementwise(path) or name in ("program_id", "num_programs", "arange", "range", "static_range")
 
 
 def _tiled(kernel: TritonKernel, values: Evaluation, loop: cst.For) -> list[ByteEdit] | None:

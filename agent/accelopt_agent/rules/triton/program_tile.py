@@ -34,7 +34,7 @@ class _Axis:
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
+    if kernel is None or len(kernel.launches) != 1:
         return
     if any(p.default is not None for p in kernel.source.walk(subject.function.params, cst.Param)):
         return  # what is passed from now on could not stand behind a default

@@ -79,4 +79,13 @@ def fastvideo(blocks=16, kept=4):
     triton_block_sparse_attn_forward(q, k, v, chosen, number, sizes)
 
 
+def axolotl(batch=1, count=16, length=512, kept=128):
+    from axolotl.integrations.kernels.libs.glm_dsa.attention_mla_absorb import DQK, mla_absorb_attn
+
+    q = torch.randn(batch, count, length, DQK, **OPTIONS).requires_grad_()
+    keys = torch.randn(batch, length, DQK, **OPTIONS).requires_grad_()
+    chosen = torch.randint(0, length, (batch, length, kept), dtype=torch.int32, device="cuda")
+    mla_absorb_attn(q, keys, chosen, DQK**-0.5).sum().backward()
+
+
 globals()[sys.argv[1]]()

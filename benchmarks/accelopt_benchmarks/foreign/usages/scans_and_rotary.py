@@ -68,4 +68,14 @@ def torchrec(batch=4096, size=128):
     triton_permute_multi_embedding(values, permutes, widths, outs, lengths)
 
 
+def vllm(requests=256, length=4096):
+    from vllm.v1.worker.gpu.sample.trace_replay import apply_trace_tokens
+
+    sampled = torch.randint(0, 32000, (requests, 1), device="cuda")
+    order = torch.randperm(requests, device="cuda").to(torch.int32)
+    tokens = torch.randint(0, 32000, (requests, length), dtype=torch.int32, device="cuda")
+    counts = [torch.full((requests,), n, dtype=torch.int32, device="cuda") for n in (length, 300, 200)]
+    apply_trace_tokens(sampled, order, tokens, *counts)
+
+
 globals()[sys.argv[1]]()

@@ -1,4 +1,8 @@
-"""Emulate the device in the gate's processes: each dialect's emulator, or nothing where code is plain NumPy."""
+"""Emulate the device in the gate's processes: each dialect's emulator, or nothing where code is plain NumPy.
+
+NKI kernels run on this project's emulator also where an SDK with a simulator is installed: what a candidate does can be
+watched there alone.
+"""
 
 from __future__ import annotations
 
@@ -67,11 +71,10 @@ class _NkiSeen(Seen):
         return any(machine.free_loops for machine in self._emulator.machines)
 
     def work(self) -> int | None:
-        machines = self._emulator.machines
-        return None if self._emulator.real else _INSTRUCTION * sum(m.stream.issued for m in machines)
+        return int(_INSTRUCTION * sum(m.stream.issued for m in self._emulator.machines))
 
     def launched(self) -> list[str] | None:
-        return None if self._emulator.real else [m.trace.kernel for m in self._emulator.machines]
+        return [m.trace.kernel for m in self._emulator.machines]
 
 
 class _TritonSeen(Seen):
@@ -134,8 +137,8 @@ def emulation(
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
 
-        with emulated_nki(mode="full", record=False, order=order) as emulator:
-            if watched is not None and not emulator.real:
+        with emulated_nki(mode="full", record=False, sdk=False, order=order) as emulator:
+            if watched is not None:
                 _watch_machines(emulator, watched)
             yield _NkiSeen(emulator, watched)
     elif dialect == "triton":
@@ -171,9 +174,8 @@ def neutralised(
     if dialect == "nki":
         from accelopt_profiling.nki.install import emulated as emulated_nki
 
-        with emulated_nki(mode="trace", record=False) as emulator:
-            if not emulator.real:
-                _empty_outputs(emulator, marked or (lambda array: array))
+        with emulated_nki(mode="trace", record=False, sdk=False) as emulator:
+            _empty_outputs(emulator, marked or (lambda array: array))
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage

@@ -6,11 +6,12 @@ and wrong, at times, on a device. Launches with atomic operations are left out: 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from accelopt_profiling.triton.interpreter.coverage import SampleCoverage, Touched
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage, WrittenItems
 from accelopt_profiling.triton.interpreter.lockstep import LockstepError
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
@@ -74,10 +75,10 @@ class RaceCoverage(SampleCoverage):
             elif bool(((writers[items] != 0) & (writers[items] != self._program_number)).any()):
                 self._suspects.append(region.name)
 
-    def end_launch(self, complete: bool, touched: Touched | None = None) -> None:
+    def end_launch(self, complete: bool, written: Mapping[int, WrittenItems] | None = None) -> None:
         if not self._ordered:
             self.found += [name for name in dict.fromkeys(self._suspects) if name not in self.found]
-        super().end_launch(complete, touched)
+        super().end_launch(complete, written)
 
 
 #: All bits set: NaN in every float format, -1 or the largest value in integers.
@@ -107,12 +108,13 @@ class SpoilingCoverage(SampleCoverage):
     def end_program(self) -> None:
         pass
 
-    def end_launch(self, complete: bool, touched: Touched | None = None) -> None:
+    def end_launch(self, complete: bool, written: Mapping[int, WrittenItems] | None = None) -> None:
         import torch
 
-        for base, (region, items) in (touched or {}).items():
-            places = np.flatnonzero(items).astype(np.uint64) * np.uint64(region.itemsize) + np.uint64(base)
-            self._stores.append((region, places, region.itemsize))
+        for base, items in (written or {}).items():
+            size = items.region.itemsize
+            places = np.flatnonzero(items.touched).astype(np.uint64) * np.uint64(size) + np.uint64(base)
+            self._stores.append((items.region, places, size))
         for region, addresses, itemsize in self._stores:
             if region.storage is None:
                 continue

@@ -11,6 +11,7 @@ from accelopt_profiling.nki.beta1 import isa, language
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.frontend.handle import KernelTensor, handing_all
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
+from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace
 
 
@@ -26,7 +27,9 @@ def modules(launch: Launcher) -> dict[str, Any]:
         """Run a kernel on NumPy arrays, as the SDK's own simulator does."""
         return (kernel if isinstance(kernel, EmulatedKernel) else jit(kernel))(*args, **kwargs)
 
-    nl = Namespace("neuronxcc.nki.language", handing_all(language.names(), language.LOOPS))
+    nl = Namespace(
+        "neuronxcc.nki.language", handing_all(language.names(), (*language.LOOPS, *WITHOUT_TENSORS))
+    )
     nisa = Namespace("neuronxcc.nki.isa", handing_all(isa.names()))
     typing = Namespace(
         "neuronxcc.nki.typing", {"tensor": KernelTensor, "mutable_tensor": KernelTensor, "scalar": np.generic}

@@ -11,6 +11,7 @@ from accelopt_profiling.nki.current.handle import KernelNkiTensor
 from accelopt_profiling.nki.current.versions import change, emulated_version, table
 from accelopt_profiling.nki.frontend.handle import handing_all
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
+from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace
 
 
@@ -28,7 +29,7 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         function: EmulatedKernel = kernel if isinstance(kernel, EmulatedKernel) else jit(kernel)
         return function
 
-    nl = _module("nki.language", handing_all(language.names()), emulated)
+    nl = _module("nki.language", handing_all(language.names(), WITHOUT_TENSORS), emulated)
     nisa = _module("nki.isa", handing_all(isa.names()), emulated)
     typing = Namespace(
         "nki.typing", {"tensor": KernelNkiTensor, "mutable_tensor": KernelNkiTensor, "scalar": np.generic}

@@ -79,6 +79,10 @@ def constant(value: Any, dtype: Any) -> Tile:
     return current().argument(array if dtype is None else array.astype(data_type(dtype)))
 
 
+#: Functions that neither take nor return tensors: kernel code gets them as they are.
+WITHOUT_TENSORS = ("arange", "ds", "program_id", "num_programs", "program_ndim")
+
+
 def ds(start: Any, size: int) -> slice:
     """A slice of ``size`` elements from ``start``."""
     return slice(start, start + size)

@@ -27,8 +27,9 @@ class EntryCandidate:
 def entry_candidates(tree: ast.Module, kernels: list[str]) -> list[EntryCandidate]:
     """Return the entries that reach one of ``kernels`` (plain names), likeliest first.
 
-    Public functions come before autograd functions, private functions and the kernels themselves; those that nothing
-    else of the file calls before those that something does; forward before backward. A kernel that is launched with
+    Public functions, and autograd functions whose backward pass launches kernels as well, come before other autograd
+    functions, private functions and the kernels themselves; those that nothing else of the file calls before those that
+    something does; forward before backward. A kernel that is launched with
     nothing but a grid comes last.
     """
     functions = {n.name: n for n in _top_level(tree) if isinstance(n, ast.FunctionDef)}
@@ -71,9 +72,13 @@ def entry_candidates(tree: ast.Module, kernels: list[str]) -> list[EntryCandidat
             (n for n in owner.body if isinstance(n, ast.FunctionDef) and n.name == "forward"), None
         )
         autograd = any(ast.unparse(b).endswith("Function") for b in owner.bases)
+        backward = next(
+            (n for n in owner.body if isinstance(n, ast.FunctionDef) and n.name == "backward"), None
+        )
         if forward is not None and autograd and _names(forward) & reaching:
             candidate = EntryCandidate(f"{name}.apply", f"{name}.forward", "autograd", 1)
-            ranked.append(((_is_backward(name), 1, 0, _required(forward)), candidate))
+            private = 0 if backward is not None and _names(backward) & reaching else 1
+            ranked.append(((_is_backward(name), private, 0, _required(forward)), candidate))
     called = set().union(*(_names(functions[n]) for n in jitted)) if jitted else set()
     for name in kernels:
         if name in functions and name not in called:

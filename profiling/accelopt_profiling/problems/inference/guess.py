@@ -322,5 +322,6 @@ def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
         return InferredArgument(use.name, "value", value="64", reason="a tile by its name")
     made = _value(guessing, use)
     if made.value == "None" and "constexpr" in use.annotation:
-        made.value, made.reason = "False", "a constant of which nothing tells what it is"
+        made.value = "64" if low.endswith("size") else "False"
+        made.reason = "a constant of which nothing tells what it is"
     return made

@@ -204,7 +204,12 @@ class _Inference:
             return None
 
     def _keep(self, call: InferredCall, outcome: _Outcome, changes: list[str]) -> None:
-        if self._best is None or self._best[0] < outcome.score:
+        best = self._best  # of as good ones of an entry the last: more of it is mended
+        if (
+            best is None
+            or best[0] < outcome.score
+            or (best[0] == outcome.score and best[1].entry == call.entry)
+        ):
             self._send(call, outcome, changes)
 
     def _send(self, call: InferredCall, outcome: _Outcome, changes: list[str]) -> None:

@@ -87,7 +87,7 @@ def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
         "Write the problem file to keep and edit them."
     )
     if problem.remaining:
-        message += f" What went wrong with them: {problem.remaining}."
+        message += f" What went wrong with them: {problem.remaining.rstrip('.')}."
     return Finding("inferred-problem", line, "information", message, quickfix="createProblem")
 
 

@@ -120,7 +120,8 @@ def _missing(matched: re.Match[str], site: FailureSite | None, subjects: CallSub
 
 def _decided(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
     """An autotuner or a heuristic gives the argument."""
-    return subjects.leave_out(matched[1], decided=True)
+    made = [subjects.leave_out(name.strip(), decided=True) for name in matched[1].split(",")]
+    return "; ".join(filter(None, made)) or None
 
 
 def _number(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
@@ -277,6 +278,7 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"AttributeError: '(\w+)' object has no attribute '(\w+)'", _attribute),
     (r"missing \d+ required (?:positional|keyword-only) arguments?: (.*)", _missing),
     (r"multiple values for (?:keyword )?argument '(\w+)'", _decided),
+    (r"Conflicting meta-parameters: ([\w, ]+)", _decided),
     (r"ambiguous|cannot be interpreted as an integer|must be tuple of ints|only integer tensors|only one element"
      r"|must be real number, not Tensor|must be (?:torch\.)?dtype, not Tensor|must be int, not Tensor|not Tensor\b"
      r"|only tensors with one element|can only convert an array|Cannot interpret", _number),

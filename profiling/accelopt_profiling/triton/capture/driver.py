@@ -15,6 +15,7 @@ import triton
 from triton.backends.driver import DriverBase
 
 from accelopt_profiling.targets import GpuTarget
+from accelopt_profiling.triton.capture.launch import with_constants
 
 Record = Callable[[Any, Any, Any, tuple[int, int, int], tuple[Any, ...]], None]
 
@@ -200,6 +201,7 @@ class DeferredKernel:
         x, y, z = (*grid, 1, 1, 1)[:3]
 
         def launch(*arguments: Any, stream: Any = None) -> None:
-            self.run(x, y, z, stream, None, None, None, None, None, *arguments)
+            complete = with_constants(self.src.fn, self.src, arguments)
+            self.run(x, y, z, stream, None, None, None, None, None, *complete)
 
         return launch

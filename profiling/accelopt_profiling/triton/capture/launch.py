@@ -34,6 +34,18 @@ class CapturedLaunch:
         return x * y * z
 
 
+def with_constants(jitted: Any, source: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of the jitted function: libraries launch a compiled kernel without its constants, as Triton
+    up to 3.2 did. ``source`` is what it was compiled from.
+    """
+    if len(args) >= len(jitted.arg_names):
+        return args
+    constants = {place[0]: value for place, value in source.constants.items() if len(place) == 1}
+    rest = iter(args)
+    given = {p.num for p in jitted.params if not p.is_constexpr}
+    return tuple(next(rest, None) if n in given else constants.get(n) for n in range(len(jitted.arg_names)))
+
+
 def describe_configuration(launch: CapturedLaunch) -> str:
     """Return what a launch was compiled for as text: "TILE=128, num_warps=4, num_stages=2"."""
     chosen = {p.name for p in launch.fn.params if p.is_constexpr}

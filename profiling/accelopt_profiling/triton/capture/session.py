@@ -207,7 +207,7 @@ class CaptureSession:
         footprint: Footprint | None = None
         if self.coverage.asks_what_is_stored:
             footprint = footprint_finder().find(launch, memory, self.coverage)
-            self.coverage.stored = None if footprint is None else set(footprint.items)
+            self.coverage.stored = None if footprint is None else set(footprint.written)
             footprint = None
         self.coverage.begin_launch()
         try:
@@ -224,7 +224,7 @@ class CaptureSession:
             execution.complete = footprint is None
         finally:
             self._take_faults(execution, memory)
-        self.coverage.end_launch(execution.complete, footprint.touched if footprint is not None else None)
+        self.coverage.end_launch(execution.complete, footprint.written if footprint is not None else None)
         if not execution.complete:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
 

@@ -21,6 +21,7 @@ from accelopt_profiling.triton.estimation.residency import LaunchResidency, resi
 from accelopt_profiling.triton.estimation.roofline import (
     ARITHMETIC,
     MEMORY,
+    MEMORY_OVERLAP,
     MICROSECONDS,
     arithmetic_floor,
     ideal_time,
@@ -93,7 +94,7 @@ def _joined(times: dict[str, float], groups: int, depth: int) -> float:
     dependent = {name: times[name] for name in ARITHMETIC if name != "shared memory"}
     dependent["tensor core"] = max(times["tensor core"], times["shared memory"])
     arithmetic = _overlapped(dependent.values(), 1 + math.log(groups, 4))
-    memory = max(times[name] for name in MEMORY)
+    memory = _overlapped((times[name] for name in MEMORY), MEMORY_OVERLAP)
     waiting = times["latency"] + times["program starts"]
     return _overlapped((arithmetic, memory, waiting), 1 + math.log2(groups * depth))
 

@@ -67,8 +67,8 @@ def traffic(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency)
     stored = scale * SECTOR * sum(line.store_sectors for line in lines)
     asked = scale * SECTOR * sum(line.load_sectors for line in lines)
     missed, merged = _past_l1(counts, target, residency)
-    loads = _tensors(counts, counts.unique_load_sectors, counts.load_sectors, scale)
-    stores = _tensors(counts, counts.unique_store_sectors, counts.store_sectors, scale)
+    loads = _tensors(counts, counts.unique_load_sectors, counts.load_sectors, scale, counts.own_sectors)
+    stores = _tensors(counts, counts.unique_store_sectors, counts.store_sectors, scale, {})
     waves = max(1.0, counts.programs / max(1, residency.programs))
     room = target["model.l2_share"] * target["l2_bytes"] / SECTOR
     low, high, expected = _loads_from_dram(loads, waves, room)
@@ -111,12 +111,13 @@ def _past_l1(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency
 
 
 def _tensors(
-    counts: LaunchCounts, unique: dict[str, int], asked: dict[str, int], scale: float
+    counts: LaunchCounts, unique: dict[str, int], asked: dict[str, int], scale: float, own: dict[str, int]
 ) -> list[_Tensor]:
+    """``own`` are sectors that a program has stored before it loads them: L2 still holds those."""
     found = []
     for name, sectors in unique.items():
         size = math.ceil(counts.tensor_bytes.get(name, 0) / SECTOR) or math.inf
-        distinct = scale * sectors
+        distinct = scale * max(0, sectors - own.get(name, 0))
         found.append(_Tensor(max(distinct, scale * asked.get(name, sectors)), distinct, size))
     return found
 

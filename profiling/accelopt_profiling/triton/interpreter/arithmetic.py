@@ -197,7 +197,12 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
             raise UnsupportedOperationError(f"not emulated: {name.removeprefix('create_')}")
         raise AttributeError(name)
 
-    # constants and shapes
+    # constants, pointers and shapes
+
+    def create_addptr(self, ptr: Handle, offset: Handle) -> Handle:
+        size = max(1, ptr.get_element_ty().primitive_bitwidth // 8)
+        moved = np.multiply(offset.data, np.int64(size), dtype=np.int64, casting="unsafe").view(np.uint64)
+        return _keep_origin(ptr, stock.TensorHandle(ptr.data + moved, ptr.dtype))
 
     def create_splat(self, ret_ty: Any, arg: Handle) -> Handle:
         value = arg.data.reshape(-1)[0]
@@ -231,5 +236,5 @@ def _passing_origin(name: str) -> Callable[..., Handle]:
 
 
 for _name in _KEEPS_ORIGIN:
-    if _name != "create_splat":
+    if _name not in vars(ArithmeticBuilder):
         setattr(ArithmeticBuilder, _name, _passing_origin(_name))

@@ -17,6 +17,8 @@ Array = np.ndarray[Any, Any]
 DOUBLE_SPECIAL = 20
 #: The most threads that a program can have.
 MOST_THREADS = 1024
+#: So many stores of a program are remembered for each tensor, to know what it loads of them.
+MOST_STORES = 64
 #: A DRAM or L2 transfer unit on NVIDIA GPUs; AMD's L2 counts 64- and 128-byte lines, multiples of it.
 SECTOR_BYTES = 32
 
@@ -58,7 +60,8 @@ class LaunchCounts:
     ``tensor_bytes`` the tensor's size; ``program_sectors`` are distinct within a program, summed over the programs.
     They feed the traffic estimate. ``narrow`` counts floating-point operations by their number of lanes, where those
     are fewer than the threads a program can have; ``dots`` counts matrix products by (m, n, k, bytes per element).
-    ``widest`` is the largest number of lanes of a memory access.
+    ``widest`` is the largest number of lanes of a memory access. ``own_sectors`` are those of the loaded sectors that
+    the program had stored itself before.
     """
 
     programs: int
@@ -76,6 +79,7 @@ class LaunchCounts:
     narrow: dict[int, int] = field(default_factory=dict)
     dots: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
     widest: int = 0
+    own_sectors: dict[str, int] = field(default_factory=dict)
 
 
 def source_line(file: str) -> int:
@@ -121,6 +125,8 @@ class OperationCounter:
         self._bytes = 0
         self._sectors: dict[tuple[str, str], list[tuple[float, Array]]] = {}
         self._program: dict[str, list[tuple[float, Array]]] = {}
+        self._stored: dict[str, list[Array]] = {}
+        self._own: dict[str, list[tuple[float, Array]]] = {}
         self._awaited: set[tuple[int, int]] = set()
         self._updates: dict[int, list[list[tuple[float, Array]]]] = {}
 
@@ -146,7 +152,7 @@ class OperationCounter:
         self._bytes = 0
         for name, parts in self._program.items():
             counts.program_sectors[name] = counts.program_sectors.get(name, 0) + _distinct(parts)
-        self._program, self._awaited = {}, set()
+        self._program, self._stored, self._awaited = {}, {}, set()
         for updates in self._updates.values():
             updates.append([])
 
@@ -168,12 +174,17 @@ class OperationCounter:
             line.load_sectors += count
             self._sectors.setdefault(("load", name), []).append((self.weight, sectors))
             self._program.setdefault(name, []).append((self.weight, sectors))
+            if name in self._stored:
+                own = sectors[np.isin(sectors, np.concatenate(self._stored[name]))]
+                self._own.setdefault(name, []).append((self.weight, own))
             self.line_tensors.setdefault(number, set()).add(name)
             self._wait(site, line)
         if kind != "load":
             line.store_bytes += nbytes
             line.store_sectors += count
             self._sectors.setdefault(("store", name), []).append((self.weight, sectors))
+            if len(before := self._stored.setdefault(name, [])) < MOST_STORES:
+                before.append(sectors)
         if kind in ("atomic", "exchange"):
             line.atomics += self._weighted(active.size)
             programs = self._updates.setdefault(number, [[] for _ in range(self.counts.sampled + 1)])
@@ -239,6 +250,7 @@ class OperationCounter:
                 else (counts.unique_store_sectors, counts.store_sectors)
             )
             unique[name], asked[name] = _distinct(parts), round(sum(w * s.size for w, s in parts))
+        self.counts.own_sectors = {name: _distinct(parts) for name, parts in self._own.items()}
         return self.counts
 
 

@@ -7,7 +7,7 @@ results that PyTorch computes from them are NaN too.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -17,8 +17,17 @@ from accelopt_profiling.comparison.leaves import flattened
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
-#: By the address of a storage: a bool for each item of the region's size.
-Touched = dict[int, tuple[Region, Array]]
+
+
+@dataclass(frozen=True)
+class WrittenItems:
+    """What a launch writes of one storage: a bool for each item of the region's size. ``shared`` items are written by
+    more than one program.
+    """
+
+    region: Region
+    touched: Array
+    shared: Array
 
 
 @dataclass
@@ -94,12 +103,12 @@ class SampleCoverage:
         (self._unsure if self._tainted else self._written).extend(self._program)
         self._program = []
 
-    def end_launch(self, complete: bool, touched: Touched | None = None) -> None:
+    def end_launch(self, complete: bool, written: Mapping[int, WrittenItems] | None = None) -> None:
         """Mark what the programs wrote as known, and unless ``complete`` (all programs ran) the rest as unknown: what
-        other programs ``touched`` (see ``footprint``), or everything where that was not found.
+        any program has ``written`` (see ``footprint``), or everything where that was not found.
         """
-        for base, (region, _) in (touched or {}).items():
-            self._regions.setdefault(base, region)
+        for base, found in (written or {}).items():
+            self._regions.setdefault(base, found.region)
         for base, region in self._regions.items():
             if complete and base not in self._storages and not any(b == base for b, _ in self._unsure):
                 continue
@@ -110,14 +119,17 @@ class SampleCoverage:
                 if knowledge is not None:
                     known = np.repeat(knowledge.known, knowledge.itemsize // region.itemsize)[:items]
                 knowledge = self._storages[base] = _Knowledge(region.storage, region.itemsize, known)
-            if not complete and touched is None:
+            by_any = (written or {}).get(base)
+            if not complete and written is None:
                 knowledge.known[:] = False
-            elif not complete and touched is not None and base in touched:
-                _forget_touched(knowledge, *touched[base])
+            elif not complete and by_any is not None:
+                _forget(knowledge, by_any.region, by_any.touched)
             self._mark(knowledge, base, complete)
+            if not complete and by_any is not None:
+                _forget(knowledge, by_any.region, by_any.shared)
             if not complete:
                 self.sampled = True
-        self._forget()
+        self.begin_launch()
 
     def _mark(self, knowledge: _Knowledge, base: int, complete: bool) -> None:
         def items(addresses: Array) -> Array:
@@ -134,9 +146,6 @@ class SampleCoverage:
         for where, addresses in self._unsure:
             if where == base:
                 knowledge.known[items(addresses)] = False
-
-    def _forget(self) -> None:
-        self.begin_launch()
 
     def poison(self, tensors: list[Any]) -> None:
         """Set the unknown elements behind floating-point ``tensors`` (a launch's arguments) to NaN.
@@ -174,7 +183,7 @@ class SampleCoverage:
         )
 
 
-def _forget_touched(knowledge: _Knowledge, region: Region, touched: Array) -> None:
+def _forget(knowledge: _Knowledge, region: Region, touched: Array) -> None:
     """Mark as unknown what was ``touched``, a bool for each item of the region's size."""
     times = region.itemsize // knowledge.itemsize
     if times:

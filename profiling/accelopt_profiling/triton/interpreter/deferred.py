@@ -7,14 +7,15 @@ small part of what their values cost. Nothing is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import InstructionResults
-from accelopt_profiling.triton.interpreter.lockstep import ELEMENTWISE, SHAPING, varies
+from accelopt_profiling.triton.interpreter.lockstep import ELEMENTWISE, SHAPING, Varying, varies
+from accelopt_profiling.triton.interpreter.memory_bounds import Region
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 
 Handle = Any
@@ -83,10 +84,18 @@ def _deferred(values: Iterable[Any]) -> Iterable[Deferred]:
             yield from _deferred(value)
 
 
+class WriteListener(Protocol):
+    """Is told what programs write: byte addresses, and the number of the program for each."""
+
+    def write(self, region: Region, addresses: Any, programs: Any, itemsize: int) -> None: ...
+
+
 class DeferringBuilder(MemoryBuilder):
     """Defers every operation that gives a value. Stores and atomic operations compute addresses and masks, which are
-    checked and noted by the coverage, and write nothing.
+    checked and noted in ``footprint``, and write nothing.
     """
+
+    footprint: WriteListener | None = None
 
     def create_masked_store(
         self, ptrs: Handle, value: Handle, mask: Handle, cache: Any, eviction: Any
@@ -110,7 +119,20 @@ class DeferringBuilder(MemoryBuilder):
         pointers, mask = forced(pointers), forced(mask)
         if varies([pointers, mask]):
             pointers, mask = self._side_by_side(pointers, mask)
-        self._access(kind, pointers, mask)
+        active, region = self._access(kind, pointers, mask)
+        if self.footprint is not None and region is not None:
+            itemsize = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+            lanes = np.array([self.grid_idx]) if self.lanes is None else self.lanes
+            x, y, _ = self.grid_dim
+            numbers = lanes @ np.array([1, x, x * y]) + 1
+            shape = pointers.data.shape
+            if isinstance(pointers, Varying):
+                writers = [numbers.reshape(-1, *[1] * (len(shape) - 1))]
+            else:  # all of them: two are enough to show it
+                writers = [numbers[:1], *([numbers[-1:]] if len(numbers) > 1 else [])]
+            for writer in writers:
+                which = np.broadcast_to(writer, shape)[active]
+                self.footprint.write(region, pointers.data[active], which, itemsize)
 
     def create_split(self, val: Handle) -> tuple[Handle, Handle]:
         def part(number: int) -> Handle:
@@ -195,8 +217,11 @@ _GIVING = (
     "create_extern_elementwise", "create_histogram",
 )  # fmt: skip
 
+#: Operations that end in a store, whose value is not needed.
+_STORING = ("create_tensor_pointer_store", "create_descriptor_store")
+
 for _name in dir(MemoryBuilder):
     if _name in _GIVING or _name in SHAPING or _name.removeprefix("create_") in ELEMENTWISE:
         setattr(DeferringBuilder, _name, _deferring(_name))
-    elif _name.startswith("create_") and _name not in vars(DeferringBuilder):
+    elif _name.startswith("create_") and _name not in (*vars(DeferringBuilder), *_STORING):
         setattr(DeferringBuilder, _name, _at_once(_name))

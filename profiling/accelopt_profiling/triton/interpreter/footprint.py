@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
-from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
+from accelopt_profiling.triton.interpreter.coverage import SampleCoverage, WrittenItems
 from accelopt_profiling.triton.interpreter.deferred import DeferringBuilder
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
 from accelopt_profiling.triton.interpreter.lockstep import Array, DivergenceError, LockstepError
@@ -26,38 +26,45 @@ _KEPT = 16
 
 @dataclass
 class Footprint:
-    """The items that a launch writes, by the address of their storage: a bool for each item of the region's size."""
+    """The items that a launch writes, by the address of their storage. ``reads`` are the storages that addresses, masks
+    and branches were computed from.
+    """
 
-    regions: dict[int, Region] = field(default_factory=dict)
-    items: dict[int, Array] = field(default_factory=dict)
+    written: dict[int, WrittenItems] = field(default_factory=dict)
     reads: set[int] = field(default_factory=set)
+    _writer: dict[int, Array] = field(default_factory=dict)
 
     def follows(self, kind: str, region: Region) -> bool:
-        return True
+        """Return whether an access is to be told, as a coverage does: what is written comes by ``write``."""
+        return kind == "load"
 
     def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
-        """Note one access, as a coverage does."""
-        if kind == "load":
-            self.reads.add(region.base)
-            return
+        """Note a load."""
+        self.reads.add(region.base)
+
+    def write(self, region: Region, addresses: Array, programs: Array, itemsize: int) -> None:
+        """Note what ``programs`` (a number from 1 on for each of ``addresses``) write."""
         if not addresses.size:
             return
-        written = self.items.get(region.base)
-        if written is None:
-            self.regions[region.base] = region
-            written = self.items[region.base] = np.zeros(max(1, region.nbytes // region.itemsize), np.bool_)
-        first = addresses.reshape(-1) - np.uint64(region.base)
+        if region.base not in self.written:
+            count = max(1, region.nbytes // region.itemsize)
+            self.written[region.base] = WrittenItems(
+                region, np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+            )
+            self._writer[region.base] = np.zeros(count, np.int32)
+        items, writer = self.written[region.base], self._writer[region.base]
+        first = addresses - np.uint64(region.base)
         for offset in range(0, itemsize, region.itemsize):
-            written[(first + np.uint64(offset)) // np.uint64(region.itemsize)] = True
-
-    @property
-    def touched(self) -> dict[int, tuple[Region, Array]]:
-        return {base: (region, self.items[base]) for base, region in self.regions.items()}
+            at = ((first + np.uint64(offset)) // np.uint64(region.itemsize)).view(np.int64)
+            before = writer[at]
+            writer[at] = programs
+            items.touched[at] = True
+            items.shared[at[((before != 0) & (before != programs)) | (writer[at] != programs)]] = True
 
     @property
     def depends_on_itself(self) -> bool:
         """True when an address, a mask or a branch was computed from memory that the launch writes to."""
-        return not self.reads.isdisjoint(self.items)
+        return not self.reads.isdisjoint(self.written)
 
     def read_from(self, bases: Collection[int]) -> bool:
         return not self.reads.isdisjoint(bases)
@@ -68,7 +75,9 @@ class FootprintFinder:
 
     def __init__(self) -> None:
         self._interpreter = Interpreter(DeferringBuilder())
-        self._found: dict[Hashable, list[Array | None]] = {}  # by region, in the order of the arguments
+        self._found: dict[
+            Hashable, list[WrittenItems | None]
+        ] = {}  # by region, in the order of the arguments
 
     def find(
         self, launch: CapturedLaunch, memory: LaunchMemory, coverage: SampleCoverage
@@ -83,7 +92,7 @@ class FootprintFinder:
             return _footprint_of(memory, self._found[key])
         footprint = Footprint()
         builder = self._interpreter.builder
-        builder.coverage = footprint
+        builder.coverage = builder.footprint = footprint
         try:
             with self._interpreter.launched(launch, memory) as call:
                 _Runs(builder, call).all(sample_programs(launch.grid, None).counted)
@@ -96,7 +105,7 @@ class FootprintFinder:
         if key is not None and not footprint.reads and not memory.faults:
             if len(self._found) >= _KEPT:
                 del self._found[next(iter(self._found))]
-            self._found[key] = [footprint.items.get(region.base) for region in memory.regions.values()]
+            self._found[key] = [footprint.written.get(region.base) for region in memory.regions.values()]
         return footprint
 
 
@@ -165,7 +174,10 @@ def _plain(value: Any) -> Any:
     return None if hasattr(value, "data_ptr") else (type(value), value)
 
 
-def _footprint_of(memory: LaunchMemory, items: list[Array | None]) -> Footprint:
-    regions = list(memory.regions.values())
-    found = {r.base: (r, written) for r, written in zip(regions, items, strict=True) if written is not None}
-    return Footprint({b: r for b, (r, _) in found.items()}, {b: w for b, (_, w) in found.items()})
+def _footprint_of(memory: LaunchMemory, items: list[WrittenItems | None]) -> Footprint:
+    regions = memory.regions.values()
+    return Footprint({
+        region.base: replace(written, region=region)
+        for region, written in zip(regions, items, strict=True)
+        if written is not None
+    })  # fmt: skip

@@ -14,6 +14,13 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.counting import OperationCounter
+from accelopt_profiling.triton.interpreter.lockstep import (
+    Array,
+    DivergenceError,
+    LockstepError,
+    Varying,
+    varies,
+)
 from accelopt_profiling.triton.interpreter.work import WorkMeter
 
 #: Longer loops are sampled, with this many iterations. Our choice.
@@ -29,13 +36,29 @@ class _CountingBuilder(Protocol):
 
 
 class InterpretedRange:
-    """The values of a loop. ``bounds`` are those of Python's ``range``; they may be tensors or compile-time values."""
+    """The values of a loop. ``bounds`` are those of Python's ``range``; they may be tensors or compile-time values.
+    Where they differ among programs that run side by side, so do the values.
+
+    Raises:
+        DivergenceError: programs that run side by side go round different numbers of times.
+    """
 
     def __init__(self, builder: _CountingBuilder, *bounds: Any) -> None:
         self._builder = builder
-        self._values = range(*(_whole(bound) for bound in bounds))
+        self._starts: Array | None = None
+        if varies(b.handle for b in bounds if isinstance(b, tl.tensor)):
+            self._starts, stops, self._steps = np.broadcast_arrays(*map(_each, bounds))
+            if not self._steps.all():
+                raise LockstepError("a range whose step is zero")
+            counts = np.maximum(0, -((self._starts - stops) // self._steps))
+            if (counts != counts[0]).any():
+                raise DivergenceError([np.flatnonzero(counts == n) for n in np.unique(counts)])
+            ends = int(self._starts.min()), int(stops.max())
+            self._values = range(int(counts[0]))
+        else:
+            self._values = range(*(_whole(bound) for bound in bounds))
+            ends = self._values.start, self._values.stop
         wide = any(isinstance(b, tl.tensor) and b.dtype.primitive_bitwidth > 32 for b in bounds)
-        ends = (self._values.start, self._values.stop)
         self._type, self._kind = (
             (tl.int64, np.int64)
             if wide or any(not -(1 << 31) <= n < 1 << 31 for n in ends)
@@ -59,17 +82,29 @@ class InterpretedRange:
                 counter.counts.loops_sampled = True
             for number in picked:
                 builder.meter.spend(0)
-                value = np.array([self._values[number]], self._kind)
-                yield tl.tensor(stock.TensorHandle(value, self._type), self._type)
+                yield tl.tensor(self._value(number), self._type)
         finally:
             if counter is not None:
                 counter.weight = before
+
+    def _value(self, number: int) -> Any:
+        if self._starts is None:
+            return stock.TensorHandle(np.array([self._values[number]], self._kind), self._type)
+        values = (self._starts + number * self._steps).astype(self._kind)
+        return Varying(values.reshape(-1, 1), self._type)
 
 
 def sampled_iterations(count: int, wanted: int) -> Any:
     """Return ``wanted`` iterations out of ``count`` in their order, one from each of equal strata."""
     stratum = count / wanted
     return [min(count - 1, int((n + (n + 1) * _SPREAD % 1) * stratum)) for n in range(wanted)]
+
+
+def _each(bound: Any) -> Array:
+    """Return a bound for each program, or one for all."""
+    if not isinstance(bound, tl.tensor):
+        return np.array([_whole(bound)])
+    return np.asarray(bound.handle.data).reshape(-1).astype(np.int64)
 
 
 def _whole(bound: Any) -> int:

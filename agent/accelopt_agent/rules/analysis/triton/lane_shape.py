@@ -45,6 +45,14 @@ _REDUCTIONS = frozenset({"sum", "max", "min"})
 _ROWS = "{ROWS}"
 
 
+def is_elementwise(path: str) -> bool:
+    """Return whether the function at an import path computes lane by lane: one of Triton or of its libdevice, or one of
+    a library that carries the name of such a function."""
+    name = path.removeprefix("triton.language.")
+    library = not path.startswith("triton.") and path.rpartition(".")[2] in ELEMENTWISE
+    return name in ELEMENTWISE or ".libdevice." in path or library
+
+
 class Shapes:
     """What of a kernel depends on the variable ``row``, and which ranges and reductions run along its lanes."""
 
@@ -111,7 +119,7 @@ class Shapes:
             return [ByteEdit(source.start(length), source.start(length), f"{_ROWS}, ")]
         if name in _REDUCTIONS:
             return self._reduction(call)
-        if name in ELEMENTWISE or name in ("program_id", "num_programs", "range", "static_range", "cdiv"):
+        if is_elementwise(path) or name in ("program_id", "num_programs", "range", "static_range", "cdiv"):
             return []
         builtin = source.code(call.func) in ("range", "float", "min", "max")
         method = isinstance(call.func, cst.Attribute) and call.func.attr.value == "to"

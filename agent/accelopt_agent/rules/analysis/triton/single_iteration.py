@@ -12,7 +12,7 @@ from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel
 from accelopt_agent.rules.analysis.triton.masked_lanes import ignores_the_rest
 from accelopt_agent.rules.analysis.triton.row_loops import RowLoop
 from accelopt_agent.rules.analysis.triton.storage import apart
-from accelopt_agent.rules.analysis.triton.values import Evaluation, Value
+from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, root
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,7 @@ def _emit(straight: _Straight, line: cst.CSTNode, in_loop: bool = True) -> bool:
     values.walk([line])
     if in_loop:
         straight.later.pop(0)
+    _keep_loads(straight, small)
     for name in kernel.flow.variables(small.value if isinstance(small, cst.Assign) else line):
         if straight.holds.get(straight.renamed.get(name, name)) is not held.get(name):
             return False
@@ -193,6 +194,26 @@ def _emit(straight: _Straight, line: cst.CSTNode, in_loop: bool = True) -> bool:
         return _assign(straight, line, target.value, small.value, added)
     straight.lines.append(_commented(kernel, line, _text(straight, line)))
     return isinstance(small, cst.Expr)
+
+
+def _keep_loads(straight: _Straight, statement: cst.CSTNode) -> None:
+    """Give what a statement loads inside of an expression a variable of its own, where a later one loads it again."""
+    kernel, values = straight.kernel, straight.values
+    whole = values.of(statement.value) if isinstance(statement, cst.Assign) else None
+    if whole is not None and any(_same(v, whole) for line in straight.later for v in line):
+        return  # the variable that it binds is what the later one takes
+    for call in kernel.source.walk(statement, cst.Call):
+        value = values.of(call)
+        if not kernel.is_call(call, "load") or value is None or _keeper(straight, value) is not None:
+            continue
+        if value is whole or not any(_same(v, value) for line in straight.later for v in line):
+            continue
+        base = (root(values, value.args[0]) or "loaded").lower().removesuffix("_ptr").removesuffix("_pointer")
+        taken = {*straight.holds, *(n.value for n in kernel.source.walk(kernel.function, cst.Name))}
+        name = next(n for n in (f"{base}_row", *(f"{base}_row_{i}" for i in range(2, 99))) if n not in taken)
+        straight.lines.append(f"{name} = {_text(straight, call)}")
+        straight.holds[name] = value
+        straight.loads_saved -= 1  # the statement itself takes it from there
 
 
 def _assign(

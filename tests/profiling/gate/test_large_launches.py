@@ -1,0 +1,91 @@
+"""Launches of which only some programs are interpreted: what the others write, and how much is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.gate_checker import Checker, running_checker
+
+from accelopt_profiling.gate.request import CaseOptions
+
+pytestmark = [pytest.mark.triton, pytest.mark.slow]
+
+KERNEL = """\
+import torch, triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x, out, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    y = tl.load(x + at, mask=at < n) * 2
+    tl.store(out + at, y, mask=at < n)
+
+
+def double(x):
+    out = torch.empty_like(x)
+    blocks = triton.cdiv(x.numel(), 64)
+    double_kernel[(blocks,)](x, out, x.numel(), B=64)
+    return out
+"""
+PROBLEM = """\
+import torch
+
+entry = "double"
+
+
+def get_inputs():
+    return [torch.randn(300, 640)]
+
+
+def reference(x):
+    return x * 2
+"""
+IDLE = "    idle = 0\n    for step in range(0, 200):\n        idle += step\n"
+ENDLESS = "    going = tl.program_id(0) * 0\n    while going < 1:\n        going *= 1\n"
+LOAD, STORE, GRID = "    y = tl.load(", "tl.store(out + at, y, mask=at < n)", "[(blocks,)]"
+WRITTEN = "tl.store(out + at, y, mask=(at < n) & (tl.program_id(0) != 777))"
+BEYOND = "tl.store(out + at + (tl.program_id(0) == 1001) * 200000, y, mask=at < n)"
+HALF = "[(blocks // 2,)]"
+#: So little that 3000 programs are too many.
+OPTIONS = CaseOptions(["original", "small"], interpret_work=400_000, large_bytes=1 << 30, reading=False)
+
+CANDIDATES = {
+    "larger blocks": ([("B=64", "B=128"), ("numel(), 64", "numel(), 128")], ""),
+    "an idle loop": ([(LOAD, IDLE + LOAD)], ""),
+    "half of the grid": ([(GRID, HALF)], "not-written"),
+    "half of the grid after an idle loop": ([(LOAD, IDLE + LOAD), (GRID, HALF)], "not-written"),
+    "half of the block": ([("B=64", "B=32")], "not-written"),
+    "one block left out": ([(STORE, WRITTEN)], "not-written"),
+    "wrong in one block of five": ([("n) * 2", "n) * (2 + (tl.program_id(0) % 5 == 3))")], "wrong-result"),
+    "beyond the end in one block": ([(STORE, BEYOND)], "kernel-raised"),
+    "an endless loop": ([(LOAD, ENDLESS + LOAD)], "not-judged"),
+}
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    with running_checker() as checker:
+        yield checker
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_every_element_is_shown_to_be_written(checker: Checker, name: str, tmp_path: Path) -> None:
+    edits, code = CANDIDATES[name]
+    candidate = KERNEL
+    for old, new in edits:
+        assert old in candidate
+        candidate = candidate.replace(old, new)
+    path = tmp_path / "double.py"
+    path.write_text(KERNEL)
+    (tmp_path / "double_problem.py").write_text(PROBLEM)
+    verdict, _ = checker.file(path, candidate, "h100", OPTIONS)
+    assert [r.code for r in verdict.reasons if r.code != "partly-checked"][:1] == [code] * bool(code), (
+        verdict.reasons
+    )
+    assert verdict.accepted is (not code)
+    if verdict.accepted:
+        assert [c["complete"] for c in verdict.checks if "complete" in c] == [False] * 3
+        assert all(0.005 < c["checked"] < 0.5 for c in verdict.checks if "checked" in c)
