@@ -52,7 +52,7 @@ def long_sums(name: str, inputs: list[Any]) -> tuple[list[Any], bool]:
 #: Half of a row adds up to this, four times what float16 holds, and float32 holds its sums exactly beside a one.
 _HALF_SUM = 2.0**18
 #: The largest and the smallest power of two that such rows are made of: all their squares pass float16's range.
-_LARGEST, _SMALLEST = 2.0**15, 2.0**8
+_LARGEST, _SMALLEST = 2.0**15, 2.0**6
 
 
 def half_range(inputs: list[Any], usable: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
@@ -75,7 +75,7 @@ def half_range(inputs: list[Any], usable: Callable[[list[Any]], bool]) -> tuple[
         changed = [state.value(v) for v in inputs]
         if usable(changed):
             return changed, state.changed
-        size /= 8.0
+        size /= 4.0
     return inputs, False
 
 
