@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,16 @@ if TYPE_CHECKING:
     from accelopt_lsp.settings.load import HostSettings, Settings
     from accelopt_memory.memory import Memory
     from accelopt_profiling.hosts.host import Host
+    from accelopt_profiling.hosts.worker_host import WorkerHost
     from accelopt_profiling.measurement import Dialect
 
 _said: set[str] = set()
+
+
+def _say_once(line: str) -> None:
+    if line not in _said:
+        _said.add(line)
+        say(line)
 
 
 def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Settings:
@@ -61,18 +68,25 @@ def open_host(settings: Settings) -> Host:
     return host_named(settings, settings.host)
 
 
-def host_named(settings: Settings, name: str) -> Host:
-    """``local``, or a host of the settings. A job that is interrupted is run again."""
+def host_named(settings: Settings, name: str, on_incomplete: Callable[[str], None] = _say_once) -> Host:
+    """``local``, or a host of the settings. A job that is interrupted is run again. ``on_incomplete`` gets one line
+    about a host that does not isolate kernels completely; on the command line it is said once."""
     from accelopt_profiling.hosts.retrying_host import RetryingHost
 
+    host = _worker_host(settings, name)
+    host.require_isolation, host.on_incomplete = settings.require_isolation, on_incomplete
+    return RetryingHost(host)
+
+
+def _worker_host(settings: Settings, name: str) -> WorkerHost:
     if name == "local":
         from accelopt_profiling.hosts.local import LocalHost
 
         interpreter = settings.interpreter
-        return RetryingHost(LocalHost(interpreter.path, variables=settings.env, origin=interpreter.origin))
+        return LocalHost(interpreter.path, variables=settings.env, origin=interpreter.origin)
     host = settings.hosts[name]
     try:
-        return RetryingHost(_ray_host(name, host) if host.ray else _ssh_host(name, host))
+        return _ray_host(name, host) if host.ray else _ssh_host(name, host)
     except ValueError as error:
         raise UserError(f"{error}.") from None
 
@@ -82,7 +96,7 @@ def local_python(settings: Settings) -> str:
     return settings.interpreter.path
 
 
-def _ssh_host(name: str, host: HostSettings) -> Host:
+def _ssh_host(name: str, host: HostSettings) -> WorkerHost:
     import shlex
 
     from accelopt_profiling.hosts.ssh import SshHost
@@ -91,7 +105,7 @@ def _ssh_host(name: str, host: HostSettings) -> Host:
     return SshHost(name, host.ssh, " ".join(["env", *variables, host.python]) if variables else host.python)
 
 
-def _ray_host(name: str, host: HostSettings) -> Host:
+def _ray_host(name: str, host: HostSettings) -> WorkerHost:
     from accelopt_profiling.hosts.ray import RayHost
 
     return RayHost(name, host.ray, host.ask, "" if host.python == "python3" else host.python, host.env)

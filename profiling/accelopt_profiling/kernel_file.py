@@ -11,6 +11,7 @@ from accelopt_profiling.kernels import Discovery, Kernel
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.discovery.imports import imported_names, project_imports
 from accelopt_profiling.problems.ref import ProblemLookup
+from accelopt_profiling.source_text import resolve_links
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class KernelFile:
         path, root = self.path.resolve(), self.root
         kernel = path.relative_to(root).as_posix()
         imports = {**self.problem.imports, kernel: self.imports if text is None else imported_names(text)}
-        files = {kernel: self.text if text is None else text, **self.problem.files}
+        beside = {n: t for n, t in self.problem.files.items() if resolve_links(root / n).is_relative_to(root)}
+        files = {kernel: self.text if text is None else text, **beside}
         folders = [f for f in dict.fromkeys([path.parent, root, root / "src"]) if f.is_dir()]
         relative = any(level for names in imports.values() for _, level in names)
         if ship_imports or (relative and not (path.parent / "__init__.py").is_file()):

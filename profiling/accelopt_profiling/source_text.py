@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,11 +35,9 @@ def read_text(path: Path) -> str:
     try:
         if path.is_dir():
             raise UnreadableFileError("problem-invalid", "is a folder; name a Python or JSON file")
-        if path.exists() and not path.is_file():
-            raise UnreadableFileError("problem-invalid", "is not a regular file")
-        if path.stat().st_size > MAX_BYTES:
-            raise UnreadableFileError("problem-invalid", f"is larger than {MAX_BYTES >> 20} MiB")
-        return path.read_bytes().decode("utf-8-sig")
+        return read_regular(path).decode("utf-8-sig")
+    except UnusableFileError as error:
+        raise UnreadableFileError("problem-invalid", str(error)) from None
     except FileNotFoundError:
         raise UnreadableFileError("problem-missing", "does not exist") from None
     except UnicodeDecodeError as error:
@@ -47,6 +46,28 @@ def read_text(path: Path) -> str:
         raise UnreadableFileError("problem-invalid", f"cannot be read: {error.strerror or error}") from None
     except ValueError:
         raise UnreadableFileError("problem-invalid", "has a name that no file can have") from None
+
+
+class UnusableFileError(OSError):
+    """A file of a kind or size that is not read; the message goes on after its name."""
+
+
+def read_regular(path: Path, most: int = MAX_BYTES) -> bytes:
+    """Return the bytes of a regular file of at most ``most`` bytes. A link to a device, a pipe and what grows meanwhile
+    are not read: they may have no end.
+
+    Raises:
+        UnusableFileError: it is something else, or larger.
+        OSError: it cannot be read.
+    """
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+    with os.fdopen(opened, "rb") as file:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise UnusableFileError("is not a regular file")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise UnusableFileError(f"is larger than {most >> 20} MiB")
+    return data
 
 
 def resolve_links(path: Path) -> Path:

@@ -121,3 +121,16 @@ def test_the_backward_pass_is_measured_and_checked_at_sizes_in_use(accelopt: Com
         for kernel in accelopt("profile", "k.py", "--target", "h100", "--json").object["kernels"]:
             assert kernel["latency"]["us"] > 0
             assert kernel["correctness"]["status"] == status, kernel["correctness"]
+
+
+def test_what_goes_wrong_with_inferred_arguments_is_no_error_of_the_kernel(
+    accelopt: Command, home: Path
+) -> None:
+    far = FILE.replace("tl.load(ids_ptr + row)", "tl.load(ids_ptr + row) + 1000000")
+    (home / "k.py").write_text(far, encoding="utf-8")
+    profiled = accelopt("profile", "k.py", "--target", "h100", "--json")
+    (kernel,) = profiled.object["kernels"]
+    assert profiled.code == 0, profiled.out
+    outside = next(f for f in kernel["findings"] if f["code"] == "out-of-bounds")
+    assert outside["severity"] == "information"
+    assert outside["message"].startswith("With the inferred arguments: The load reads outside x")

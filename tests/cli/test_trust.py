@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.command import Command
 
 SILU = Path(__file__).parents[2] / "examples" / "nki_silu.py"
@@ -38,3 +39,19 @@ def test_a_projects_python_does_not_run_before_it_is_approved(accelopt: Command,
     assert accelopt("trust", "--show", "--json").object["unapproved"] == {"python": "/another/python"}
     assert accelopt("trust", "--withdraw").code == 0
     assert accelopt("trust", "--withdraw").code == 1
+
+
+def test_an_incomplete_sandbox_is_said_and_refused_where_one_is_required(
+    accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
+    (home / "accelopt.toml").write_text("require_isolation = false\n")
+    (home / "user.toml").write_text("require_isolation = true\n")
+    (home / "silu.py").write_text(SILU.read_text())
+    ended = accelopt("profile", "silu.py", "--json")
+    assert ended.code == 3
+    assert "not isolated completely" in ended.object["error"]["message"]
+    (home / "user.toml").unlink()
+    ended = accelopt("profile", "silu.py", "--json", "--require-isolation")
+    assert (ended.code, "Nothing was run" in ended.object["error"]["message"]) == (3, True)
+    assert "not isolated completely" in accelopt("hosts", "--json").err

@@ -54,6 +54,7 @@ class Scripted:
     def __init__(self) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
+        self.isolation_problem: Callable[[str], None] = lambda line: None
         self.complete: Complete = no_models
         self._suggestions: dict[str, Suggestion] = {}
         self._kept: dict[str, FileMeasurement] = {}

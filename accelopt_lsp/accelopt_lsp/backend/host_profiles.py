@@ -23,8 +23,10 @@ class HostProfiles:
     """Keeps the hosts open, and what one profile teaches the next. ``host_problem`` is called with the reason where a
     host that is elsewhere cannot be reached, and with None where it can."""
 
-    def __init__(self, host_problem: Callable[[str | None], None]) -> None:
-        self._host_problem = host_problem
+    def __init__(
+        self, host_problem: Callable[[str | None], None], isolation_problem: Callable[[str], None]
+    ) -> None:
+        self._host_problem, self._isolation_problem = host_problem, isolation_problem
         self._connecting: set[asyncio.Future[HostFacts]] = set()
         self._hosts: dict[tuple[str, str], Host] = {}
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
@@ -103,10 +105,10 @@ class HostProfiles:
         await asyncio.gather(*hosts, return_exceptions=True)
 
     def _host(self, settings: Settings, name: str) -> Host:
-        local = f"{settings.interpreter} {sorted(settings.env.items())}"
+        local = f"{settings.interpreter} {sorted(settings.env.items())} {settings.require_isolation}"
         described = local if name == "local" else repr(settings.hosts[name])
         if (name, described) not in self._hosts:
-            self._hosts[name, described] = host_named(settings, name)
+            self._hosts[name, described] = host_named(settings, name, self._isolation_problem)
         return self._hosts[name, described]
 
     def _connection_made(self, connecting: asyncio.Future[HostFacts]) -> None:

@@ -53,6 +53,7 @@ class LocalBackend:
     def __init__(self) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
+        self.isolation_problem: Callable[[str], None] = lambda line: None
         self.complete: Complete = no_models
         self._memory = MemoryExecutor()
         self._host_profiles: HostProfiles | None = None
@@ -145,7 +146,9 @@ class LocalBackend:
         it, and its lens should not wait for that."""
         module = await _imported("accelopt_lsp.backend.host_profiles")
         if self._host_profiles is None:
-            self._host_profiles = module.HostProfiles(lambda reason: self.host_problem(reason))
+            self._host_profiles = module.HostProfiles(
+                lambda reason: self.host_problem(reason), lambda line: self.isolation_problem(line)
+            )
         return self._host_profiles
 
     async def _memory_or_none(self, settings: Settings) -> Memory | None:

@@ -51,7 +51,7 @@ class CallEnd:
 
 @dataclass(frozen=True)
 class CallbackMessage:
-    """The backend calls one of its callbacks, ``host_problem`` or ``memory_problem``."""
+    """The backend calls one of its callbacks, ``host_problem``, ``memory_problem`` or ``isolation_problem``."""
 
     callback: str
     reason: str | None

@@ -73,6 +73,7 @@ class ProcessBackend:
     ) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
+        self.isolation_problem: Callable[[str], None] = lambda line: None
         self.complete: Complete = no_models
         self._questions: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._command = command

@@ -50,6 +50,7 @@ async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None
 
     backend.host_problem = lambda reason: send(CallbackMessage("host_problem", reason))
     backend.memory_problem = lambda reason: send(CallbackMessage("memory_problem", reason))
+    backend.isolation_problem = lambda line: send(CallbackMessage("isolation_problem", line))
     backend.complete, replies = _asking(send)
     calls: dict[int, asyncio.Task[None]] = {}
 

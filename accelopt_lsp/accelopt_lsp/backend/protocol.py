@@ -94,6 +94,9 @@ class Backend(Protocol):
     #: Called with the reason when the memory cannot be used; once per reason.
     memory_problem: Callable[[str], None]
 
+    #: Called with one line about a host that does not isolate kernels completely; once per host.
+    isolation_problem: Callable[[str], None]
+
     #: Asks the editor to ask one of its models.
     complete: Complete
 

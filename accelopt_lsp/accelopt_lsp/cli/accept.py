@@ -85,10 +85,11 @@ def _apply(suggestion: Suggestion) -> bool:
     """
     from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text, edits_for
     from accelopt_profiling.kernels import find_kernels
+    from accelopt_profiling.source_text import read_regular
 
     path = Path(suggestion.file)
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path)
         text = raw.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise wrong_input(f"{path} cannot be changed: {error}.") from None

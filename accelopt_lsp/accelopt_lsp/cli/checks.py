@@ -192,7 +192,7 @@ def isolation() -> Check:
 
     with tempfile.TemporaryDirectory(prefix="accelopt-doctor-") as base:
         found, _ = probe_isolation(SandboxPlan.of_worker(Path(base)))
-    if found.processes and found.network and found.files:
+    if found.complete:
         return Check(
             "isolation", "ok", "kernels run without network, among their own processes and files only"
         )

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
-from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
+from accelopt_lsp.cli.options import (
+    host_option,
+    isolation_option,
+    json_option,
+    kernel_file,
+    problem_option,
+    target_option,
+)
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import memory_path, open_host, read_source, settings_for, targets_for
 from accelopt_lsp.stderr import say
@@ -45,6 +52,7 @@ _BUDGET = {
 @click.option("--kernel", metavar="NAME", help="Only this kernel.")
 @target_option
 @host_option
+@isolation_option
 @click.option("--no-model", is_flag=True, help="Ask no model, whatever the settings say.")
 @click.option(
     "--budget",
@@ -72,6 +80,7 @@ def optimize(
     kernel: str | None,
     target: str | None,
     host: str | None,
+    require_isolation: bool | None,
     no_model: bool,
     budget: str | None,
     resume: bool,
@@ -83,7 +92,15 @@ def optimize(
 
     Exit code 1: nothing faster was found. 2: no kernel could be measured.
     """
-    settings = settings_for(file, {"problem": problem, "host": host, "search.strategy": strategy})
+    settings = settings_for(
+        file,
+        {
+            "problem": problem,
+            "host": host,
+            "require_isolation": require_isolation,
+            "search.strategy": strategy,
+        },
+    )
     limits = budget_of(settings, budget)
     request = replace(
         _request(file, settings, kernel, target, limits), resume=resume, instructions=instructions.strip()

@@ -23,6 +23,11 @@ host_option: Callable[[F], F] = click.option(
     "--host", metavar="NAME", help="Where to run: local, or a [hosts.NAME] of the settings."
 )
 
+isolation_option: Callable[[F], F] = click.option(
+    "--require-isolation", is_flag=True, default=None,
+    help="Run nothing on a host that does not isolate kernels completely.",
+)  # fmt: skip
+
 
 def kernel_file(name: str = "file") -> Callable[[F], F]:
     """An argument that is an existing file."""

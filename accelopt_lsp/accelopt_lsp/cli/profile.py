@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
-from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option, target_option
+from accelopt_lsp.cli.options import (
+    host_option,
+    isolation_option,
+    json_option,
+    kernel_file,
+    problem_option,
+    target_option,
+)
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import open_host, open_memory, read_source, settings_for, targets_for
 from accelopt_lsp.stderr import printable, say
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 )
 @target_option
 @host_option
+@isolation_option
 @click.option(
     "--trace",
     metavar="OUT.json",
@@ -44,6 +52,7 @@ def profile(
     kernels: tuple[str, ...],
     target: str | None,
     host: str | None,
+    require_isolation: bool | None,
     trace: Path | None,
     as_json: bool,
 ) -> int:
@@ -53,7 +62,7 @@ def profile(
     """
     if trace is not None and not trace.absolute().parent.is_dir():
         raise wrong_input(f"{trace} cannot be written: there is no folder {trace.parent}.")
-    settings = settings_for(file, {"problem": problem, "host": host})
+    settings = settings_for(file, {"problem": problem, "host": host, "require_isolation": require_isolation})
     request = request_for(file, read_source(file), settings, target, kernels, timeline=trace is not None)
     _check_names(request)
     found = asyncio.run(_profile(settings, request))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_lsp.cli.failures import Exit
-from accelopt_lsp.cli.options import host_option, json_option, kernel_file, target_option
+from accelopt_lsp.cli.options import host_option, isolation_option, json_option, kernel_file, target_option
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.gate_check import GateCheck, gate_requests, without_kernel
@@ -35,15 +35,24 @@ if TYPE_CHECKING:
 )
 @target_option
 @host_option
+@isolation_option
 @json_option
 def verify(
-    candidate: Path, problem: str, original: Path | None, target: str | None, host: str | None, as_json: bool
+    candidate: Path,
+    problem: str,
+    original: Path | None,
+    target: str | None,
+    host: str | None,
+    require_isolation: bool | None,
+    as_json: bool,
 ) -> int:
     """Whether CANDIDATE is correct, complete and honest.
 
     Exit code 0: accepted, 1: rejected, 2: the problem cannot be used.
     """
-    settings = settings_for(original or candidate, {"problem": problem, "host": host})
+    settings = settings_for(
+        original or candidate, {"problem": problem, "host": host, "require_isolation": require_isolation}
+    )
     text = read_source(candidate)
     base = read_source(original) if original else text
     verdict = without_kernel(text) if original is None else None

@@ -155,6 +155,7 @@ def kernel_files(folder: Path) -> list[Path]:
     import os
 
     from accelopt_profiling.kernels import may_hold_kernels
+    from accelopt_profiling.source_text import read_regular
 
     found: list[Path] = []
     for where, folders, names in os.walk(folder):
@@ -163,7 +164,7 @@ def kernel_files(folder: Path) -> list[Path]:
             path = Path(where, name)
             if is_watched(path) and path.is_file() and not path.is_symlink():
                 try:
-                    text = path.read_text(encoding="utf-8", errors="replace")
+                    text = read_regular(path).decode("utf-8", "replace")
                 except OSError:
                     continue
                 if may_hold_kernels(text):

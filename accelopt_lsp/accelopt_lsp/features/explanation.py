@@ -188,7 +188,7 @@ def _with_lines(words: str, numbers: list[str]) -> str:
     return f"{words} (line{'' if len(numbers) == 1 else 's'} {shown}{more})"
 
 
-_MARKUP = re.compile(r"([\\\[\]!<>|*_~])")
+_MARKUP = re.compile(r"([\\\[\]!<>|*~`]|\b_|_\b)")  # an underscore inside a word means nothing
 
 
 def plain(text: str) -> str:

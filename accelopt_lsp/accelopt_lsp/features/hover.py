@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from accelopt_lsp.features.change import change
+from accelopt_lsp.features.explanation import plain
 from accelopt_lsp.features.stop_reason import WRONG, stop_reason
 from accelopt_lsp.features.wording import headline, origin, percent, profiled_at, quantity, speedup
 from accelopt_lsp.state.state_store import FileState, KernelState
@@ -22,15 +23,15 @@ def hover(state: FileState, line: int, markdown: bool) -> str | None:
 
 
 def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> str:
-    strong = "**" if markdown else ""
-    parts = [f"{strong}{kernel.kernel.name}{strong}: {headline(result)}"]
+    strong, shown = "**" if markdown else "", _shown if markdown else str
+    parts = [f"{strong}{shown(kernel.kernel.name)}{strong}: {shown(headline(result))}"]
     if kernel.old:
         parts.append("This is the result for the text before the last edit. Save to profile again.")
     elif changed := change(kernel.before, result):
         parts.append(f"{str(changed).capitalize()}.")
-    parts.append(_correctness(result))
+    parts.append(shown(_correctness(result)))
     if result.case:
-        parts.append(f"Profiled at {profiled_at(result)}.")
+        parts.append(f"Profiled at {shown(profiled_at(result))}.")
     time = result.latency
     rows = [
         ("time", quantity(Quantity(time.us, time.known, "us", time.low_us, time.high_us)), str(time.known))
@@ -41,13 +42,15 @@ def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> s
     parts.append(_table(rows, markdown))
     if kernel.offers:
         parts.append(
-            "\n".join(f"- {speedup(s.speedup)}: {s.summary} ({origin(s)})" for s in kernel.offers[:5])
+            "\n".join(
+                f"- {speedup(s.speedup)}: {shown(s.summary)} ({shown(origin(s))})" for s in kernel.offers[:5]
+            )
         )
     about = [f"target {result.target}", f"host {result.host}"]
     about += [f"{name} {version}" for name, version in result.toolchain.items()]
     if result.receipt:
         about.append(f"receipt {result.receipt}")
-    parts.append(", ".join(about))
+    parts.append(shown(", ".join(about)))
     return "\n\n".join(parts)
 
 
@@ -55,9 +58,10 @@ def _line(result: KernelMeasurement, line: int, markdown: bool) -> str | None:
     cost = next((c for c in result.lines if c.line == line), None)
     if cost is None:
         return None
-    parts = [cost.text] if cost.text else []
+    shown = _shown if markdown else str
+    parts = [shown(cost.text)] if cost.text else []
     if cost.share is not None:
-        parts.append(f"{percent(cost.share * 100)} % of what limits {result.name}")
+        parts.append(f"{percent(cost.share * 100)} % of what limits {shown(result.name)}")
     rows = [(name.replace("_", " "), quantity(q), str(q.known)) for name, q in cost.quantities.items()]
     if rows:
         parts.append(_table(rows, markdown))
@@ -79,6 +83,11 @@ def _correctness(result: KernelMeasurement) -> str:
 
 def _table(rows: list[tuple[str, str, str]], markdown: bool) -> str:
     if markdown:
-        body = [f"| {name} | {value} | {known} |" for name, value, known in rows]
+        body = [f"| {_shown(name)} | {_shown(value)} | {known} |" for name, value, known in rows]
         return "\n".join(["| what | value | how known |", "|---|---:|---|", *body])
     return "\n".join(f"{name}: {value} ({known})" for name, value, known in rows)
+
+
+def _shown(text: str) -> str:
+    """A text as Markdown that shows it as it is, on one line."""
+    return plain(" ".join(text.split()))

@@ -15,6 +15,7 @@ from pygls.uris import to_fs_path
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_lsp.server.convert import Text
 from accelopt_profiling.measurement import Finding
+from accelopt_profiling.source_text import read_regular
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def read_source(path: str) -> tuple[str, Finding | None]:
     Raises:
         OSError: it cannot be read.
     """
-    data = Path(path).read_bytes()
+    data = read_regular(Path(path))
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding), None

@@ -18,6 +18,7 @@ from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
+from accelopt_lsp.server.message_protocol import AnsweringProtocol
 from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
@@ -56,9 +57,12 @@ class AccelOptServer(LanguageServer):
     """
 
     def __init__(self, backend: Backend, parser: ParserProcess) -> None:
-        super().__init__("accelopt-lsp", __version__, converter_factory=ready_converter)
+        super().__init__(
+            "accelopt-lsp", __version__, protocol_cls=AnsweringProtocol, converter_factory=ready_converter
+        )
         self.backend, self.parser = backend, parser
         backend.host_problem = self.host_problem
+        backend.isolation_problem = self.isolation_problem
         backend.memory_problem = lambda text: self.editor.say(text, "warning")
         self.editor = EditorConnection(self)
         self.configuration = SettingsCache(lambda text: self.editor.say(text, "warning"))
@@ -82,6 +86,12 @@ class AccelOptServer(LanguageServer):
             self.status.host_up()
         else:
             self.status.host_down(reason)
+        self.work_changed()
+
+    def isolation_problem(self, line: str) -> None:
+        """A host does not isolate kernels completely: said in the status as long as the server runs."""
+        self.status.isolation = line
+        self.status.log(line)
         self.work_changed()
 
     def job_failed(self, job: BackgroundJob, error: Exception) -> None:

@@ -34,6 +34,7 @@ class StatusLine:
         self.trusted = False
         self.target = ""
         self.host_problem: str | None = None
+        self.isolation = ""
         self.send: Callable[[dict[str, Any]], None] | None = None
         self.log: Callable[[str], None] = lambda message: None
         self._last: Status | None = None
@@ -74,4 +75,5 @@ class StatusLine:
             return Status(
                 "host-unreachable", "The host cannot be reached", self.host_problem, self.target, listed
             )
-        return Status("idle", "Ready", "", self.target, listed)
+        message = "Ready, kernels are not isolated completely" if self.isolation else "Ready"
+        return Status("idle", message, self.isolation, self.target, listed)

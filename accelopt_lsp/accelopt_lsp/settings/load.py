@@ -118,6 +118,7 @@ class Settings:
     python: str
     env: dict[str, str] = field(repr=False)
     hosts: dict[str, HostSettings]
+    require_isolation: bool
     model: ConfiguredModel
     memory: MemorySettings
     limits: LimitSettings

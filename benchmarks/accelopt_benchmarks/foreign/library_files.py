@@ -29,7 +29,7 @@ _GOALS: dict[tuple[Way, FileSet], float] = {
     ("record", "lot"): 0.75,
 }
 #: Seconds that a recorded command gets.
-_RECORD_SECONDS = 150
+_RECORD_SECONDS = 240
 _FOLDER = files("accelopt_benchmarks.foreign")
 
 

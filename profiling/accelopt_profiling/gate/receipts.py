@@ -15,7 +15,7 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
 #: Raised whenever the gate decides differently about the same candidate.
-GATE_VERSION = 2
+GATE_VERSION = 3
 
 
 def receipt_of(

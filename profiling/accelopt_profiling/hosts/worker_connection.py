@@ -30,6 +30,29 @@ from accelopt_profiling.worker.isolation import Isolation
 _KEPT_ERRORS = 4000
 _SHOWN = 200
 _PIECE = 1 << 16
+#: How many messages of one job, and bytes of them, may wait to be read; a step sends at most 32 MiB.
+_MOST_WAITING, _MOST_WAITING_BYTES = 10_000, 64 << 20
+
+
+class _Inbox:
+    """The messages of one job or question that nobody has read yet; None ends them."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[tuple[dict[str, Any] | None, int]] = asyncio.Queue()
+        self._bytes = 0
+
+    @property
+    def too_full(self) -> bool:
+        return self._queue.qsize() > _MOST_WAITING or self._bytes > _MOST_WAITING_BYTES
+
+    def put(self, message: dict[str, Any] | None, size: int = 0) -> None:
+        self._bytes += size
+        self._queue.put_nowait((message, size))
+
+    async def get(self) -> dict[str, Any] | None:
+        message, size = await self._queue.get()
+        self._bytes -= size
+        return message
 
 
 class WorkerConnection:
@@ -49,7 +72,7 @@ class WorkerConnection:
         self._environment, self._silence, self._beside = environment, silence, beside
         self._process: asyncio.subprocess.Process | None = None
         self._facts: HostFacts | None = None
-        self._queues: dict[str, asyncio.Queue[dict[str, Any] | None]] = {}
+        self._queues: dict[str, _Inbox] = {}
         self._numbers = itertools.count(1)
         self._errors = b""
         self._readers: list[asyncio.Task[None]] = []
@@ -137,7 +160,7 @@ class WorkerConnection:
     async def activity(self) -> HostActivity:
         """Ask what all workers of this user do on the host. Raises HostUnreachableError."""
         number = str(next(self._numbers))
-        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        queue = _Inbox()
         self._queues[number] = queue
         try:
             await self._write(encode({"type": "status", "id": number}))
@@ -156,7 +179,7 @@ class WorkerConnection:
     async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         """Run a job as ``Host.run`` does."""
         job_id = str(next(self._numbers))
-        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        queue = _Inbox()
         self._queues[job_id] = queue
         finished = False
         try:
@@ -181,7 +204,7 @@ class WorkerConnection:
                 with contextlib.suppress(ConnectionError, HostUnreachableError):
                     self._write_soon(encode({"type": "cancel", "id": job_id}))
 
-    async def _next(self, queue: asyncio.Queue[dict[str, Any] | None]) -> dict[str, Any] | None:
+    async def _next(self, queue: _Inbox) -> dict[str, Any] | None:
         """The next message of a job, None when the worker is lost: also one that hangs, which a question shows."""
         while True:
             try:
@@ -240,12 +263,19 @@ class WorkerConnection:
         assert self._process is not None
         assert self._process.stdout is not None
         try:
+            unread = 0  # bytes since the last message
             while data := await self._process.stdout.read(1 << 20):
+                unread += len(data)
                 for message in self._decoder.feed(data):
                     if not first.done():
                         first.set_result(message)
                     elif queue := self._queues.get(str(message.get("id"))):
-                        queue.put_nowait(message)
+                        queue.put(message, unread)
+                        unread = 0
+                        if queue.too_full:
+                            self._errors += b"\nit sent messages faster than they can be read\n"
+                            self._process.kill()
+                            return
         finally:
             self._lost = True
             if not first.done():
@@ -255,7 +285,7 @@ class WorkerConnection:
                 first.set_exception(ConnectionError())
                 first.exception()  # somebody may wait for it, or nobody any more
             for queue in self._queues.values():
-                queue.put_nowait(None)
+                queue.put(None)
 
     async def _read_errors(self) -> None:
         assert self._process is not None

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 from accelopt_profiling.hosts.host import HostActivity, HostFacts, HostUnreachableError, JobMessage
 from accelopt_profiling.hosts.worker_connection import WorkerConnection
@@ -18,13 +18,18 @@ _LONGEST_PAUSE = 60.0
 class WorkerHost(ABC):
     """A host with one connection, opened when it is first needed and again after it was lost.
 
-    A failed try is not repeated for a pause that grows from ``first_pause`` to 60 seconds; with None every call tries.
+    ``require_isolation`` refuses a host that does not keep all from a step that a sandbox does, and ``on_incomplete``
+    is called with one line about such a host, once. A failed try is not repeated for a pause that grows from
+    ``first_pause`` to 60 seconds; with None every call tries.
     """
 
     remote: bool
 
     def __init__(self, name: str, first_pause: float | None) -> None:
         self.name = name
+        self.require_isolation = False
+        self.on_incomplete: Callable[[str], None] = lambda line: None
+        self._told = False
         self._first_pause = first_pause
         self._pause = self._next_try = 0.0
         self._failure = ""
@@ -60,8 +65,23 @@ class WorkerHost(ABC):
                 self._connection = None
                 self._failure = self._with_advice(str(error))
                 raise HostUnreachableError(self._failure, self._wait_for_next_try()) from None
+            await self._check_isolation(connection)
             self._pause = self._next_try = 0.0
             return connection
+
+    async def _check_isolation(self, connection: WorkerConnection) -> None:
+        """Tell once what the host does not keep from user code. Raises HostUnreachableError where that is required."""
+        isolation = connection.facts.isolation
+        if isolation.complete:
+            return
+        lacks = f"{self.name}: kernels are not isolated completely: {isolation.note or 'the host does not say how'}"
+        if self.require_isolation:
+            self._connection = None
+            await connection.close()
+            raise HostUnreachableError(f"{lacks}. Nothing was run, as `require_isolation` is set.")
+        if not self._told:
+            self._told = True
+            self.on_incomplete(f"{lacks}.")
 
     def _wait_for_next_try(self) -> float | None:
         if self._first_pause is None:

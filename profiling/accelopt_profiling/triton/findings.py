@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from dataclasses import replace
 
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.triton.capture.session import LaunchExecution, describe
@@ -52,6 +53,13 @@ def smaller_check_finding(size: CheckSize, smaller: str, line: int) -> Finding:
     """Return the finding for results that were checked at smaller sizes than the cost is stated for."""
     message = f"At the full size {size.excess}; the result was checked at {smaller}."
     return Finding("checked-smaller", line, "information", message)
+
+
+def of_inferred(finding: Finding) -> Finding:
+    """Return the finding of a kernel that ran with inferred arguments: what goes wrong may be their fault."""
+    if finding.severity != "error" or finding.code not in ("out-of-bounds", "kernel-raised"):
+        return finding
+    return replace(finding, severity="information", message=f"With the inferred arguments: {finding.message}")
 
 
 def compile_findings(facts: CompiledFacts, line: int) -> list[Finding]:

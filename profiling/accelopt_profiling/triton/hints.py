@@ -97,7 +97,10 @@ def line_costs(execution: LaunchExecution, counts: LaunchCounts) -> list[LineCos
         text = _text(line, scale, unique, number in again, counts.sampled)
         if number and text:
             share = (line.load_sectors + line.store_sectors) / sectors if sectors else None
-            found.append(LineCost(number, text, share, _line_quantities(line, scale)))
+            quantities = _line_quantities(line, scale)
+            if unique is not None:
+                quantities["unique_bytes"] = scale.quantity(unique / scale.factor, "bytes")
+            found.append(LineCost(number, text, share, quantities))
     return found
 
 
@@ -240,6 +243,8 @@ def with_hints(
         return lines
     amount = _AMOUNTS.get(made.bound, _sectors)
     amounts = {number: amount(line) for number, line in counts.lines.items()}
+    if made.bound == "memory":
+        amounts |= {c.line: _from_memory(c, counts.lines[c.line]) for c in lines if c.line in counts.lines}
     if made.bound == "latency":
         amounts = {number: made.waits_us.get(number, 0.0) for number in {*counts.lines, *made.waits_us}}
     if not any(amounts.values()):
@@ -269,6 +274,14 @@ def latency_cause(made: LaunchEstimate) -> str:
 
 def _sectors(line: LineCounts) -> float:
     return line.load_sectors + line.store_sectors
+
+
+def _from_memory(cost: LineCost, line: LineCounts) -> float:
+    """Return the sectors that a line gets from memory or sends there: what it reads twice comes from a cache."""
+    unique = cost.quantities.get("unique_bytes")
+    moved = line.load_bytes and cost.quantities["load_bytes"].value
+    part = (unique.value or 0.0) / moved if unique is not None and moved else 1.0
+    return line.load_sectors * part + line.store_sectors
 
 
 #: What a line has a share of, by what limits the kernel; memory where nothing else is said.

@@ -19,7 +19,7 @@ from accelopt_profiling.comparison.memory import byte_count
 from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost, Severity
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
 from accelopt_profiling.problems.loading.load import load_problem
@@ -41,6 +41,7 @@ from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estima
 from accelopt_profiling.triton.findings import (
     compile_findings,
     execution_findings,
+    of_inferred,
     own_run_finding,
     smaller_check_finding,
 )
@@ -94,6 +95,7 @@ class _Profile:
         self._case = ProblemCase()
         self._check: CheckSize | None = None
         self._smaller = ""
+        self._inferred = params.problem is not None and bool(params.problem.options.get("inferred"))
 
     def run(self) -> list[KernelMeasurement]:
         ref = self.params.problem
@@ -369,10 +371,10 @@ class _Profile:
         )
         chosen = self._representative(known)
         if chosen is None:
-            message = (
-                f"{kernel.name} was not launched by the problem's run, so nothing is known about its cost."
-            )
-            finding = Finding("never-launched", kernel.line, "warning", message)
+            run = "with the inferred arguments" if self._inferred else "by the problem's run"
+            message = f"{kernel.name} was not launched {run}, so nothing is known about its cost."
+            severity: Severity = "information" if self._inferred else "warning"
+            finding = Finding("never-launched", kernel.line, severity, message)
             return dataclasses.replace(measurement, findings=[finding])
         execution, made = chosen
         findings = [f for e in known.checks or known.executions for f in execution_findings(e)]
@@ -419,7 +421,7 @@ class _Profile:
             measurement,
             quantities=quantities,
             lines=lines,
-            findings=list(dict.fromkeys(findings)),
+            findings=list(dict.fromkeys(map(of_inferred, findings) if self._inferred else findings)),
             toolchain=known.compiled.toolchain if known.compiled else {},
         )
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -33,7 +34,9 @@ def write_sources(root: Path, files: Mapping[str, str]) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder, also what user code made unreadable for its owner; what cannot be removed stays."""
+    """Remove a folder, also what user code made unreadable for its owner; a link, and what cannot be removed, stays."""
+    if folder.is_symlink():
+        return
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         for root, folders, _ in os.walk(folder):
@@ -55,7 +58,13 @@ def remove_stale_folders() -> None:
         if match and match.group(2) not in (None, str(pid_namespace())):
             continue
         with contextlib.suppress(OSError):  # another worker removes the same
-            if match and _gone(match.group(1)) and folder.stat().st_uid == os.getuid():
+            state = folder.lstat()  # a link may lead anywhere
+            if (
+                match
+                and _gone(match.group(1))
+                and stat.S_ISDIR(state.st_mode)
+                and state.st_uid == os.getuid()
+            ):
                 remove_folder(folder)
 
 

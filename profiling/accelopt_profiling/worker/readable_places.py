@@ -89,7 +89,9 @@ def projects_of_job(import_paths: Iterable[str]) -> list[str]:
 
 
 def private_entries(project: str) -> list[str]:
-    """Return the hidden and private entries of a project's folder, at any depth."""
+    """Return the hidden and private entries of a project's folder, at any depth; none of installed packages."""
+    if _PACKAGES & set(Path(project).parts):
+        return []
     found: list[str] = []
     waiting, seen = [project], 0
     while waiting and seen < _MOST_ENTRIES:

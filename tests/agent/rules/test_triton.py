@@ -14,10 +14,11 @@ from support.triton_memory_cases import MEMORY_CASES
 from support.triton_product_cases import PRODUCT_CASES
 from support.triton_rule_cases import CASES as OTHER_CASES
 from support.triton_rule_cases import Case
-from support.triton_rule_kernels import IMPORTS
+from support.triton_rule_kernels import ADD, IMPORTS
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import KernelMeasurement
 
 CASES = [*OTHER_CASES, *PRODUCT_CASES, *MEMORY_CASES]
 
@@ -89,6 +90,14 @@ for path in sys.argv[1:]:
     results[path] = module.run(x).double().flatten().tolist()
 print(json.dumps(results))
 """
+
+
+def test_tiles_do_not_shrink_for_a_launch_that_is_too_small_to_tell() -> None:
+    (kernel,) = find_kernels(text := IMPORTS + ADD).kernels
+    for bound, sizes in (("memory", ["512", "128"]), ("launch", ["512"])):
+        measured = KernelMeasurement(kernel.name, kernel.line, "triton", "h100", bound=bound)
+        found = catalogue.apply("triton-tile-size", text, kernel, measured)
+        assert [c.summary for c in found] == [f"Launch with BLOCK={n} instead of 256." for n in sizes]
 
 
 @pytest.mark.slow

@@ -499,3 +499,24 @@ async def until(condition, seconds: float = 60.0) -> None:
             return
         await asyncio.sleep(0.01)
     raise AssertionError("the condition did not come true")
+
+
+async def test_a_host_without_a_complete_sandbox_is_told_once_and_refused_where_one_is_required(monkeypatch):
+    monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
+    lines = []
+    for required in (False, True):
+        host = LocalHost()
+        host.require_isolation, host.on_incomplete = required, lines.append
+        try:
+            if required:
+                with pytest.raises(
+                    HostUnreachableError, match=r"ACCELOPT_NAMESPACES=0 is set.* Nothing was run"
+                ):
+                    await answer(host, job("x = 1"))
+            else:
+                for _ in range(2):
+                    assert "x" in (await answer(host, job("x = 1")))["names"]
+        finally:
+            await host.close()
+    assert len(lines) == 1
+    assert "kernels are not isolated completely: ACCELOPT_NAMESPACES=0 is set" in lines[0]

@@ -14,8 +14,8 @@ from accelopt_agent.rules.analysis.triton.pointers import addressed, sources
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
-    if kernel is None:
-        return
+    if kernel is None or kernel.calls("dot"):
+        return  # the tiles of a product are read again, by other programs
     loads = [(load, _tensor(kernel, load)) for load in kernel.calls("load")]
     edits: list[ByteEdit] = []
     for position, (load, tensor) in enumerate(loads):
@@ -26,7 +26,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
         ):
             continue
         again = any(other == tensor for _, other in loads[position + 1 :])
-        policy = "evict_last" if again or not _depends_on_program(kernel, load) else "evict_first"
+        policy = "evict_last" if again or not _is_own(kernel, load) else "evict_first"
         edits += kernel.keyword_edits(load, "eviction_policy", f'"{policy}"')
     if edits:
         yield Rewrite(
@@ -48,11 +48,12 @@ def _has_lanes(kernel: TritonKernel, load: cst.Call) -> bool:
     return any(kernel.is_call(c, "arange", "make_block_ptr", "make_tensor_descriptor") for c in calls)
 
 
-def _depends_on_program(kernel: TritonKernel, load: cst.Call) -> bool:
-    for name in sources(kernel, load.args[0].value):
-        for statement in kernel.flow.simple():
-            if name in statement.writes:
-                for call in kernel.source.walk(statement.node, cst.Call):
-                    if kernel.is_call(call, "program_id"):
-                        return True
-    return any(kernel.is_call(c, "program_id") for c in kernel.source.walk(load, cst.Call))
+def _is_own(kernel: TritonKernel, load: cst.Call) -> bool:
+    """Return whether the address depends on all grid axes, so that no other program reads it."""
+    axes = {kernel.source.code(c) for c in kernel.calls("program_id")}
+    names = sources(kernel, load.args[0].value)
+    nodes = [load.args[0].value, *(s.node for s in kernel.flow.simple() if s.writes & names)]
+    inside = {
+        c for node in nodes for c in kernel.source.walk(node, cst.Call) if kernel.is_call(c, "program_id")
+    }
+    return axes == {kernel.source.code(c) for c in inside}

@@ -28,7 +28,10 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     by_axis = {axis: s for s in kernel.flow.simple() if (axis := _axis(kernel, s)) is not None}
     if len(kernel.calls("program_id")) != len(by_axis):
         return  # one is read twice, or inside of something: both would have to be swizzled
-    if set(by_axis) == {"0", "1"}:
+    apart = all(not p.rows.axes & p.columns.axes for p in products)
+    if (
+        set(by_axis) == {"0", "1"} and apart
+    ):  # else one of them counts batches, or parts of the inner dimension
         rewrite = _two_axes(kernel, by_axis["0"], by_axis["1"], swizzle, programs)
         if rewrite is not None:
             yield rewrite

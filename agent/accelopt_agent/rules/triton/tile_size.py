@@ -20,6 +20,8 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_triton(subject)
     if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
         return
+    # Of a launch too small to fill the device smaller tiles make more programs: at other shapes they are worse.
+    small = subject.measurement is not None and subject.measurement.bound == "launch"
     analysis, launched = subject.analysis(TileDimensions), LaunchSizes(kernel, kernel.launches[0])
     for name in kernel.parameters:
         dimensions, given = analysis.of(name), launched.value(name)
@@ -27,7 +29,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
         if name not in kernel.constexprs or not dimensions or size < 2 or size & (size - 1):
             continue
         axes = axes_of(dimensions) or _axes_with(launched, size)
-        for value in (size * 2, size // 2):
+        for value in (size * 2,) if small else (size * 2, size // 2):
             resize = Resize(name, size, value, str(value), axes, bounds_of(dimensions))
             edits = launched.edits([resize]) if _LEAST <= value <= _MOST else None
             if edits is not None:

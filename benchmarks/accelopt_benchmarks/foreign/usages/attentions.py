@@ -68,6 +68,7 @@ def exllamav3(batch=2, length=1024, count=8, size=64):
 
 
 def fastvideo(blocks=16, kept=4):
+    sys.path.insert(0, "fastvideo-kernel/python")  # where its sources lie, below the working folder
     from fastvideo_kernel.triton_kernels.block_sparse_attn_triton import triton_block_sparse_attn_forward
 
     q, k, v = heads(batch=1, length=64 * blocks, gradients=False)

@@ -42,7 +42,7 @@ class Handle:
         """``np.float32(2) * tensor`` is the tensor's own operator; any other NumPy function needs values."""
         if method == "__call__" and len(operands) == 2 and operands[1] is self and not named:
             reflected = getattr(self, _REFLECTED.get(function.__name__, ""), None)
-            if isinstance(operands[0], (int, float, np.generic)) and reflected is not None:
+            if np.ndim(operands[0]) == 0 and reflected is not None:
                 return reflected(operands[0])
         return no_values(f"numpy.{getattr(function, '__name__', 'ufunc')}")
 

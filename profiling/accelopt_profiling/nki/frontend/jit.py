@@ -63,7 +63,7 @@ class EmulatedKernel:
         with running(machine):
             for program in itertools.product(*(range(n) for n in self.grid)):
                 machine.begin_program(program, self.grid)
-                result = taken(self.function(*positional, **named))
+                result = self.function(*positional, **named)
             if machine.recorder.mismatched:
                 raise ReplayMismatchError
             if machine.diagnostics.first_fault is not None:  # the kernel caught what a compiler ends with
@@ -92,10 +92,12 @@ def _from_torch(tensor: Any) -> Any:
 
 
 def _result(machine: Machine, value: Any) -> Any:
+    value = taken(value)
     if isinstance(value, Tile):
         return machine.output(value)
     if isinstance(value, (tuple, list)):
-        return type(value)(_result(machine, v) for v in value)
+        values = [_result(machine, v) for v in value]
+        return type(value)(*values) if hasattr(value, "_fields") else type(value)(values)
     if isinstance(value, BlockArray):
         machine.fault("unsupported", "A kernel returns tensors in nl.shared_hbm, not tiles on the chip.")
     return value

@@ -49,13 +49,23 @@ def _read(folder: Path, text: str) -> GpuModeTask:
     for item in sections.get("files", []):
         name, source = str(item.get("name", "")), str(item.get("source", ""))
         if name.endswith(".py") and source.endswith(".py") and name not in ("eval.py", "reference.py"):
-            files[Path(name).name] = read_text(resolve_links(folder / source))
+            files[Path(name).name] = read_text(_named(folder, source))
     cases = [*sections.get("benchmarks", []), *sections.get("tests", [])]
     if not cases:
         return GpuModeTask(
             folder, files, fault="task.yml lists neither `benchmarks` nor `tests` as {...} items"
         )
     return GpuModeTask(folder, files, cases)
+
+
+def _named(folder: Path, source: str) -> Path:
+    """Return the file that a task names; tasks share files with others of their set. Raises UnreadableFileError."""
+    place = resolve_links(folder / source)
+    if place.suffix != ".py" or not place.is_relative_to(resolve_links(folder).parent.parent):
+        raise UnreadableFileError(
+            "problem-invalid", f"names {source}, which is no Python file of its set of tasks"
+        )
+    return place
 
 
 def flow_lists(text: str) -> dict[str, list[dict[str, Any]]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from accelopt_profiling.source_text import try_parse
+from accelopt_profiling.source_text import UnreadableFileError, read_text, resolve_links, try_parse
 
 MAX_FILES = 200
 MAX_BYTES = 4 << 20
@@ -41,12 +41,14 @@ def project_imports(
         path, imports = waiting.pop()
         for name, level in imports:
             for target in _resolve(name, level, path, roots):
-                if target in shipped or target in texts or not any(map(target.is_relative_to, insides)):
+                if target in shipped or target in texts:
+                    continue
+                if not any(_is_own(target, folder) for folder in insides):
                     continue
                 try:
-                    content = target.read_text(encoding="utf-8")
+                    content = read_text(target)
                     changed = target.stat().st_mtime_ns
-                except (OSError, UnicodeDecodeError):
+                except (OSError, UnreadableFileError):
                     continue
                 size += len(content)
                 if size > MAX_BYTES:
@@ -56,12 +58,21 @@ def project_imports(
     return shipped
 
 
+def _is_own(target: Path, inside: Path) -> bool:
+    """Return whether a file and what it links to are Python files below ``inside``, none of them hidden."""
+    place = resolve_links(target)
+    if not target.is_relative_to(inside) or not place.is_relative_to(resolve_links(inside)):
+        return False
+    hidden = any(part.startswith(".") for part in place.relative_to(resolve_links(inside)).parts)
+    return place.suffix == ".py" and not hidden
+
+
 @lru_cache(maxsize=4096)
 def _imports_of(path: Path, changed: int, size: int) -> Imports:
     """Return what the file imports, parsed once for each time ``changed`` and ``size`` that it has."""
     try:
-        return imported_names(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
+        return imported_names(read_text(path))
+    except UnreadableFileError:
         return []
 
 

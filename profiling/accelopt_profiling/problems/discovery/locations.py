@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.source_text import UnreadableFileError, read_text, resolve_links
+from accelopt_profiling.source_text import UnreadableFileError, read_regular, read_text, resolve_links
 
 _MAX_SIBLINGS = 500
 _MAX_STORED_BYTES = 32 << 20
@@ -161,7 +161,9 @@ def stored_inputs(workloads: Path, content: str) -> dict[str, tuple[Path, str]]:
             if not file.is_relative_to(folder.resolve()) or not file.is_file():
                 continue
             size = file.stat().st_size
-            if 8 < size <= left and not (held := file.read_bytes()).startswith(b"version https://git-lfs"):
+            if 8 < size <= left and not (held := read_regular(file, left)).startswith(
+                b"version https://git-lfs"
+            ):
                 found[name] = (file, base64.b64encode(held).decode("ascii"))
                 left -= size
             break

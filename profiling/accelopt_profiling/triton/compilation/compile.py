@@ -201,5 +201,10 @@ def _problem(error: Exception, launch: CapturedLaunch) -> CompileProblem:
     node = getattr(error, "node", None)
     if node is not None and hasattr(node, "lineno"):
         line = launch.line + node.lineno - 1  # Triton parses a kernel's source from its def on
-    last = text.splitlines()[-1].strip() if text else name
+    last = text.splitlines()[-1].strip()
+    if not last.strip("^ "):  # the line alone: what happened there is the error's cause
+        cause: BaseException | None = error
+        while cause is not None and (cause.__cause__ or cause.__context__):
+            cause = cause.__cause__ or cause.__context__
+        last = f"{type(cause).__name__}: {' '.join(str(cause).split())[:200]}" if cause is not error else name
     return CompileProblem("compile-error", last if line else text[:2000], line)

@@ -107,3 +107,10 @@ return out
 """
     with pytest.raises(Exception, match="code of its own into the emulator"):
         nki_source.run(body, X)
+
+
+def test_a_named_tuple_of_tensors_is_a_result() -> None:
+    made = "import collections\nreturn collections.namedtuple('R', 'a b')(out, out)"
+    body = f"{COPIES['beta1'].replace('return out', '')}\n{made}"
+    result = nki_source.run(body, X).result
+    np.testing.assert_array_equal(result[0], X)
