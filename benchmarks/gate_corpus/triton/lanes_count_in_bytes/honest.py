@@ -22,5 +22,5 @@ class ModelNew(nn.Module):
 
     def forward(self, x):
         out = torch.empty(self.labels, dtype=torch.int64, device=x.device)
-        count_kernel[(self.labels,)](x, out, x.numel(), BLOCK=8)
+        count_kernel[(self.labels,)](x, out, x.numel(), BLOCK=16)
         return out
