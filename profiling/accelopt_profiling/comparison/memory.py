@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.comparison import unwritten
+
+#: ``M_PERTURB`` of glibc's ``malloc.h``.
+_M_PERTURB = -6
+#: Bytes that a device allocation's address is a multiple of (torch's allocator for CUDA rounds to 512; the CUDA C++
+#: Programming Guide promises 256).
+ALIGNMENT = 512
 
 
 def arrays_of(values: Any, where: str = "") -> list[tuple[str, Any]]:
@@ -105,7 +112,10 @@ def poisoned(array: Any) -> Any:
 
 
 def poison(array: Any) -> Any:
-    """Fill a NumPy array with NaN (see ``unwritten``), or with the largest value of an integer type."""
+    """Fill an array or tensor with NaN (see ``unwritten``), the largest value of an integer type, or True."""
+    if not isinstance(array, np.ndarray):
+        _poison_tensor(array)
+        return array
     if unwritten.fill(array):
         return array
     if array.dtype.kind in "fcV":  # "V": bfloat16 and float8 of ml_dtypes
@@ -115,9 +125,34 @@ def poison(array: Any) -> Any:
     return array
 
 
+def _poison_tensor(tensor: Any) -> None:
+    torch = sys.modules["torch"]
+    with torch.no_grad():
+        bits = unwritten.UNWRITTEN.get(str(tensor.dtype).removeprefix("torch."))
+        if bits is not None:
+            whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+            tensor.view(whole).fill_(bits)
+        elif tensor.is_floating_point() or tensor.is_complex():
+            tensor.fill_(float("nan"))
+        elif tensor.dtype == torch.bool:
+            tensor.fill_(True)
+        else:
+            tensor.fill_(torch.iinfo(tensor.dtype).max)
+
+
+def poison_allocator() -> None:
+    """Have the C library fill all memory that it hands out with a byte (0xFE) that is nobody's result: what reaches
+    code past the constructors that ``poisoned_memory`` knows. Linux with glibc only.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_PERTURB, 1)
+
+
 @contextmanager
 def poisoned_memory() -> Iterator[None]:
-    """Poison memory that NumPy hands out uninitialised. (For torch ``triton.capture.torch_device`` does.)"""
+    """Poison memory that NumPy hands out uninitialised. (For torch ``gate.observe.dispatch_mode`` does, and
+    ``triton.capture.torch_device`` where a device is emulated.)
+    """
     empty, empty_like = np.empty, np.empty_like
 
     def poisoned_empty(*args: Any, **kwargs: Any) -> Any:
@@ -132,6 +167,28 @@ def poisoned_memory() -> Iterator[None]:
         yield
     finally:
         numpy.empty, numpy.empty_like = empty, empty_like
+
+
+def aligned(value: Any) -> Any:
+    """A copy of a tensor whose memory begins where a device's allocator would let it begin, for lists and tuples those
+    of their tensors; everything else as it is.
+    """
+    torch = sys.modules.get("torch")
+    if type(value) in (list, tuple):
+        return type(value)(aligned(v) for v in value)
+    if torch is None or type(value) is not torch.Tensor or value.requires_grad:
+        return value
+    low, high = span(value)
+    if low % ALIGNMENT == 0 or low == high:
+        return value
+    pages = np.empty(high - low + ALIGNMENT, np.uint8)
+    start = -pages.ctypes.data % ALIGNMENT
+    memory = torch.from_numpy(pages[start : start + high - low])
+    window = torch.empty(0, dtype=torch.uint8).set_(
+        value.untyped_storage(), value.storage_offset() * value.element_size(), (high - low,)
+    )
+    memory.copy_(window)
+    return torch.as_strided(memory.view(value.dtype), value.shape, value.stride())
 
 
 def same_bits(one: Any, other: Any) -> bool:

@@ -40,9 +40,9 @@ class ExpectedOutputs:
     """The values that a kernel's outputs are compared with, and the rule by which they are.
 
     ``load`` gives the leaves of "expected" (the most precise result), "native" (the reference in the inputs' own
-    precision), "nearby" and "further" (on inputs a little off) and "inputs"; None where there are none. ``stated`` is
-    the problem's tolerance; it may be replaced. With ``lazy`` the runs besides "expected" are asked for only while an
-    output would be refused without them.
+    precision), "rounding" (the errors that it makes there, for few elements), "nearby" and "further" (on inputs a
+    little off) and "inputs"; None where there are none. ``stated`` is the problem's tolerance; it may be replaced.
+    With ``lazy`` the runs besides "expected" are asked for only while an output would be refused without them.
     """
 
     def __init__(
@@ -69,6 +69,10 @@ class ExpectedOutputs:
     @cached_property
     def further(self) -> list[Leaf | None]:
         return [None if leaf is None or leaf.floating else leaf for leaf in self._others("further")]
+
+    @cached_property
+    def rounding(self) -> list[Leaf | None]:
+        return self._others("rounding")
 
     def _others(self, name: str) -> list[Leaf | None]:
         """The reference's leaves for other inputs, output by output; None where that is not known."""
@@ -109,6 +113,8 @@ class ExpectedOutputs:
         self, values: Array, number: int, limit: Allowed, mask: Array | None, runs: int
     ) -> OutputComparison:
         native = self._native(number, values.shape).values if runs else None
+        rounded = self.rounding[number] if runs > 1 else None
+        native = native if rounded is None else rounded.values
         near = self.nearby[number] if runs > 1 else None
         nearby = None if near is None else near.values
         return compare(values, self.expected[number].values, native, limit, nearby, mask)

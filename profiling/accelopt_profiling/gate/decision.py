@@ -208,7 +208,7 @@ class _Decision:
         evidence = self.evidence
         if evidence.complete:
             if not self.compared:
-                message = "No case could be compared, so nothing is known of the candidate."
+                message = f"No case could be compared, so nothing is known of the candidate{self._why_not()}."
                 self.refusals.append(Reason("nothing-compared", message))
             self._on_device()
             refused, noted = run_violations(evidence, self.subject, self.verdicts)
@@ -234,7 +234,7 @@ class _Decision:
         noted = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
         full = full_precision(evidence.drawn)
         self.notes += [n for n in noted if n.code in NOTED and (full or n.code != "low-precision")]
-        return accepted, _unique(self.refusals or self.notes), self.checks
+        return accepted, _unique(_first_cause_first(self.refusals) or self.notes), self.checks
 
     def _on_device(self) -> None:
         """What the host's device said, where it has one: a kernel that fails there is refused."""
@@ -256,6 +256,28 @@ class _Decision:
         else:
             message = f"The host's device computed {len(device.ran)} draws too, and its results were compared as well."
             self.notes.append(Reason("run-on-device", message))
+
+    def _why_not(self) -> str:
+        """Why no case was compared, as the end of a sentence."""
+        why = [d.left_out for d in self.evidence.drawn if d.left_out and not d.derived]
+        why += [v.skipped for v in self.verdicts.values() if v.skipped]
+        if any(not v.checked for v in self.verdicts.values()):
+            why.append("the programs that were run fixed no element of the output")
+        why += [
+            c["outcome"] for c in self.checks if str(c.get("outcome")).startswith("left out: the reference")
+        ]
+        return f": {'; '.join(dict.fromkeys(why))}" if why else ""
+
+
+#: Codes of results that are wrong as they are: the first cause, where a later call is wrong as well.
+_PLAINLY_WRONG = frozenset(["wrong-result", "not-finite", "missed-not-finite", "wrong-shape", "wrong-dtype"])
+
+
+def _first_cause_first(reasons: list[Reason]) -> list[Reason]:
+    """A result that is wrong in any case is the cause of one that is wrong after other calls."""
+    if not any(r.code in _PLAINLY_WRONG for r in reasons):
+        return reasons
+    return sorted(reasons, key=lambda r: r.code in ("mode-branch", "nondeterministic"))
 
 
 #: Static findings that are worth telling about an accepted candidate; all of them are in the receipt.

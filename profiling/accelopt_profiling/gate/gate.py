@@ -20,6 +20,7 @@ from accelopt_profiling.gate.candidate_files import (
 from accelopt_profiling.gate.decision import decide, failed_step, is_problem_fault
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.inputs.cases import plan_cases
+from accelopt_profiling.gate.near_limit import further_draws, near_cases, settle
 from accelopt_profiling.gate.reading.read import read
 from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
@@ -56,6 +57,11 @@ PROBLEM_SECONDS = 300.0
 DEVICE_SECONDS = 1200.0
 
 
+#: Notes that further draws may give.
+_TOLD = ("loose-problem", "fixed-inputs", "partly-checked", "case-left-out", "not-general", "not-float64",
+         "host-work", "low-precision", "fallback", "reads-files", "near-limit", "not-run")  # fmt: skip
+
+
 async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     """Decide whether a candidate is correct, complete and honest.
 
@@ -74,7 +80,18 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     facts = await host.facts()
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
-    job = await asyncio.to_thread(_job, request, cases, facts)
+    await _run(host, await asyncio.to_thread(_job, request, cases, facts), cases, evidence)
+    near = near_cases(evidence, decide(evidence, _kernels(request))[1])
+    if near:
+        again, further = Evidence(), further_draws(cases, near)
+        await _run(host, await asyncio.to_thread(_job, request, further, facts, True), further, again)
+        if {r.code for r in decide(again, _kernels(request))[1]} <= {"wrong-result", *_TOLD}:
+            settle(evidence, near, cases, again)
+    return _conclude(request, facts, cases, evidence)
+
+
+async def _run(host: Host, job: Job, cases: list[Case], evidence: Evidence) -> None:
+    """Run the steps of a check and add what they answer to ``evidence``."""
     try:
         started = time.perf_counter()
         async with contextlib.aclosing(host.run(job)) as messages:
@@ -93,7 +110,6 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
             )
     except ValueError as error:
         evidence.reasons.append(Reason("bad-answer", f"The host's answer cannot be read: {error}."))
-    return _conclude(request, facts, cases, evidence)
 
 
 def _whole(request: GateRequest) -> GateRequest:
@@ -142,7 +158,8 @@ def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> l
     return [Step("gate.device", runtime_of(request), to_plain(params), limits, device=True)]
 
 
-def _job(request: GateRequest, cases: list[Case], facts: HostFacts) -> Job:
+def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bool = False) -> Job:
+    """The steps of a check. With ``measured`` the original runs in every case, so that its own error is known."""
     candidate = without_problem(request)
     runtime = runtime_of(request)
     whole = replace(request.limits, seconds=BUSY * ALL_CASES * request.limits.seconds)
@@ -166,7 +183,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts) -> Job:
         options.interpret_work,
     )
     comparing = OriginalParams(
-        request.original, request.dialect, request.target, len(cases), not _rewritten(request)
+        request.original, request.dialect, request.target, len(cases), not _rewritten(request), measured
     )  # fmt: skip
     answering = ReferenceParams(
         request.problem, request.original, request.dialect, request.target, len(cases)
@@ -254,12 +271,15 @@ def _case_name(cases: list[Case], index: Any) -> str:
 def _conclude(
     request: GateRequest, facts: HostFacts, cases: list[Case], evidence: Evidence
 ) -> tuple[Verdict, Receipt]:
-    kernel = next((n for n in _launchable(request) if n == _plain(request.kernel)), "")
-    subject = CandidateKernels(_launchable(request), kernel, _rewritten(request))
-    accepted, reasons, checks = decide(evidence, subject)
+    accepted, reasons, checks = decide(evidence, _kernels(request))
     hashes = (_hash(request.candidate), _hash(request.original))
     receipt = receipt_of(request, hashes, facts, cases, evidence, accepted, reasons, checks)
     return Verdict(accepted, reasons, checks, receipt.id, evidence.invalid_problem), receipt
+
+
+def _kernels(request: GateRequest) -> CandidateKernels:
+    kernel = next((n for n in _launchable(request) if n == _plain(request.kernel)), "")
+    return CandidateKernels(_launchable(request), kernel, _rewritten(request))
 
 
 def _launchable(request: GateRequest) -> list[str]:

@@ -119,11 +119,19 @@ class RunParams:
     loop_order: int = 0
 
 
+#: Circumstances that a call is repeated under, by the folder of its outputs, in words.
+LATER = {
+    "gradients": "With gradients turned on or off",
+    "week": "A week later",
+    "calls": "A million calls later",
+}
+
+
 @dataclass(frozen=True)
 class RunCase:
     """``inputs_changed`` and ``aliases`` tell what the candidate did to its inputs, ``reused`` that it gave the same
     memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
-    on the same data, ``later`` those of a call after a week and a million calls (see ``observe.clock_shift``); None
+    on the same data, ``later`` those of calls under other circumstances (``LATER``), by circumstance; None
     where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
     ``raised`` is how a call failed at a shape, or on values, that the gate chose itself. ``work`` is what its launches
     took to interpret, in elements; None where that is not counted. ``initial`` tells that the model's parameters stayed
@@ -137,7 +145,7 @@ class RunCase:
     reused: bool = False
     launched: list[str] | None = None
     again: list[str] | None = None
-    later: list[str] | None = None
+    later: dict[str, list[str]] | None = None
     complete: bool = True
     raised: str = ""
     work: int | None = None
@@ -150,8 +158,9 @@ class RunResult:
     end, ``calls`` all calls. ``host_work`` is what host code computed around kernels that did nothing, in elements by
     kind; ``moved_only`` tells that no kernel left a value that it had not been given; ``late`` that outputs changed
     after they had been returned; ``attributes`` that outputs carried methods of their own; ``races`` names tensors of
-    which programs of one launch read what others wrote. ``untried`` tells of autotuned kernels how many configurations
-    did not run, of how many.
+    which programs of one launch read what others wrote. ``untried`` tells of autotuned kernels which
+    configurations did not run. ``keeps`` names what it keeps of its calls' data and takes results from, ``changed``
+    what it changes of the process, ``returns_one`` tells that it returns one value, not a list or tuple.
     """
 
     cases: list[RunCase] = field(default_factory=list)
@@ -164,7 +173,10 @@ class RunResult:
     late: bool = False
     attributes: list[str] = field(default_factory=list)
     races: list[str] = field(default_factory=list)
-    untried: dict[str, list[int]] = field(default_factory=dict)
+    untried: dict[str, list[str]] = field(default_factory=dict)
+    keeps: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    returns_one: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -189,20 +201,29 @@ class DeviceRunResult:
 
 @dataclass(frozen=True)
 class OriginalParams:
-    """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original."""
+    """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original,
+    ``measured`` that its own error is wanted in every case.
+    """
 
     source: Source
     dialect: GateDialect
     target: str
     cases: int
     same: bool = False
+    measured: bool = False
 
 
 @dataclass(frozen=True)
 class OriginalResult:
-    """``host_work`` is what the original's host code computes around its kernels, in elements by kind."""
+    """``host_work`` is what the original's host code computes around its kernels, in elements by kind. ``changed`` and
+    ``returns_one`` are as in ``RunResult``. ``repeatable`` tells whether two runs on the same inputs gave the same
+    bits; None where nobody had to know.
+    """
 
     host_work: dict[str, int] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    returns_one: bool | None = None
+    repeatable: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -235,11 +256,15 @@ class ReferenceCase:
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """``work`` is what the reference computes, in elements by kind."""
+    """``work`` is what the reference computes, in elements by kind; ``changed`` and ``returns_one`` are as in
+    ``RunResult``.
+    """
 
     tolerance: Tolerance
     cases: list[ReferenceCase] = field(default_factory=list)
     work: dict[str, int] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    returns_one: bool | None = None
 
 
 @dataclass(frozen=True)

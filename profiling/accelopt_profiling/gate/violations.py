@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from math import prod
 
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
-from accelopt_profiling.gate.observe.hostwork import DOMINANT, HEAVY, covers
-from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase, RunResult
+from accelopt_profiling.gate.observe.hostwork import DOMINANT, HEAVY, covers, is_heavy
+from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, DrawnCase, RunCase, RunResult
 from accelopt_profiling.gate.verdict import Reason
 
 #: Of elements that are not zero or copies, so many may be there without any kernel having written them.
@@ -37,14 +37,11 @@ def case_violations(run_case: RunCase, verdict: CaseVerdict, kernels: Collection
         counts = f"{len(run_case.again)} kernels instead of {len(run_case.launched)}"
         message = f"A second call on the same data launched {counts}: it remembers results."
         violations.append(Reason("cached-result", message))
-    if (
-        run_case.launched is not None
-        and run_case.later is not None
-        and len(run_case.later) < len(run_case.launched)
-    ):
-        counts = f"{len(run_case.later)} kernels instead of {len(run_case.launched)}"
-        when = "A week and a million calls later, or with gradients turned on or off,"
-        violations.append(Reason("mode-branch", f"{when} it launched {counts}."))
+    for name, launched in (run_case.later or {}).items():
+        if run_case.launched is not None and len(launched) < len(run_case.launched):
+            counts = f"{len(launched)} kernels instead of {len(run_case.launched)}"
+            violations.append(Reason("mode-branch", f"{LATER[name]} it launched {counts}."))
+            break
     if run_case.inputs_changed:
         listed = ", ".join(str(n) for n in run_case.inputs_changed)
         violations.append(Reason("inputs-changed", f"It wrote to its inputs (argument {listed})."))
@@ -69,7 +66,7 @@ def run_violations(
     run = evidence.run
     if run is None:
         return [], []
-    violations = _traces(run)
+    violations = [*_traces(run), *_manners(evidence, run, verdict)]
     notes: list[Reason] = []
     launched = {name for case in run.cases for name in case.launched or []}
     looked = any(case.launched is not None for case in run.cases)
@@ -80,9 +77,13 @@ def run_violations(
             notes.append(
                 Reason("not-run", f"The problem never launches the kernel {name}; it was not checked.")
             )
-    for name, (left, of) in sorted(run.untried.items()):
-        message = f"{left} of {of} configurations of {name} were not run: restrict the list, or check with more cases."
-        notes.append(Reason("not-run", message))
+    for name, left in sorted(run.untried.items()):
+        listed = "; ".join(left[:3]) + ("; ..." if len(left) > 3 else "")
+        count = "A configuration" if len(left) == 1 else f"{len(left)} configurations"
+        message = (
+            f"{count} of {name} that a device may choose could not be run here ({listed}): leave them out."
+        )
+        violations.append(Reason("not-run", message))
     if run.moved_only and not any(case.given for case in verdict.values() if case.given is not None):
         message = "Its kernels only moved values about: what was to be computed was computed elsewhere."
         violations.append(Reason("framework-compute", message))
@@ -106,11 +107,38 @@ def _traces(run: RunResult) -> list[Reason]:
             f"Programs of one launch read what others of them wrote ({', '.join(run.races)}), in no order."
         )
         violations.append(Reason("race", message))
+    if run.keeps:
+        message = (
+            f"It takes results from what it kept of the data of earlier calls ({', '.join(run.keeps[:3])})."
+        )
+        violations.append(Reason("cached-result", message))
     if run.late:
         violations.append(Reason("late-write", "An output changed after it had been returned."))
     if run.attributes:
         message = f"Its outputs carry attributes of their own ({', '.join(run.attributes[:4])})."
         violations.append(Reason("own-tensor", message))
+    return violations
+
+
+def _manners(evidence: Evidence, run: RunResult, verdict: Mapping[int, CaseVerdict]) -> list[Reason]:
+    """What a caller meets besides numbers, where the original (or, without one, the reference) does otherwise."""
+    violations: list[Reason] = []
+    original, reference = evidence.original, evidence.reference
+    model = original or reference
+    changed = set(run.changed) - set(model.changed if model else ())
+    if changed:
+        message = f"A call changes {', '.join(sorted(changed)[:3])}, which belongs to whoever calls it."
+        violations.append(Reason("changes-state", message))
+    forms = {r.returns_one for r in (original, reference) if r is not None and r.returns_one is not None}
+    if forms == {True} and run.returns_one is False:
+        message = "It returns a list or tuple where one value is asked for."
+        violations.append(Reason("wrong-count", message))
+    differs = any(case.bitwise_repeatable is False and not case.reasons for case in verdict.values())
+    if differs and (original is None or original.repeatable is not False):
+        same = "" if original is None or original.repeatable is None else "; those of the original agree"
+        violations.append(
+            Reason("nondeterministic", f"Two runs on the same inputs differ in some bits{same}.")
+        )
     return violations
 
 
@@ -132,7 +160,7 @@ def _host_work(
         message = f"Host code computed all that the reference computes ({', '.join(sorted(mine))})."
         return [Reason("framework-compute", message)], []
     before = evidence.original.host_work if evidence.original else {}
-    heavy = sorted(kind for kind in mine if kind in HEAVY and mine[kind] > 2 * before.get(kind, 0))
+    heavy = sorted(kind for kind in mine if is_heavy(kind) and mine[kind] > 2 * before.get(kind, 0))
     if not heavy:
         return [], []
     most = {k: n for k, n in required.items() if k in DOMINANT} or {

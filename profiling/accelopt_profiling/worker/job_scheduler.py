@@ -138,7 +138,7 @@ class JobScheduler:
     def seconds_until_due(self) -> float | None:
         """Return for how long ``advance`` has nothing to do unless a descriptor can be read; None: forever."""
         running = [job.running for job in self._jobs.values() if job.running is not None]
-        deadlines = [r.deadline for r in running if r.pid is not None and r.killed is None]
+        deadlines = [r.due for r in running if r.pid is not None and r.killed is None]
         deadlines += [parent.deadline for parent in self._parents.values() if not parent.ready]
         seconds = max(0.0, min(deadlines) - time.monotonic()) + 0.01 if deadlines else None
         if not self._sandboxed and running:
@@ -165,9 +165,7 @@ class JobScheduler:
                 continue
             if not self._sandboxed and size_of_folder(str(job.folder)) > running.step.limits.written_bytes:
                 running.kill(usage_error("written", running.step.limits))
-            if now > running.deadline:
-                limit = running.step.limits.seconds
-                running.kill(StepError("timeout", f"The run took longer than {limit:g} s and was ended."))
+            running.enforce(now)
         for parent in list(self._parents.values()):
             if not parent.ready and now > parent.deadline:
                 parent.kill()
@@ -226,7 +224,7 @@ class JobScheduler:
         projects, private = self._projects.of_job(job.job.source.import_paths)
         body = {
             "name": step.name, "params": step.params, "folder": str(job.folder), "background": job.job.background,
-            "source": to_plain(job.job.source), "limits": to_plain(step.limits),
+            "source": to_plain(job.job.source), "limits": to_plain(step.limits), "key": running.key.hex(),
             "needs": to_plain(Confinement(projects, private, step.device)),
         }  # fmt: skip
         try:

@@ -24,7 +24,6 @@ from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.worker.confinement import Confinement
 from accelopt_profiling.worker.environment import interpreter_in_use
-from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import (
     TOO_MANY_PROCESSES,
     TOO_MUCH_MEMORY,
@@ -34,6 +33,7 @@ from accelopt_profiling.worker.limits import (
 )
 from accelopt_profiling.worker.sandbox import Sandbox, SandboxLauncher
 from accelopt_profiling.worker.sandbox_plan import SandboxPlan
+from accelopt_profiling.worker.sealed_frames import sealer
 from accelopt_profiling.worker.step_context import host_error
 from accelopt_profiling.worker.step_process import run_step
 
@@ -264,14 +264,15 @@ class _StepForker:
             if sandbox is not None:
                 sandbox.end()
             why = host_error(f"The step {body['name']} got no process of its own on the host", error)
-            os.write(frames, encode({"type": "error", "error": to_plain(why)}))
+            os.write(frames, sealer(bytes.fromhex(body["key"]))({"type": "error", "error": to_plain(why)}))
             _send(self._control, {"ended": token, "status": 1})
             return
         if pid == 0:
             signal.set_wakeup_fd(-1)
             run_step(
                 body["name"], body["params"], Path(body["folder"]), from_plain(Source, body["source"]),
-                limits, frames, output, body["background"], from_plain(Confinement, body["needs"]), self._plan, sandbox,
+                limits, frames, output, bytes.fromhex(body.pop("key")), body["background"],
+                from_plain(Confinement, body["needs"]), self._plan, sandbox,
             )  # fmt: skip
         self._children[pid] = token, sandbox
         _send(self._control, {"started": token, "pid": pid})

@@ -12,19 +12,27 @@ from typing import Any
 
 from accelopt_profiling.jobs import Job, Limits, Step, StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.worker.frames import Decoder
+from accelopt_profiling.worker.sealed_frames import ForgedMessageError, SealedDecoder, new_key
 
 _KEPT_OUTPUT = 16_000
 #: How many bytes of results a step may send; the profile of a large file takes a few of the 32 MiB.
 _MOST_SENT = 32 << 20
+#: Exit status of a step whose messages no longer reached anybody.
+UNHEARD = 44
+#: So long a process may live on whose messages have ended before its answer.
+_SILENT_SECONDS = 5.0
+_FORGED = StepError(
+    "tampered", "Code of the file wrote into the channel of the process's own messages, or closed it."
+)
 
 
 @dataclass
 class RunningStep:
-    """The process of one step. ``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its last
+    """The process of one step. ``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its
     result or error.
 
-    User code runs in the child, so whatever comes out of either pipe may be forged.
+    User code runs in the child and can write to either pipe. What it writes to ``frames`` lacks the seal, and a message
+    after the answer, a second answer, or an end of the messages before it end the step.
     """
 
     token: str
@@ -32,12 +40,14 @@ class RunningStep:
     frames: int
     output: int
     deadline: float
+    key: bytes
+    decoder: SealedDecoder
     pid: int | None = None
     ended: int | None = None  # exit status
     killed: StepError | None = None
     cancelled: bool = False
     answer: dict[str, Any] | None = None
-    decoder: Decoder = field(default_factory=Decoder)
+    silent_until: float | None = None
     sent: int = 0
     printed: int = 0
     tail: bytes = b""
@@ -50,13 +60,16 @@ class RunningStep:
         output_read, output_write = os.pipe()
         os.set_blocking(frames_read, False)
         os.set_blocking(output_read, False)
-        running = cls(token, step, frames_read, output_read, time.monotonic() + step.limits.seconds)
+        deadline, key = time.monotonic() + step.limits.seconds, new_key()
+        running = cls(token, step, frames_read, output_read, deadline, key, SealedDecoder(key))
         running.open_pipes = {frames_read, output_read}
         return running, frames_write, output_write
 
     def read_frames(self) -> list[dict[str, Any]]:
-        """Return the partial results that have arrived; the last result or error is kept in ``answer``."""
+        """Return the partial results that have arrived; the result or error is kept in ``answer``."""
         data = self._read(self.frames)
+        if not data and self.frames not in self.open_pipes and self.answer is None and self.ended is None:
+            self.silent_until = time.monotonic() + _SILENT_SECONDS
         self.sent += len(data)
         if self.sent > _MOST_SENT:
             mib = _MOST_SENT >> 20
@@ -64,11 +77,16 @@ class RunningStep:
             self.kill(StepError("too-much-output", why))
             return []
         partial: list[dict[str, Any]] = []
-        for message in self.decoder.feed(data):
-            if message.get("type") == "partial":
-                partial.append(message)
-            else:
-                self.answer = message
+        try:
+            for message in self.decoder.feed(data):
+                if self.answer is not None:
+                    raise ForgedMessageError
+                if message.get("type") == "partial":
+                    partial.append(message)
+                else:
+                    self.answer = message
+        except ForgedMessageError:
+            self.kill(_FORGED)
         return partial
 
     def read_output(self) -> None:
@@ -96,6 +114,19 @@ class RunningStep:
         self.deadline = time.monotonic() + self.step.limits.seconds
         if self.killed is not None or self.cancelled:
             self.kill(None)
+
+    def enforce(self, now: float) -> None:
+        """End the process when its time is over, or when its messages have ended and it has not."""
+        if now > self.deadline:
+            limit = self.step.limits.seconds
+            self.kill(StepError("timeout", f"The run took longer than {limit:g} s and was ended."))
+        elif self.silent_until is not None and now > self.silent_until:
+            self.kill(_FORGED)
+
+    @property
+    def due(self) -> float:
+        """When ``enforce`` has something to do (``time.monotonic``)."""
+        return self.deadline if self.silent_until is None else min(self.deadline, self.silent_until)
 
     def cancel(self) -> None:
         """End the child without an answer."""
@@ -125,11 +156,11 @@ class RunningStep:
         return partial
 
     def outcome(self) -> dict[str, Any] | StepError:
-        """Return the step's result message, or why there is none."""
+        """Return the step's result message, or why there is none. A result counts only of a process that ended well."""
         if self.killed is not None:
             return self.killed
         if self.answer is not None and self.answer.get("type") == "result":
-            return self.answer
+            return self.answer if self.ended == 0 and not self.decoder.unfinished else _FORGED
         if self.answer is not None and self.answer.get("type") == "error":
             try:
                 return from_plain(StepError, self.answer.get("error"))
@@ -140,13 +171,20 @@ class RunningStep:
     def _exit_error(self) -> StepError:
         status = self.ended or 0
         printed = self.tail[-2000:].decode(errors="replace")
+        if status == UNHEARD or (status >= 0 and self.decoder.unfinished):
+            return _FORGED
+        if status in (-signal.SIGALRM, -signal.SIGPROF):
+            return StepError("timeout", "The run took longer than it may and was ended.", detail=printed)
         if status < 0:
             try:
                 name = signal.Signals(-status).name
             except ValueError:
                 name = f"signal {-status}"
             return StepError("crashed", f"The process that ran it crashed with {name}.", detail=printed)
-        return StepError("exited", f"The file ended its own process (exit {status}).", detail=printed)
+        message = f"The file ended its own process (exit {status})."
+        if status == 0:
+            message = "The process ended without its result: the file ended it (exit 0), or took the result's channel."
+        return StepError("exited", message, detail=printed)
 
 
 def usage_error(why: str, limits: Limits) -> StepError | None:

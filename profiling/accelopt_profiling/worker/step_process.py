@@ -14,10 +14,11 @@ from accelopt_profiling.jobs import Limits, Source, StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.worker.confinement import Confinement, confine, refuse_system_calls
 from accelopt_profiling.worker.environment import step_environment
-from accelopt_profiling.worker.frames import encode
 from accelopt_profiling.worker.limits import apply_limits, die_with_parent
+from accelopt_profiling.worker.running_step import UNHEARD
 from accelopt_profiling.worker.sandbox import Sandbox
 from accelopt_profiling.worker.sandbox_plan import SandboxPlan
+from accelopt_profiling.worker.sealed_frames import sealer
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError, host_error
 from accelopt_profiling.worker.steps import find_step
 from accelopt_profiling.worker.usercode import enter_sources
@@ -25,9 +26,10 @@ from accelopt_profiling.worker.usercode import enter_sources
 
 def run_step(
     name: str, params: dict[str, Any], folder: Path, source: Source, limits: Limits, frames: int, output: int,
-    background: bool, needs: Confinement, plan: SandboxPlan, sandbox: Sandbox | None,
+    key: bytes, background: bool, needs: Confinement, plan: SandboxPlan, sandbox: Sandbox | None,
 ) -> NoReturn:  # fmt: skip
-    """Run one step and end the process. Messages go to the descriptor ``frames``, printed text to ``output``.
+    """Run one step and end the process. Messages go to the descriptor ``frames``, sealed with ``key``, printed text to
+    ``output``. The exit status is 0 if the answer was sent.
 
     The process was forked into the PID namespace of ``sandbox``, if any, and joins its network and mounts here.
     """
@@ -42,10 +44,13 @@ def run_step(
     os.dup2(output, 1)
     os.dup2(output, 2)
 
+    seal, write, leave = sealer(key), os.write, os._exit
+    del key
+
     def send(message: dict[str, Any]) -> None:
-        data = memoryview(encode(message))
+        data = memoryview(seal(message))
         while data:
-            data = data[os.write(frames, data) :]
+            data = data[write(frames, data) :]
 
     error: StepError | None = None
     try:
@@ -74,10 +79,12 @@ def run_step(
         error = StepError(
             "internal", f"The step {name} failed: {type(raised).__name__}: {raised}", detail=_traceback()
         )
-    with contextlib.suppress(BaseException):
+    try:
         if error is not None:
             send({"type": "error", "error": to_plain(error)})
-    os._exit(0)
+    except BaseException:
+        leave(UNHEARD)
+    leave(0)
 
 
 def _traceback() -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from accelopt_profiling.gate.observe.clock_shift import CALLS, SECONDS, Clock, Counts
+from accelopt_profiling.gate.observe.own_state import OwnState
 
 #: Code whose ``call()`` moves a count on, and an expression for that count.
 COUNTERS = {
@@ -32,6 +33,13 @@ COUNTERS = {
         "    return call\ncall = make()", "call()",
     ),
     "an array": ("import numpy as np\nn = np.zeros(1, np.int64)\ndef call():\n    n[0] += 1", "n[0]"),
+    "bytes": (
+        "n = bytearray(8)\ndef call():\n    n[:] = (int.from_bytes(n, 'little') + 1).to_bytes(8, 'little')",
+        "int.from_bytes(n, 'little')",
+    ),
+    "an element of a large array": (
+        "import numpy as np\nn = np.zeros(5000, np.int64)\ndef call():\n    n[77] += 1", "n[77]",
+    ),
     "an endless count": ("import itertools\nturn = itertools.count(3)\ndef call():\n    return next(turn)", "call()"),
 }  # fmt: skip
 
@@ -69,7 +77,7 @@ def loaded(tmp_path: Path) -> Iterator[Any]:
 
 def after_all_that(module: Any, text: str, root: Path) -> None:
     exec(text, vars(module))  # noqa: S102
-    counts = Counts(str(root))
+    counts = Counts(OwnState(str(root)))
     for _ in range(3):
         module.call()
         counts.look()

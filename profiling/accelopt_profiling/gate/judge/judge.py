@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,8 +17,15 @@ from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
 from accelopt_profiling.gate.judge.zero_rows import lost_of_zero_rows
 from accelopt_profiling.gate.request import LONG_SUMS, OFFSET
-from accelopt_profiling.gate.step_schemas import CaseVerdict, JudgeParams, OutputVerdict, ReferenceRule
-from accelopt_profiling.gate.steps.case_files import RAW, TOLERANCE_FILE, case_folder, forget_candidate
+from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, JudgeParams, OutputVerdict, ReferenceRule
+from accelopt_profiling.gate.steps.case_files import (
+    ABOUT,
+    CONFIGURATION,
+    TOLERANCE_FILE,
+    case_folder,
+    forget_candidate,
+    raw_folders,
+)
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
@@ -64,6 +72,14 @@ def _equal(one: Array, other: Array, *known: Array | None) -> bool:
     return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
 
 
+#: An error may be so many times that of the original kernel in the same case.
+AS_FAR = 2.0
+
+
+def _worst(comparison: OutputComparison) -> float:
+    return max(comparison.whole, comparison.row, comparison.element)
+
+
 class _Case:
     def __init__(
         self, index: int, distribution: str, answers: SavedOutputs, params: JudgeParams, notes: list[Reason]
@@ -88,13 +104,17 @@ class _Case:
                 repeatable = self._repeat(actual, "again")
             if answers.has("late"):
                 repeatable = self._repeat(actual, "late") and bool(repeatable)
-            if answers.has("later"):
-                self._later(actual)
+            for name in LATER:
+                if answers.has(name) and not self.reasons:
+                    self._later(actual, name)
             if answers.has("reordered"):
                 self._reordered(actual)
             if answers.has("device"):
                 self._device(actual)
-        digests = {raw: digest(answers.folder / raw) for raw in RAW if answers.has(raw)}
+            for raw in raw_folders(answers.folder):
+                if raw.startswith(CONFIGURATION):
+                    self._configuration(actual, raw)
+        digests = {raw: digest(answers.folder / raw) for raw in raw_folders(answers.folder)}
         return CaseVerdict(
             self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
             None if actual is None or self.reasons else right_without_kernels(answers, actual, self.known),
@@ -136,7 +156,9 @@ class _Case:
 
     def _output(self, number: int, mine: Leaf) -> OutputVerdict:
         limit, known = self.answers.allowed(mine, number), self.known.get(number)
-        comparison = self.answers.compare(mine.values, number, limit, known)
+        comparison = self._beside_the_original(
+            number, self.answers.compare(mine.values, number, limit, known)
+        )
         if comparison.fault == "wrong-result" and self.answers.sums:
             message = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
             self._fail("low-precision", message)
@@ -159,7 +181,7 @@ class _Case:
         """Judge what is wrong where the mean is far larger than the spread: only beside an original that is right
         there, and by more than an honest order of sums can be off.
         """
-        worst = max(comparison.whole, comparison.row, comparison.element)
+        worst = _worst(comparison)
         held = self.params.replaces or bool(self._original_right())
         message = (
             f"{mine.where}: digits cancel where the mean is far larger than the spread: {comparison.detail}."
@@ -213,17 +235,23 @@ class _Case:
             wrong = self.answers.first_fault(again, masks)
             if wrong is not None:
                 self._fail("nondeterministic", f"A further run on the same inputs is wrong: {wrong.detail}.")
-            message = "Two runs on the same inputs differ in some bits, within the tolerance."
-            self.notes.append(Reason("not-repeatable", message))
         return equal
 
-    def _later(self, actual: list[Leaf]) -> None:
-        """Judge the run with shifted clocks and counters, and with gradients switched."""
-        which = "A week and a million calls later, or with gradients turned on or off, it"
-        later = self._again(actual, "later", "mode-branch", which)
-        wrong = self.answers.first_fault(later, self.answers.masks("later")) if later is not None else None
-        if wrong is not None and not self.reasons:
-            self._fail("mode-branch", f"{which} is wrong on the same inputs: {wrong.detail}.")
+    def _later(self, actual: list[Leaf], name: str) -> None:
+        """Judge a run under other circumstances."""
+        later = self._again(actual, name, "mode-branch", f"{LATER[name]} it")
+        wrong = self.answers.first_fault(later, self.answers.masks(name)) if later is not None else None
+        if wrong is not None:
+            self._fail("mode-branch", f"{LATER[name]} it is wrong on the same inputs: {wrong.detail}.")
+
+    def _configuration(self, actual: list[Leaf], name: str) -> None:
+        """Judge a run in a further configuration of an autotuner, which a device may choose."""
+        about = (self.answers.folder / name / ABOUT).read_text(encoding="utf-8", errors="replace")[:300]
+        which = f"In the configuration {about}, which a device may choose, it"
+        further = self._again(actual, name, "wrong-shape", which)
+        wrong = self.answers.first_fault(further, self.answers.masks(name)) if further is not None else None
+        if wrong is not None:
+            self._fail(wrong.fault, f"{which} is wrong: {wrong.detail}.")
 
     def _reordered(self, actual: list[Leaf]) -> None:
         """Judge the run in which loops that promise to take any order took another one."""
@@ -260,6 +288,20 @@ class _Case:
             if actual is not None and n < len(actual) and mask.shape == actual[n].values.shape
         )
         return 1.0 - unknown / total if total else 1.0
+
+    def _beside_the_original(self, number: int, comparison: OutputComparison) -> OutputComparison:
+        """A comparison without its fault where the original kernel is about as far off in the same case."""
+        if comparison.fault != "wrong-result" or not self.answers.has("original"):
+            return comparison
+        leaves, expected = self.answers.read("original"), self.answers.expected
+        if isinstance(leaves, str) or len(leaves) != len(expected):
+            return comparison
+        theirs = leaves[number]
+        if theirs.shape != expected[number].shape:
+            return comparison
+        own = self.answers.compare(theirs.values, number, self.answers.allowed(theirs, number))
+        as_far = own.fault in ("", "wrong-result") and _worst(comparison) <= AS_FAR * min(_worst(own), 1.0)
+        return replace(comparison, fault="", detail="") if as_far else comparison
 
     def _original_right(self) -> bool | None:
         """Check whether the original kernel is right on this case."""

@@ -12,7 +12,7 @@ from accelopt_profiling.comparison.outputs import ExpectedOutputs
 from accelopt_profiling.comparison.ties import names_the_first
 from accelopt_profiling.comparison.tolerance import Allowed, allowed
 from accelopt_profiling.gate.inputs.long_sums import is_exact
-from accelopt_profiling.gate.steps.case_files import FINISHED
+from accelopt_profiling.gate.steps.case_files import finished
 from accelopt_profiling.problems.problem import Tolerance
 
 
@@ -54,9 +54,9 @@ class SavedOutputs(ExpectedOutputs):
         """Read the outputs that the candidate (or the original) saved under ``name``, in the reference's layout. A
         string is the reason why they cannot be read: a candidate may write anything there.
         """
-        finished = self.folder / FINISHED[name]
+        brought = self.folder / finished(name)
         try:
-            return read_leaves(finished if finished.is_dir() else self.folder / name)
+            return read_leaves(brought if brought.is_dir() else self.folder / name)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return f"The candidate's outputs cannot be read: {error}."
 

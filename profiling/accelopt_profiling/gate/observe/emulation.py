@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal
 
+from accelopt_profiling.gate.observe.device_answers import device_answers
 from accelopt_profiling.gate.observe.movement import Movement
 from accelopt_profiling.gate.request import GateDialect
 from accelopt_profiling.jobs import StepError
@@ -47,10 +48,6 @@ class Seen:
 
     def races(self) -> list[str]:
         """Tensors of which programs of a launch read what others of them wrote."""
-        return []
-
-    def tuners(self) -> list[Any]:
-        """Autotuners that chose among configurations."""
         return []
 
     def known(self, outputs: list[Any]) -> dict[int, Any]:
@@ -107,9 +104,6 @@ class _TritonSeen(Seen):
     def races(self) -> list[str]:
         return list(getattr(self._session.coverage, "found", []))
 
-    def tuners(self) -> list[Any]:
-        return list(self._session.driver.tuners)
-
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         from accelopt_profiling.triton.interpreter.coverage import known_elements
 
@@ -122,7 +116,7 @@ def emulation(
     target: str,
     plan: InterpretationPlan | None = None,
     movement: bool = False,
-    turn: int = 0,
+    prefers: Callable[[Any, Any], bool] | None = None,
     order: int | None = None,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
@@ -130,8 +124,8 @@ def emulation(
     With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
     raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
     With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
-    ``turn`` is the number of the configuration that autotuners choose, round and round; ``order`` draws another order
-    of the iterations of NKI's loops that promise to take any.
+    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses; ``order`` draws another order of
+    the iterations of NKI's loops that promise to take any.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
@@ -145,9 +139,13 @@ def emulation(
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
         mode: Literal["capture", "execute"] = "execute" if plan is None else "capture"
-        with emulated_triton(target, mode=mode, count=False, plan=plan) as session:
+        with (
+            emulated_triton(target, mode=mode, count=False, plan=plan) as session,
+            device_answers(int(session.target.get("dram_bytes", 80e9))),
+        ):
             _named_like_the_real_one(session.driver)
-            session.driver.turn = turn
+            if prefers is not None:
+                session.driver.prefers = prefers
             if watched is not None:
                 from accelopt_profiling.gate.observe.launch_coverage import RaceCoverage
 
@@ -181,7 +179,10 @@ def neutralised(
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage
         from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
-        with emulated_triton(target, mode="capture", count=False, plan=plan) as session:
+        with (
+            emulated_triton(target, mode="capture", count=False, plan=plan) as session,
+            device_answers(int(session.target.get("dram_bytes", 80e9))),
+        ):
             session.coverage = SpoilingCoverage()
             record = session.driver.record
 

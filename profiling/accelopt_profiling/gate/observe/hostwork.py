@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 import functools
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.comparison.tolerance import coarsest
+from accelopt_profiling.gate.observe.dispatch_mode import base_name, dispatching
 from accelopt_profiling.problems.problem import Problem
 
 Array = np.ndarray[Any, Any]
 
-#: Kind of work by the name of an operation of torch (aten) or NumPy. What is not here moves or makes data. "Python" is
-#: what hands elements to Python code: it may do anything with them.
+#: Kind of work by the name of an operation of torch (aten) or NumPy. What is neither here nor in
+#: ``light_operations.json`` is a kind of its own, and heavy. "Python" is what hands elements to Python code: it may do
+#: anything with them.
 _KINDS = {
-    "matmul": "mm bmm addmm baddbmm addbmm addmv mv dot vdot matmul linear einsum tensordot inner outer addr",
-    "convolution": "convolution conv1d conv2d conv3d convolve correlate _convolution mkldnn_convolution",
+    "matmul": "mm bmm addmm baddbmm addbmm addmv mv dot vdot matmul linear einsum tensordot inner outer addr ger "
+              "_addmm_activation _scaled_mm _int_mm mkldnn_linear",
+    "convolution": "convolution conv1d conv2d conv3d convolve correlate _convolution mkldnn_convolution "
+                   "convolution_overrideable _slow_conv2d_forward slow_conv3d_forward _conv_depthwise2d thnn_conv2d",
     "attention": "scaled_dot_product_attention _scaled_dot_product_flash_attention _scaled_dot_product_attention_math "
                  "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_efficient_attention "
                  "_scaled_dot_product_fused_attention_overrideable",
-    "softmax": "_softmax softmax _log_softmax log_softmax logsumexp _safe_softmax",
+    "softmax": "_softmax softmax _log_softmax log_softmax logsumexp logaddexp _safe_softmax _masked_softmax",
     "norm": "native_layer_norm layer_norm native_group_norm native_batch_norm _native_batch_norm_legit batch_norm "
-            "rms_norm _fused_rms_norm linalg_vector_norm norm instance_norm",
-    "activation": "gelu silu relu elu selu leaky_relu softplus mish hardswish hardsigmoid prelu glu threshold celu",
-    "loss": "nll_loss_forward cross_entropy mse_loss kl_div smooth_l1_loss binary_cross_entropy l1_loss huber_loss",
+            "rms_norm _fused_rms_norm linalg_vector_norm norm instance_norm renorm "
+            "_native_batch_norm_legit_no_training",
+    "activation": "gelu silu relu elu selu leaky_relu softplus mish hardswish hardsigmoid prelu _prelu_kernel glu "
+                  "threshold celu log_sigmoid_forward hardtanh hardshrink softshrink rrelu_with_noise",
+    "loss": "nll_loss_forward nll_loss2d_forward cross_entropy mse_loss "
+            "kl_div smooth_l1_loss binary_cross_entropy l1_loss huber_loss",
     "pooling": "max_pool2d_with_indices avg_pool2d avg_pool1d _adaptive_avg_pool2d max_pool2d avg_pool3d",
     "scan": "cumsum cumprod logcumsumexp cummax cummin",
     "order": "sort topk argsort kthvalue median unique searchsorted",
     "exp": "exp exp2 expm1", "log": "log log2 log10 log1p", "erf": "erf erfc", "tanh": "tanh", "sigmoid": "sigmoid",
     "sqrt": "sqrt rsqrt", "power": "pow square power float_power reciprocal",
     "trigonometric": "sin cos tan atan arctan",
-    "sum": "sum mean nansum nanmean", "variance": "var var_mean std std_mean", "product": "prod",
+    "sum": "sum mean nansum nanmean scatter_add index_add scatter_reduce index_reduce trace bincount",
+    "variance": "var var_mean std std_mean", "product": "prod",
     "extreme": "amax amin max min maximum minimum aminmax clamp clamp_min clamp_max clip fmax fmin",
     "index of extreme": "argmax argmin", "choice": "where",
-    "Python": "tolist tobytes apply_along_axis apply_over_axes vectorize piecewise",
+    "Python": "tolist tobytes nditer apply_along_axis apply_over_axes vectorize piecewise",
     "add": "add sub subtract rsub", "multiply": "mul div multiply divide true_divide truediv addcmul addcdiv lerp",
 }  # fmt: skip
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
@@ -46,6 +57,8 @@ HEAVY = frozenset(
     ["matmul", "convolution", "attention", "softmax", "norm", "activation", "loss", "pooling", "scan", "order", "exp",
      "erf", "tanh", "sigmoid", "log", "variance", "Python"]
 )  # fmt: skip
+#: First part of the kind of work that nobody knows.
+UNKNOWN = "unknown: "
 #: Work beside which all other work of a problem is little.
 DOMINANT = frozenset(["matmul", "convolution", "attention"])
 #: Work that is exact in any precision: its results' dtypes say nothing about the others'.
@@ -61,7 +74,12 @@ _CONTAINS = {
     "sigmoid": {"exp", "add", "multiply"}, "tanh": {"exp", "add", "multiply"},
     "exp": {"power"}, "power": {"multiply"}, "multiply": {"power"}, "sqrt": {"power"},
 }  # fmt: skip
-
+#: A composite is done by whoever does all of one of these sets of parts.
+_MADE_OF = {
+    "softmax": ({"exp", "sum", "multiply"},), "norm": ({"sum", "sqrt", "multiply"},),
+    "attention": ({"matmul", "softmax"},), "activation": ({"exp"}, {"erf"}, {"tanh"}, {"sigmoid"}),
+    "loss": ({"softmax", "sum"}, {"log", "sum"}), "variance": ({"sum", "power"},),
+}  # fmt: skip
 
 #: Functions of NumPy that return an array of the plain kind whatever they are given.
 _MAKE_PLAIN = ("asarray", "array", "ascontiguousarray", "asfortranarray", "copy", "require")
@@ -82,6 +100,7 @@ class HostWork:
         self.dtypes: set[str] = set()
         self.marking = True
         self._paused = self._in_torch = False
+        self._launches = 0
         if source:
             numpy: Any = np
             for name in _MAKE_PLAIN:
@@ -102,8 +121,27 @@ class HostWork:
         """Check whether it is a tensor whose numbers host code takes to NumPy while it is being counted."""
         return self._in_torch and not self._paused and isinstance(value, sys.modules["torch"].Tensor)
 
+    def _dispatched(
+        self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], perform: Callable[[], Any]
+    ) -> Any:
+        """Run one operator of torch's dispatcher and count it. One of a library may launch kernels: it is the sum of
+        what these do.
+        """
+        launches = self._launches
+        result = perform()
+        library, _, name = base_name(operator).partition("::")
+        if library in ("aten", "prims") or self._launches == launches:
+            made = result if isinstance(result, (tuple, list)) else [result]
+            sizes = [v.numel() for v in [*args, *kwargs.values(), *made] if hasattr(v, "numel")]
+            sizes += [
+                v.numel() for a in args if isinstance(a, (list, tuple)) for v in a if hasattr(v, "numel")
+            ]
+            self.add(name, max(sizes, default=0), next(iter(made), None))
+        return result
+
     @contextmanager
     def pausing(self) -> Iterator[None]:
+        self._launches += 1
         before, self._paused = self._paused, True
         try:
             yield
@@ -114,12 +152,7 @@ class HostWork:
         """Count one operation; ``result`` is what it returned."""
         if self._paused:
             return
-        plain = name.strip("_")
-        kind = (
-            _KIND_OF.get(name)
-            or _KIND_OF.get(plain)
-            or _KIND_OF.get(plain[1:] if plain[:1] in "ri" else plain)
-        )
+        kind = _kind(name)
         if kind is not None:
             self.elements[kind] = max(self.elements.get(kind, 0), size)
             self.total[kind] = self.total.get(kind, 0) + size
@@ -134,7 +167,7 @@ class HostWork:
             return
         self._in_torch = True
         try:
-            with _torch_mode(self):
+            with _torch_mode(self), dispatching(self._dispatched):
                 yield
         finally:
             self._in_torch = False
@@ -148,6 +181,28 @@ class HostWork:
             counted.work = self
             return counted
         return value
+
+
+@cache
+def _light() -> frozenset[str]:
+    text = resources.files(__package__).joinpath("light_operations.json").read_text(encoding="utf-8")
+    lists = json.loads(text)
+    return frozenset([*lists["torch"].split(), *lists["numpy"].split()])
+
+
+def _kind(name: str) -> str | None:
+    """The kind of work of an operation; None for what only makes, moves or compares data."""
+    plain = name.strip("_")
+    known = (name, plain, plain[1:] if plain[:1] in "ri" else plain, plain.removeprefix("foreach_"))
+    kind = next((_KIND_OF[spelling] for spelling in known if spelling in _KIND_OF), None)
+    if kind is not None or not name:
+        return kind
+    return None if any(spelling in _light() for spelling in known) else f"{UNKNOWN}{name}"
+
+
+def is_heavy(kind: str) -> bool:
+    """Check whether a kind of work is never mere preparation or the end of a reduction."""
+    return kind in HEAVY or kind.startswith(UNKNOWN)
 
 
 class _Counted(np.ndarray[Any, Any]):
@@ -214,9 +269,7 @@ def _plain(value: Any) -> Any:
 
 
 def _torch_mode(work: HostWork) -> Any:
-    """Counts calls of torch's own functions, operators and methods. (Its dispatch modes would see what these call in
-    turn, but entering one imports the compiler, which takes more than a second.)
-    """
+    """Sees where tensors are handed to NumPy or Python; operators are counted in the dispatcher."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -224,10 +277,8 @@ def _torch_mode(work: HostWork) -> Any:
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
             name = getattr(func, "__name__", "").split(".")[0]
-            if name != "__get__":
-                flat = [*args, *(kwargs or {}).values(), *(result if type(result) is tuple else [result])]
-                sizes = [t.numel() for t in flat if isinstance(t, torch.Tensor)]
-                work.add(name, max(sizes, default=0), result)
+            if _KIND_OF.get(name) == "Python":
+                work.add(name, max((t.numel() for t in args if isinstance(t, torch.Tensor)), default=0))
             taken = name in ("numpy", "__array__") and work.of_tensor(args[0])
             return work.marked(result) if taken else result
 
@@ -249,7 +300,7 @@ def computing_dtype(problem: Problem, inputs: list[Any], work: HostWork) -> str 
 
 def covers(done: dict[str, int], required: dict[str, int]) -> bool:
     """Check whether the work ``done`` covers every kind of work in ``required``, on as many elements (a half at
-    least). What Python did with elements may be any kind.
+    least). What Python or an unknown operation did with elements may be any kind.
     """
     whole: dict[str, int] = {}
     waiting = list(done.items())
@@ -258,7 +309,10 @@ def covers(done: dict[str, int], required: dict[str, int]) -> bool:
         if whole.get(kind, -1) < size:
             whole[kind] = size
             waiting += [(part, size) for part in _CONTAINS.get(kind, ())]
-    free = whole.get("Python", -1)
+    for composite, sets in _MADE_OF.items():
+        sizes = [min(whole[part] for part in parts) for parts in sets if parts <= set(whole)]
+        whole[composite] = max([*sizes, whole.get(composite, -1)])
+    free = max((n for kind, n in whole.items() if kind == "Python" or kind.startswith(UNKNOWN)), default=-1)
     return bool(required) and all(
         2 * max(whole.get(kind, -1), free) >= size for kind, size in required.items()
     )

@@ -1,7 +1,8 @@
 """Coverages of Triton launches for the gate: one that finds races, and one that overwrites what was stored.
 
 The emulation runs programs one after another, so that a kernel in which programs read what others wrote is right here
-and wrong, at times, on a device. Launches with atomic operations are left out: those may put programs in order.
+and wrong, at times, on a device. Atomic operations may put programs in order: what one stored before such an operation
+may be read by those that did one at the same place later. Whether they waited for it is not looked at.
 """
 
 from __future__ import annotations
@@ -29,10 +30,9 @@ class RaceCoverage(SampleCoverage):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
-        self._writers: dict[int, tuple[int, Array]] = {}
-        self._suspects: list[str] = []
+        self._writers: dict[int, tuple[int, Array, Array]] = {}
         self._program_number = 0
-        self._ordered = False
+        self._order = _Order()
         self._together = False
 
     @property
@@ -41,7 +41,7 @@ class RaceCoverage(SampleCoverage):
 
     def begin_launch(self) -> None:
         super().begin_launch()
-        self._writers, self._suspects, self._ordered, self._program_number = {}, [], False, 0
+        self._writers, self._order, self._program_number = {}, _Order(), 0
         self._together = False
 
     def begin_program(self) -> None:
@@ -54,31 +54,89 @@ class RaceCoverage(SampleCoverage):
         self._together = True
 
     def follows(self, kind: str, region: Region) -> bool:
-        return self.stored is None or region.base in self.stored or super().follows(kind, region)
+        if self.stored is None or self._order.begun or kind not in ("load", "store"):
+            return True
+        return region.base in self.stored or super().follows(kind, region)
 
     def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
         if kind == "load" and self._together:
             raise LockstepError("a load of what the launch stores to")
         super().access(kind, region, addresses, itemsize)
+        if not addresses.size:
+            return
+        self._order.tick()
         if kind not in ("load", "store"):
-            self._ordered = True
-        elif addresses.size and not self._ordered:
-            size, writers = self._writers.get(region.base, (itemsize, None))
-            if writers is None:
-                if kind == "load":
-                    return
-                writers = np.zeros(max(1, region.nbytes // itemsize), np.int32)
-                self._writers[region.base] = size, writers
-            items = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(size)
-            if kind == "store":
-                writers[items] = self._program_number
-            elif bool(((writers[items] != 0) & (writers[items] != self._program_number)).any()):
-                self._suspects.append(region.name)
+            self._order.synchronise(self._program_number, region, addresses)
+            return
+        size, writers, times = self._writers.get(region.base, (itemsize, None, None))
+        if kind == "load":
+            self._order.acquire(self._program_number, addresses)
+        if writers is None or times is None:
+            if kind == "load":
+                return
+            writers = np.zeros(max(1, region.nbytes // itemsize), np.int32)
+            times = np.zeros(writers.size, np.int64)
+            self._writers[region.base] = size, writers, times
+        items = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(size)
+        if kind == "store":
+            writers[items], times[items] = self._program_number, self._order.now
+            return
+        foreign = items[(writers[items] != 0) & (writers[items] != self._program_number)]
+        if foreign.size and not self._order.knows(self._program_number, writers[foreign], times[foreign]):
+            self.found += [region.name] if region.name not in self.found else []
 
-    def end_launch(self, complete: bool, written: Mapping[int, WrittenItems] | None = None) -> None:
-        if not self._ordered:
-            self.found += [name for name in dict.fromkeys(self._suspects) if name not in self.found]
-        super().end_launch(complete, written)
+
+#: Places of atomic operations that are told apart in one access; of more, the whole tensor is one place.
+_PLACES = 8
+
+
+class _Order:
+    """What programs may know of one another: a clock of accesses, and for each program and each place of atomic
+    operations up to when it knows the others' accesses (vector clocks: C. Fidge, 1988; F. Mattern, 1989).
+    """
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._programs: dict[int, dict[int, int]] = {}
+        self._places: dict[int, dict[int, int]] = {}
+
+    @property
+    def begun(self) -> bool:
+        """True once there was an atomic operation."""
+        return bool(self._places)
+
+    def tick(self) -> None:
+        self.now += 1
+
+    def synchronise(self, program: int, region: Region, addresses: Array) -> None:
+        """An atomic operation: the program learns what the places know, and leaves there what it knows."""
+        places = [int(a) for a in addresses.reshape(-1)] if addresses.size <= _PLACES else [region.base]
+        known = self._programs.setdefault(program, {})
+        for place in places:
+            _learn(known, self._places.get(place, {}))
+        known[program] = self.now
+        for place in places:
+            _learn(self._places.setdefault(place, {}), known)
+
+    def acquire(self, program: int, addresses: Array) -> None:
+        """A plain load: of a place of atomic operations, as of a flag that one waits for, it lets the program know."""
+        if self._places and addresses.size == 1:
+            left = self._places.get(int(addresses.reshape(-1)[0]))
+            if left is not None:
+                _learn(self._programs.setdefault(program, {}), left)
+
+    def knows(self, program: int, writers: Array, times: Array) -> bool:
+        """Check whether a program may know all these stores."""
+        known = self._programs.get(program, {})
+        return all(
+            known.get(int(writer), -1) >= int(times[writers == writer].max()) for writer in np.unique(writers)
+        )
+
+
+def _learn(known: dict[int, int], other: dict[int, int]) -> None:
+    for program, time in other.items():
+        if known.get(program, -1) < time:
+            known[program] = time
 
 
 #: All bits set: NaN in every float format, -1 or the largest value in integers.

@@ -56,6 +56,8 @@ _READS = frozenset(["os.listdir", "os.scandir"])
 #: Files about the machine that libraries and honest code read.
 _SYSTEM = ("/dev/null", "/dev/urandom", "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/proc/self/status", "/etc/",
            "/sys/devices/", "/usr/", "/lib/", "/lib64/", "/opt/")  # fmt: skip
+#: Exit status of a process that was ended here; it never counts as a result.
+_ENDED_HERE = 45
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -79,7 +81,7 @@ class Watch:
         self._readable = (*own, str((root / "src").resolve()), *sorted(real), *self._ours, *archives)
         self._report = report
         self._busy = False
-        self._write, self._exit, self._getframe = os.write, os._exit, sys._getframe
+        self._exit, self._getframe = os._exit, sys._getframe
 
     def start(self) -> None:
         sys.addaudithook(self._hear)
@@ -104,9 +106,10 @@ class Watch:
         try:
             found = self._judge(event, arguments)
             if found is not None:
-                os.write = self._write  # whatever the candidate made of it
-                self._report(*found)
-                self._exit(0)
+                try:
+                    self._report(*found)
+                finally:  # whether or not anybody hears of it
+                    self._exit(_ENDED_HERE)
         finally:
             self._busy = False
 
@@ -166,8 +169,22 @@ class Watch:
             writing = (
                 any(c in mode for c in "wax+") if isinstance(mode, str) else bool(int(flags or 0) & _WRITING)
             )
-        if isinstance(path, int) or path is None:
+        if event in ("os.link", "os.symlink"):
+            return "writes-outside", f"It makes a link ({event}), which a kernel has no reason to do."
+        if path is None:
             return None
+        if (
+            event == "open"
+            and mode is None
+            and not isinstance(path, int)
+            and ".." in Path(os.fsdecode(path)).parts
+        ):
+            return (
+                "reaches-out",
+                "It opens a path with `..` in it as a descriptor.",
+            )  # relative to which folder?
+        if isinstance(path, int):
+            return self._judge_descriptor(path)
         text = os.path.realpath(os.fsdecode(path))
         if writing:
             if not _below(text, self._writable) and text != os.devnull:
@@ -175,6 +192,18 @@ class Watch:
         elif not _below(text, self._readable) and not text.startswith(_SYSTEM):
             return "reads-files", f"It reads {_short(text)} ({event})."
         return None
+
+    def _judge_descriptor(self, number: int) -> tuple[str, str] | None:
+        """A descriptor that is opened by its number has to be a file in the candidate's own folders."""
+        try:
+            held = os.readlink(f"/proc/self/fd/{number}")
+        except OSError:
+            held = (
+                "" if os.path.isdir("/proc/self/fd") else str(self._writable[0])
+            )  # not Linux: nothing tells
+        if number <= 2 or not held or _below(held.removesuffix(" (deleted)"), self._writable):
+            return None
+        return "reaches-out", f"It opens the descriptor {number}, which is no file of its own."
 
     def _is_candidate(self, frame: FrameType) -> bool:
         name = frame.f_code.co_filename

@@ -41,6 +41,11 @@ _METHODS = {
 }
 
 
+#: Bytes of the widest access of a device that alignment matters to: a warp's line of its cache (CUDA C++ Programming
+#: Guide, "Device Memory Accesses").
+_WIDEST_ACCESS = 128
+
+
 def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
     """Branches on such a source whose body returns, launches or writes a result."""
     tainted = _tainted(names)
@@ -134,11 +139,18 @@ def _foreign(names: ResolvedNames, node: ast.expr) -> bool:
 
 
 def _alignment(names: ResolvedNames, node: ast.AST) -> bool:
-    """``x.data_ptr() % 16``: whether memory is aligned is a fair question."""
+    """``x.data_ptr() % 16``: whether memory is aligned is a fair question, as far as an access can be wide."""
     parent = names.parents.get(node)
-    while isinstance(parent, (ast.Call, ast.Attribute)):
+    while isinstance(parent, (ast.Call, ast.Attribute)) or (
+        isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.BitOr)
+    ):
         node, parent = parent, names.parents.get(parent)
-    return isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mod, ast.BitAnd, ast.BitOr))
+    if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, (ast.Mod, ast.BitAnd)):
+        return False
+    other = parent.right if parent.left is node else parent.left
+    if isinstance(other, ast.Constant) and isinstance(other.value, int):
+        return other.value <= _WIDEST_ACCESS - isinstance(parent.op, ast.BitAnd)
+    return isinstance(other, (ast.Name, ast.Attribute, ast.Call))
 
 
 def _tainted(names: ResolvedNames) -> dict[str, str]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from accelopt_profiling.gate.step_schemas import LATER
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -21,14 +22,28 @@ TOLERANCE_FILE = "tolerance.json"
 PLAN_FILE = "plan.json"
 #: Below a case's folder: the candidate's model kept the parameters that it was built with.
 INITIAL_FILE = "initial"
-#: Folders of the candidate's outputs, and where they lie once the problem has brought them into its layout.
-RAW = ("outputs", "again", "late", "later", "reordered", "device", "idle", "original")
-FINISHED = {raw: "finished" if raw == "outputs" else f"finished {raw}" for raw in RAW}
+#: Folders of the candidate's outputs, besides those of further configurations.
+_RAW = ("outputs", "again", "late", *LATER, "reordered", "device", "idle", "original")
+#: The first part of the names of folders with outputs in a further configuration of an autotuner.
+CONFIGURATION = "configuration"
+#: Where a folder of outputs has a text about the run.
+ABOUT = "about.txt"
 
 
 def case_folder(context: StepContext, index: int) -> Path:
     """The folder of one case; below it ``inputs``, ``arguments``, ``outputs``, ``again``, ``expected``, ..."""
     return context.folder / "gate" / str(index)
+
+
+def raw_folders(folder: Path) -> list[str]:
+    """Names of the folders in a case's ``folder`` that hold outputs as they were returned."""
+    further = sorted(p.name for p in folder.glob(f"{CONFIGURATION} *"))
+    return [*(name for name in _RAW if (folder / name).is_dir()), *further]
+
+
+def finished(raw: str) -> str:
+    """Where the outputs of ``raw`` lie once the problem has brought them into its layout."""
+    return "finished" if raw == "outputs" else f"finished {raw}"
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
 from accelopt_profiling.comparison.memory import (
+    aligned,
     arrays_of,
     fill_in_place,
     fingerprint,
@@ -23,14 +23,17 @@ from accelopt_profiling.comparison.memory import (
     same_layout,
 )
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
+from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
+from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
 from accelopt_profiling.gate.observe.interpretation import ENOUGH, of_case, planned_share, whole
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
+from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, PlanResult, RunCase, RunParams
-from accelopt_profiling.gate.steps.case_files import INITIAL_FILE, case_folder
+from accelopt_profiling.gate.steps.case_files import ABOUT, INITIAL_FILE, case_folder
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.problems.loading.call import call_entry, listed
 from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
@@ -63,6 +66,8 @@ class LoadedCandidate:
         self.attributes: list[str] = []
         self.calls = 0
         self.moved_only = False
+        self.returns_one: bool | None = None
+        self.caller = CallerState()
         self.free_loops = False
         self.races: list[str] = []
         self.configurations = AutotuneTurns()
@@ -73,10 +78,11 @@ class LoadedCandidate:
         return from_plain(CaseCall, load_values(case_folder(self.context, index) / "call")[0])
 
     def arguments(self, index: int) -> list[Any]:
-        """Load the arguments of a case into new memory."""
+        """Load the arguments of a case into new memory, aligned as a device's."""
         folder = case_folder(self.context, index)
         with emulation(self.params.dialect, self.params.target):
-            return load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+            loaded = load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+            return [aligned(value) for value in loaded]
 
     def reused_memory(self, arguments: list[Any]) -> list[Any]:
         """Put new data at addresses that the candidate has seen before, where the layout allows."""
@@ -106,8 +112,8 @@ class LoadedCandidate:
 
     def emulated(self, index: int, movement: bool = False, order: int | None = None) -> Any:
         params = self.params
-        turn = self.configurations.turn
-        return emulation(params.dialect, params.target, self.interpretation(index), movement, turn, order)
+        plan, prefers = self.interpretation(index), self.configurations.prefers
+        return emulation(params.dialect, params.target, plan, movement, prefers, order)
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
@@ -118,13 +124,13 @@ class LoadedCandidate:
         """
         before = [fingerprint(a) for a in arguments]
         movement = name == "again"
-        with self.emulated(index, movement) as seen, poisoned_memory():
+        with self.emulated(index, movement) as seen, poisoned_memory(), poisoned_tensors():
             shared = SharedObjects()
             started = time.perf_counter()
             outputs = self.perform(index, arguments, seen, built)
             seconds = time.perf_counter() - started
             self.patched += shared.changes()
-            self.configurations.chosen(seen.tuners())
+            self.configurations.chosen()
             self.free_loops = self.free_loops or seen.has_free_loops()
             work = seen.work()
             if initial := bool(built.get("initial")):
@@ -164,18 +170,21 @@ class LoadedCandidate:
         quiet = torch.no_grad() if turned and torch is not None else contextlib.nullcontext()
         with user_errors(self.context), quiet:
             case_call = self.case_call(index)
-            outputs = with_inplace_outputs(
-                lambda: perform(
-                    self.module, case_call.call, arguments, self.context.source.kernel, built, turned
-                ),
-                arguments,
-                case_call.written,
-            )
+
+            def call() -> list[Any]:
+                returned = call_entry(
+                    self.module, case_call.call, arguments, self.context.source.kernel, built, turned,
+                    self.caller.around,
+                )  # fmt: skip
+                self.returns_one = not isinstance(returned, (list, tuple))
+                return listed(returned)
+
+            outputs = with_inplace_outputs(call, arguments, case_call.written)
             seen.raise_faults()
         return outputs
 
-    def save(self, index: int, name: str, outputs: list[Any], seen: Seen) -> None:
-        """Save outputs and send their digest before any more of the candidate's code runs."""
+    def save(self, index: int, name: str, outputs: list[Any], seen: Seen, about: str = "") -> None:
+        """Save outputs and send their digest before any more of the candidate's code runs. ``about`` is saved too."""
         self.attributes += [
             f"{type(o).__name__}.{key}" for o in outputs for key in getattr(o, "__dict__", {})
         ]
@@ -190,36 +199,8 @@ class LoadedCandidate:
             raise StepFailedError(
                 StepError("wrong-output", f"An output cannot be compared: {error}.")
             ) from error
+        if about:
+            (folder / ABOUT).write_text(about, encoding="utf-8")
         for output, mask in seen.known(outputs).items():
             np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
         self.context.emit({"saved": [index, name, digest(folder)]})
-
-
-class AutotuneTurns:
-    """The autotuners of a candidate and which of their configurations have run. ``turn`` numbers the cases."""
-
-    def __init__(self) -> None:
-        self.turn = -1
-        self._ran: dict[int, tuple[Any, set[int]]] = {}  # by the tuner's identity
-
-    def next_case(self) -> None:
-        """Have the next configuration chosen from here on: drop what the tuners remember of earlier choices."""
-        self.turn += 1
-        for tuner, _ in self._ran.values():
-            tuner.cache.clear()
-            tuner.cache_results = False
-
-    def chosen(self, tuners: Sequence[Any]) -> None:
-        """Record the configurations that ``tuners`` have chosen and the kernel has run in."""
-        for tuner in tuners:
-            _, ran = self._ran.setdefault(id(tuner), (tuner, set()))
-            best = getattr(tuner, "best_config", None)
-            ran.update(n for n, configuration in enumerate(tuner.configs) if configuration is best)
-
-    def left(self) -> dict[str, list[int]]:
-        """By kernel: how many configurations have not run, of how many; kernels of which all have run are left out."""
-        return {
-            tuner.base_fn.__name__: [len(tuner.configs) - len(ran), len(tuner.configs)]
-            for tuner, ran in self._ran.values()
-            if len(ran) < len(tuner.configs)
-        }

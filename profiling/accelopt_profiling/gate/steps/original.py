@@ -6,18 +6,22 @@ from __future__ import annotations
 
 import contextlib
 from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
-from accelopt_profiling.comparison.memory import poisoned_memory
-from accelopt_profiling.comparison.saved_values import NotCarriedError, load_values, save_values
+from accelopt_profiling.comparison.memory import fingerprint, poisoned_memory
+from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.interpretation import of_case, whole
+from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
 from accelopt_profiling.gate.steps.case_files import case_folder, problem_errors, problem_files
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.problems.loading.call import call_entry, perform
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
@@ -31,7 +35,9 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
     """
     if params.same:
         return OriginalResult()
-    work = HostWork()
+    work, caller = HostWork(), CallerState()
+    one: bool | None = None
+    repeatable: bool | None = None
     with problem_files(context, params.source) as own:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own)
@@ -40,13 +46,13 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
             if not (folder / "call").is_dir():
                 continue
             case_call = from_plain(CaseCall, load_values(folder / "call")[0])
-            chosen = case_call.derived or case_call.compared
-            if chosen or case_call.twice:
+            answers = case_call.derived or case_call.compared or params.measured
+            if answers or case_call.twice:
                 with emulation(params.dialect, params.target):
                     arguments = load_values(
                         folder / ("arguments" if (folder / "arguments").is_dir() else "inputs")
                     )
-            if chosen:
+            if answers:
                 if (folder / "original").exists():
                     raise StepFailedError(
                         StepError("tampered", "The candidate wrote into the folder of the answers.")
@@ -65,6 +71,8 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     seen.raise_faults()
                     save_values(folder / "original", outputs)
             elif case_call.twice and params.dialect != "numpy":
+                if not _equal_files(folder, "outputs", "again", "late"):
+                    repeatable = _repeatable(own, params, module, case_call, folder)
                 with (
                     contextlib.suppress(StepFailedError),
                     neutralised(params.dialect, params.target, of_case(None, index, 0), work.pausing),
@@ -72,5 +80,40 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     work.counting(),
                     user_errors(own),
                 ):
-                    perform(module, case_call.call, work.marked(arguments), own.source.kernel)
-    return OriginalResult(work.total)
+                    result = call_entry(
+                        module,
+                        case_call.call,
+                        work.marked(arguments),
+                        own.source.kernel,
+                        around=caller.around,
+                    )
+                    one = not isinstance(result, (list, tuple))
+    return OriginalResult(work.total, sorted(caller.changed), one, repeatable)
+
+
+def _equal_files(folder: Path, *names: str) -> bool:
+    """Check whether the candidate's runs left the same files."""
+    return len({digest(folder / name) for name in names if (folder / name).is_dir()}) < 2
+
+
+def _repeatable(
+    own: StepContext, params: OriginalParams, module: ModuleType, case_call: CaseCall, folder: Path
+) -> bool | None:
+    """Check whether two runs of the original on the same inputs give the same bits; None where one fails."""
+    runs: list[list[bytes]] = []
+    built: dict[str, Any] = {}
+    with contextlib.suppress(StepFailedError):
+        for _ in range(2):
+            with (
+                emulation(params.dialect, params.target, whole()) as seen,
+                poisoned_memory(),
+                user_errors(own),
+            ):
+                arguments = load_values(
+                    folder / ("arguments" if (folder / "arguments").is_dir() else "inputs")
+                )
+                outputs = perform(module, case_call.call, arguments, own.source.kernel, built)
+                seen.raise_faults()
+                runs.append([fingerprint(v) for v in [*outputs, *arguments]])
+        return runs[0] == runs[1]
+    return None

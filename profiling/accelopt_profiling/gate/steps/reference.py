@@ -12,6 +12,7 @@ from accelopt_profiling.comparison.saved_values import NotCarriedError, load_val
 from accelopt_profiling.gate.inputs.draw import case_digests
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, computing_dtype, count_work
+from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import (
     CaseCall,
     ReferenceCase,
@@ -20,13 +21,13 @@ from accelopt_profiling.gate.step_schemas import (
     ReferenceRule,
 )
 from accelopt_profiling.gate.steps.case_files import (
-    FINISHED,
     INITIAL_FILE,
-    RAW,
     TOLERANCE_FILE,
     case_folder,
+    finished,
     problem_errors,
     problem_files,
+    raw_folders,
 )
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain, to_plain
@@ -36,6 +37,9 @@ from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
+#: Folders of expected values.
+_ANSWERS = ("expected", "native", "nearby", "further", "rounding")
+
 
 def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
     """Run the problem's reference on every drawn case, in the inputs' own precision and in float64.
@@ -44,11 +48,11 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         StepFailedError: the reference raised, or returned nothing; or the candidate left files where the answers go.
     """
     for index in range(params.cases):
-        for name in ("expected", "native", "nearby", "further", *FINISHED.values()):
-            if (case_folder(context, index) / name).exists():
-                raise StepFailedError(
-                    StepError("tampered", "The candidate wrote into the folder of the expected values.")
-                )
+        folder = case_folder(context, index)
+        if any((folder / name).exists() for name in _ANSWERS) or any(folder.glob("finished*")):
+            raise StepFailedError(
+                StepError("tampered", "The candidate wrote into the folder of the expected values.")
+            )
     with problem_files(context, params.source) as own, emulation(params.dialect, params.target):
         observer = HostWork(str((own.folder / "src").resolve()) + os.sep)
         observer.marking = False
@@ -66,7 +70,8 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         # topk and sort may name any of equal elements; an argmax that takes the first is documented to
         rule = ReferenceRule(problem.tolerance, "order" not in work.elements)
         file.write_text(json.dumps(to_plain(rule)), encoding="utf-8")
-        return ReferenceResult(problem.tolerance, cases, work.elements)
+        one = None if getattr(problem, "rearranges", False) else getattr(problem, "returns_one", None)
+        return ReferenceResult(problem.tolerance, cases, work.elements, sorted(precision.caller.changed), one)
 
 
 class _Precision:
@@ -77,6 +82,7 @@ class _Precision:
     def __init__(self, problem: Problem, observer: HostWork) -> None:
         self._problem, self._observer = problem, observer
         self._computed: dict[str, str | None] = {}
+        self.caller = CallerState()
 
     def stated(self, runs: ReferenceRuns) -> ExpectedValues:
         """The expected values, with the precision in which they were computed."""
@@ -113,7 +119,8 @@ def _one(
     runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), case_call.written)
     try:
         with problem_errors(own, "the reference: "):
-            native = runs.native
+            with precision.caller.around():
+                native = runs.native
             if not native:
                 raise ProblemError("problem-empty", "The problem has no reference.")
             if index == 0:
@@ -143,10 +150,7 @@ def _one(
 
 def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
     """Bring the candidate's raw outputs into the reference's layout, by the problem's own code."""
-    for raw in RAW:
-        finished = FINISHED[raw]
-        if not (folder / raw).is_dir():
-            continue
+    for raw in raw_folders(folder):
         outputs = load_values(folder / raw)
         try:
             changed = problem.finish(outputs, native)
@@ -155,7 +159,7 @@ def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
                 continue
             raise
         if changed is not outputs:
-            save_values(folder / finished, changed)
+            save_values(folder / finished(raw), changed)
     return ""
 
 

@@ -8,25 +8,37 @@ written, and an operation that a candidate may not do ends the process at once (
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
+import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.memory import byte_count, fingerprint, overlapping, poisoned_memory
+from accelopt_profiling.comparison.memory import (
+    arrays_of,
+    byte_count,
+    fingerprint,
+    overlapping,
+    poison_allocator,
+    poisoned_memory,
+)
 from accelopt_profiling.gate.observe.clock_shift import Clock, Counts
+from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
+from accelopt_profiling.gate.observe.kept_results import KeptResults, turned
+from accelopt_profiling.gate.observe.own_state import OwnState
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.watch import Watch
-from accelopt_profiling.gate.step_schemas import PlanResult, RunCase, RunParams, RunResult
-from accelopt_profiling.gate.steps.case_files import PLAN_FILE, case_folder, forget_requests
+from accelopt_profiling.gate.step_schemas import LATER, PlanResult, RunCase, RunParams, RunResult
+from accelopt_profiling.gate.steps.case_files import CONFIGURATION, PLAN_FILE, case_folder, forget_requests
 from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate, TooLittleKnownError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -36,6 +48,8 @@ from accelopt_profiling.worker.usercode import load_module
 _KEPT_BYTES = 64 << 20
 #: So many further calls are made in any case: fewer do not show what counts calls.
 _LOOKS = 3
+#: Further configurations of autotuners run on changed values until so many runs were made.
+_CONFIGURATIONS = 40
 #: A case may take so many times its processor time by the clock: the machine may be busy.
 _IDLE = 5
 
@@ -48,30 +62,33 @@ def run(context: StepContext, params: RunParams) -> RunResult:
     with emulation(params.dialect, params.target), poisoned_memory():
         pass  # imports what it needs: the candidate shall be the only one to import from here on
     plan = _plan(context)
+    poison_allocator()
     clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
     Watch(
         context.folder, lambda code, message: context.emit({"violation": {"code": code, "message": message}})
     ).start()
-    with _time_limit(context, params.case_seconds) as allow:
-        allow()
-        with emulation(params.dialect, params.target):
-            before = SharedObjects()
-            candidate = LoadedCandidate(context, params, load_module(context), plan)
-            candidate.patched += before.changes()
-        for name in params.neutralised:
-            if hasattr(candidate.module, name):
-                setattr(candidate.module, name, _refuse(name))
-        return _CandidateRun(candidate, clock, work, allow).all()
+    _allow(params.case_seconds)
+    with emulation(params.dialect, params.target):
+        before = SharedObjects()
+        candidate = LoadedCandidate(context, params, load_module(context), plan)
+        candidate.patched += before.changes()
+    for name in params.neutralised:
+        if hasattr(candidate.module, name):
+            setattr(candidate.module, name, _refuse(name))
+    result = _CandidateRun(candidate, clock, work).all()
+    for timer in _TIMERS.values():
+        signal.setitimer(timer, 0)
+    return result
 
 
 class _CandidateRun:
-    def __init__(
-        self, candidate: LoadedCandidate, clock: Clock, work: HostWork, allow: Callable[[], None]
-    ) -> None:
-        self.candidate, self.clock, self.work, self.allow = candidate, clock, work, allow
+    def __init__(self, candidate: LoadedCandidate, clock: Clock, work: HostWork) -> None:
+        self.candidate, self.clock, self.work = candidate, clock, work
         self.params = candidate.params
         self.built: dict[str, Any] = {}
         self.kept: list[tuple[list[Any], list[bytes]]] = []
+        self.keeps: list[str] = []
+        self.elements = 0
 
     def all(self) -> RunResult:
         candidate = self.candidate
@@ -91,22 +108,29 @@ class _CandidateRun:
                 cases[n] = self._later(cases[n])
             if candidate.free_loops:
                 self._reordered(repeated)
+        answered = [n for n in others if not cases[n].raised]
+        self._configurations(
+            [n for n in answered if not case_call[n].altered], [n for n in answered if case_call[n].altered]
+        )
         late = any([fingerprint(o) for o in outputs] != prints for outputs, prints in self.kept)
         self.kept.clear()
+        if repeated is not None:
+            self._without_what_it_kept(repeated)
         small = [n for n in others if n][:1]
         for n in [*([] if repeated is None else [repeated]), *small]:
             self._without_kernels(n)
         return RunResult(
             list(cases.values()), sorted(set(candidate.patched)), len(sys._current_frames()) - 1, _processes(),
             candidate.calls, self.work.total, candidate.moved_only, late, sorted(set(candidate.attributes)),
-            candidate.races, candidate.configurations.left(),
+            candidate.races, candidate.configurations.left(), self.keeps, sorted(candidate.caller.changed),
+            candidate.returns_one,
         )  # fmt: skip
 
     def _case(self, index: int) -> RunCase:
         candidate = self.candidate
         candidate.context.emit({"running": index})
-        self.allow()
-        candidate.configurations.next_case()
+        _allow(self.params.case_seconds)
+        candidate.configurations.next_case(index)
         case_call = candidate.case_call(index)
         arguments = candidate.reused_memory(candidate.arguments(index))
         built: dict[str, Any] = {}
@@ -139,15 +163,16 @@ class _CandidateRun:
     def _repeat(self, result: RunCase) -> RunCase:
         """Make further calls on data seen before; the last one's outputs are judged as well."""
         candidate, params, index = self.candidate, self.params, result.index
-        self.allow()
+        _allow(self.params.case_seconds)
         repeats = params.repeats
         if result.work is not None:
             repeats = min(repeats, max(_LOOKS, params.repeat_work // max(1, result.work)))
         reused = result.reused
-        self.counts = Counts(str((candidate.context.folder / "src").resolve()), list(self.built.values()))
+        self.own = OwnState(str((candidate.context.folder / "src").resolve()), list(self.built.values()))
+        self.counts = Counts(self.own)
         for number in range(repeats):
             arguments = candidate.arguments(index)
-            with candidate.emulated(index) as seen, poisoned_memory():
+            with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
                 outputs = candidate.perform(index, arguments, seen, self.built)
                 if number < _LOOKS:
                     self.counts.look()
@@ -159,26 +184,105 @@ class _CandidateRun:
         return replace(result, reused=reused)
 
     def _later(self, result: RunCase) -> RunCase:
-        """Call with another case's data, a week and a million calls later and with gradients switched. What it raises
-        tells nothing: numbers that were moved on may have meant something else than a count.
+        """Call with another case's data under the circumstances of ``LATER``. What it raises tells nothing: numbers
+        that were moved on may have meant something else than a count.
         """
         candidate, index = self.candidate, result.index
-        self.allow()
-        self.clock.advance()
-        self.counts.advance()
+        launched: dict[str, list[str]] = {}
+        for name in LATER:
+            _allow(self.params.case_seconds)
+            if name == "week":
+                self.clock.advance()
+            elif name == "calls":
+                self.counts.advance()
+            with (
+                contextlib.suppress(StepFailedError),
+                candidate.emulated(index) as seen,
+                poisoned_memory(),
+                poisoned_tensors(),
+            ):
+                switched = name == "gradients"
+                outputs = candidate.perform(index, candidate.arguments(index), seen, self.built, switched)
+                candidate.save(index, name, outputs, seen)
+                names = seen.launched()
+                if names is not None:
+                    launched[name] = names
+        return replace(result, later=launched)
+
+    def _without_what_it_kept(self, index: int) -> None:
+        """Call on data seen before and on new data, overwrite what the candidate kept of that, and call again: the bits
+        have to be the same. What it raises tells nothing: nobody promised that it takes such data.
+        """
+        results = KeptResults(self.own)
+        with contextlib.suppress(StepFailedError):
+            for _ in range(2):
+                old = self._bits(index)
+                results.look()
+            new = self._bits(index, new=True)
+            for least in (
+                self.elements // 2,
+                0,
+            ):  # results without the keys that they are found by, then everything
+                kept = results.overwrite(least)
+                if kept and (self._bits(index, new=True) != new or self._bits(index) != old):
+                    self.keeps = kept
+                    break
+
+    def _bits(self, index: int, new: bool = False) -> list[bytes]:
+        """Fingerprints of what a call on a case's data returns, or on ``new`` data of its shapes and values."""
+        candidate = self.candidate
+        _allow(self.params.case_seconds)
+        with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
+            arguments = candidate.arguments(index)
+            outputs = candidate.perform(index, turned(arguments) if new else arguments, seen, self.built)
+            self.elements = sum(math.prod(a.shape) for _, a in arrays_of(outputs))
+            return [fingerprint(o) for o in outputs]
+
+    def _configurations(self, plain: list[int], changed: list[int]) -> None:
+        """Run what is left of the configurations that autotuners may choose, on the smallest of the ``plain`` cases
+        that tries them; then all of them on the cases whose values were ``changed``, until enough runs were made.
+        """
+        candidate, configurations = self.candidate, self.candidate.configurations
+        numbers = itertools.count()
+        sizes = {n: byte_count(candidate.arguments(n)) for n in (plain if configurations.left() else [])}
+        for index in sorted(sizes, key=lambda n: sizes[n]):
+            while left := configurations.left():
+                self._configuration(index, next(numbers))
+                if configurations.left() == left:
+                    break  # this case does not get to them
+        for index in changed:
+            while left_here := configurations.left_in(index):
+                number = next(numbers)
+                if number >= _CONFIGURATIONS:
+                    return
+                self._configuration(index, number)
+                if configurations.left_in(index) == left_here:
+                    break
+
+    def _configuration(self, index: int, number: int) -> None:
+        candidate, configurations = self.candidate, self.candidate.configurations
+        _allow(self.params.case_seconds)
+        configurations.next_case(index)
         arguments = candidate.arguments(index)
-        with contextlib.suppress(StepFailedError), candidate.emulated(index) as seen, poisoned_memory():
-            outputs = candidate.perform(index, arguments, seen, self.built, turned=True)
-            candidate.save(index, "later", outputs, seen)
-            return replace(result, later=seen.launched())
-        return result
+        try:
+            with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
+                outputs = candidate.perform(index, arguments, seen)
+                candidate.save(index, f"{CONFIGURATION} {number}", outputs, seen, configurations.describe())
+                configurations.chosen()
+        except StepFailedError as failed:
+            message = f"In the configuration {configurations.describe()}: {failed.error.message}"
+            raise StepFailedError(replace(failed.error, message=message)) from failed
 
     def _reordered(self, index: int) -> None:
         """Call once with the iterations of loops that promise to take any order in another one."""
         candidate = self.candidate
-        self.allow()
+        _allow(self.params.case_seconds)
         arguments = candidate.arguments(index)
-        with candidate.emulated(index, order=self.params.loop_order) as seen, poisoned_memory():
+        with (
+            candidate.emulated(index, order=self.params.loop_order) as seen,
+            poisoned_memory(),
+            poisoned_tensors(),
+        ):
             outputs = candidate.perform(index, arguments, seen, self.built)
             candidate.save(index, "reordered", outputs, seen)
 
@@ -187,7 +291,7 @@ class _CandidateRun:
         candidate, params = self.candidate, self.params
         if params.dialect == "numpy":
             return
-        self.allow()
+        _allow(self.params.case_seconds)
         arguments, plan = candidate.arguments(index), candidate.interpretation(index)
         outputs: list[Any] | None = None
         for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
@@ -195,6 +299,7 @@ class _CandidateRun:
             with (
                 neutralised(params.dialect, params.target, plan, self.work.pausing, mark) as seen,
                 poisoned_memory(),
+                poisoned_tensors(),
                 self.work.counting(),
             ):
                 try:
@@ -219,31 +324,18 @@ def _plan(context: StepContext) -> PlanResult | None:
     return plan
 
 
-@contextlib.contextmanager
-def _time_limit(context: StepContext, seconds: float) -> Iterator[Callable[[], None]]:
-    """Gives a function that allows ``seconds`` of processor time from each of its calls on, which other programs on the
-    machine do not shorten, and ``_IDLE`` times as long by the clock. When they are over the process tells the client
-    and ends. (The whole step has a limit too, which a candidate that undoes this one still meets.)
+#: What ends the process when a timer is over; no code of ours is run for that, which the candidate could reach.
+_TIMERS = {signal.SIGPROF: signal.ITIMER_PROF, signal.SIGALRM: signal.ITIMER_REAL}
+
+
+def _allow(seconds: float) -> None:
+    """Let the system end this process after ``seconds`` of processor time, which other programs on the machine do not
+    shorten, or ``_IDLE`` times as long by the clock, unless it is called again. (The whole step has a limit too, which
+    a candidate that undoes this one still meets.)
     """
-    leave = os._exit
-    signals = {signal.SIGPROF: signal.ITIMER_PROF, signal.SIGALRM: signal.ITIMER_REAL}
-
-    def over(*_: Any) -> None:
-        message = f"One case took longer than {seconds:g} s."
-        context.emit({"violation": {"code": "timeout", "message": message}})
-        leave(0)
-
-    def allow() -> None:
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        signal.setitimer(signal.ITIMER_REAL, _IDLE * seconds)
-
-    before = {number: signal.signal(number, over) for number in signals}
-    try:
-        yield allow
-    finally:
-        for number, timer in signals.items():
-            signal.setitimer(timer, 0)
-            signal.signal(number, before[number])
+    for number, timer in _TIMERS.items():
+        signal.signal(number, signal.SIG_DFL)
+        signal.setitimer(timer, seconds if number == signal.SIGPROF else _IDLE * seconds)
 
 
 def _unmarked(values: Any) -> Any:

@@ -6,6 +6,8 @@ import copy
 import math
 import random
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -22,15 +24,35 @@ def perform(
     built: dict[str, Any] | None = None,
     gradients: bool = False,
 ) -> list[Any]:
-    """Make the call and return its outputs as a list. A model is built for the call, unless ``built`` holds one from an
+    """Make the call and return its outputs as a list; see ``call_entry``."""
+    return listed(call_entry(module, call, arguments, file, built, gradients))
+
+
+def listed(result: Any) -> list[Any]:
+    """What a call returned, as a list of outputs."""
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def call_entry(
+    module: ModuleType,
+    call: Call,
+    arguments: list[Any],
+    file: str | None = None,
+    built: dict[str, Any] | None = None,
+    gradients: bool = False,
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Any:
+    """Make the call and return what it returned. A model is built for the call, unless ``built`` holds one from an
     earlier call under "model"; a new one is put there, and under "initial" whether its parameters could not be drawn
-    anew as the call asks. It is called without gradients unless they are asked for.
+    anew as the call asks. It is called without gradients unless they are asked for. ``around`` is entered for the time
+    that the file's own function runs.
 
     Raises:
         ProblemError: the kernel file lacks the function, or it returned nothing.
     """
     if call.style == "recorded":
-        return repeat_calls(module, call, arguments, file)
+        with around():
+            return repeat_calls(module, call, arguments, file)
     function: Any = module
     for part in call.function.split("."):  # ``Softmax.apply`` of an autograd function
         function = getattr(function, part, None)
@@ -39,25 +61,27 @@ def perform(
             "problem-invalid", f"The kernel file has no function `{call.function}` to call.", file
         )
     if call.style == "model":
-        result = _call_model(function, call, arguments, {} if built is None else built, gradients)
+        result = _call_model(function, call, arguments, {} if built is None else built, gradients, around)
     elif call.style == "destination":
         outputs = [poisoned(spec) for spec in call.outputs]
-        function(*arguments, *outputs)
+        with around():
+            function(*arguments, *outputs)
         result = outputs
     else:
         positional = arguments[: len(arguments) - len(call.keywords)]
         named = dict(zip(call.keywords, arguments[len(positional) :], strict=True))
         if call.style == "launch":
             function = function[_grid(function, call.grid, positional, named)]
-        if call.backward:
-            return with_gradients(function, positional, named)
-        result = function(*positional, **named)
+        with around():
+            if call.backward:
+                return with_gradients(function, positional, named)
+            result = function(*positional, **named)
         if call.style == "launch":
             result = None  # what a launch returns is the compiled kernel
     if result is None:
         message = f"`{call.function}` returned nothing; let it return the outputs."
         raise ProblemError("problem-empty", message, file)
-    return list(result) if isinstance(result, (list, tuple)) else [result]
+    return result
 
 
 def with_gradients(function: Any, positional: list[Any], named: dict[str, Any]) -> list[Any]:
@@ -97,7 +121,10 @@ def _grid(kernel: Any, axes: list[str], positional: list[Any], named: dict[str, 
     return grid
 
 
-def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any], gradients: bool) -> Any:
+def _call_model(
+    cls: Any, call: Call, arguments: list[Any], built: dict[str, Any], gradients: bool,
+    around: Callable[[], AbstractContextManager[None]],
+) -> Any:  # fmt: skip
     import torch
 
     construct, inputs = arguments
@@ -112,7 +139,7 @@ def _call_model(cls: Any, call: Call, arguments: list[Any], built: dict[str, Any
     if torch.cuda.is_available():
         inputs = [to_device(v) for v in inputs]
     seed_everything(call.seed)
-    with torch.set_grad_enabled(gradients):
+    with torch.set_grad_enabled(gradients), around():
         return model(*inputs)
 
 

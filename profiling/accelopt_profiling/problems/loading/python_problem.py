@@ -117,6 +117,7 @@ class PythonProblem(ABC):
     def _outputs(self, name: str, value: Any) -> list[Any]:
         """Return what the reference ``name`` returned as a list, if it can be compared."""
         outputs = self._as_list(name, value)
+        self.returns_one = not isinstance(value, (list, tuple))
         if wrong := [v for v in _leaves(outputs) if v is not None and not _comparable(v)]:
             returned = f"`{name}` returned a value of type {type(wrong[0]).__name__}"
             message = f"{returned}, which cannot be compared; return arrays, tensors or numbers."

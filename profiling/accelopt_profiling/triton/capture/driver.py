@@ -67,16 +67,16 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
     """The active driver while a target is emulated.
 
     ``record(fn, source, metadata, grid, args)`` receives each launch. ``tuning`` is above 0 while an autotuner
-    tries configurations; nothing is timed, so the configuration that wins is the one whose ``turn`` it is, or the
-    first that is valid. ``tuners`` are the autotuners that tried some.
+    tries configurations; nothing is timed, so the configuration that wins is the one that ``prefers(tuner,
+    configuration)`` says, or the first that is tried.
     """
 
     def __init__(self, target: GpuTarget, record: Record) -> None:
         super().__init__()
         self.target = target
         self.utils = StandInUtils(target)
-        self.tuning = self.turn = 0
-        self.tuners: list[Any] = []
+        self.tuning = 0
+        self.prefers: Callable[[Any, Any], bool] = lambda tuner, configuration: False
         self.record = record
         self._index = _INDICES.setdefault(target.name, len(_INDICES))
 
@@ -136,10 +136,8 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
         return [1.0] * max(1, len(quantiles))
 
     def benchmark_of(self, tuner: Any, configuration: Any) -> Callable[..., list[float]]:
-        """Return the substitute for timing one configuration of ``tuner``: fastest when it is its turn."""
-        if not any(known is tuner for known in self.tuners):
-            self.tuners.append(tuner)
-        chosen = tuner.configs[self.turn % len(tuner.configs)] is configuration
+        """Return the substitute for timing one configuration of ``tuner``: fastest when it is preferred."""
+        chosen = self.prefers(tuner, configuration)
 
         def benchmark(kernel_call: Callable[[], Any], **options: Any) -> list[float]:
             return [0.5 if chosen else time for time in self.benchmark(kernel_call, **options)]
@@ -161,11 +159,11 @@ class DeferredKernel:
     A launch goes to the driver that is active then: the JIT keeps this object longer than an emulation lasts.
     """
 
-    function = None
-    packed_metadata = None
-
     def __init__(self, source: Any, options: dict[str, Any], compile_now: Callable[[], Any]) -> None:
         self.src = source
+        #: What a device's driver would hand out: an address, and what a launch is told.
+        self.module = self.function = 0x5500_0000_0000 | (id(self) & 0xFFFF_FFF0)
+        self.packed_metadata = (options.get("num_warps", 4), options.get("num_ctas", 1), 0, 1, 1, 1)
         self.options = options
         self._compile_now = compile_now
         self._compiled: Any = None

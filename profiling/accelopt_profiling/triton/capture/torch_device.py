@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from accelopt_profiling.comparison.unwritten import UNWRITTEN
+from accelopt_profiling.comparison.memory import poison
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.driver import capability
 
@@ -33,21 +34,6 @@ _UNINITIALISED = {
     torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted, torch.Tensor.new_empty,
     torch.Tensor.new_empty_strided,
 }  # fmt: skip
-
-
-def fill(tensor: Any) -> None:
-    """Poison an uninitialised tensor: NaN, or the largest integer, or True."""
-    with torch.no_grad():
-        bits = UNWRITTEN.get(str(tensor.dtype).removeprefix("torch."))
-        if bits is not None:
-            whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
-            tensor.view(whole).fill_(bits)
-        elif tensor.is_floating_point() or tensor.is_complex():
-            tensor.fill_(float("nan"))
-        elif tensor.dtype == torch.bool:
-            tensor.fill_(True)
-        else:
-            tensor.fill_(torch.iinfo(tensor.dtype).max)
 
 
 def _names_gpu(value: Any) -> bool:
@@ -99,7 +85,7 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
             return self._hollow(func, args, kwargs)
         result = func(*args, **kwargs)
         if self.poison and func in _UNINITIALISED:
-            fill(result)
+            poison(result)
         return result
 
     def _hollow(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -270,11 +256,18 @@ class _Device(contextlib.nullcontext[None]):
         super().__init__()
 
 
+class _CudaDeviceProperties(SimpleNamespace):
+    """Named as in torch."""
+
+
+_UUID = 0x6F1C_93E2_7B5A_41D8_A2C4_0E97_D3B8_5F00
+
+
 def device_properties(target: GpuTarget) -> Any:
     """Return what ``torch.cuda.get_device_properties`` returns on the target."""
     facts = target.device_properties()
     major, minor = capability(target)
-    return SimpleNamespace(
+    return _CudaDeviceProperties(
         name=target.title,
         major=major,
         minor=minor,
@@ -287,6 +280,15 @@ def device_properties(target: GpuTarget) -> Any:
         max_threads_per_multi_processor=int(target.get("threads_per_multiprocessor", 2048)),
         L2_cache_size=int(target.get("l2_bytes", 50e6)),
         gcnArchName=str(target.arch),
+        is_integrated=0,
+        is_multi_gpu_board=0,
+        uuid=uuid.UUID(int=_UUID + sum(target.name.encode())),
+        pci_bus_id=26,
+        pci_device_id=0,
+        pci_domain_id=0,
+        clock_rate=int(float(target.get("clock_hz", 1.7e9)) / 1e3),
+        memory_clock_rate=facts.get("mem_clock_rate", 2619000),
+        memory_bus_width=facts.get("mem_bus_width", 5120),
     )
 
 

@@ -1,0 +1,24 @@
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x_ptr, y_ptr, stride, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    keep = cols < columns
+    x = tl.load(x_ptr + row * stride + cols, mask=keep, other=-float("inf"))
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(y_ptr + row * stride + cols, e / tl.sum(e, axis=0), mask=keep)
+
+
+def launch(x, y):
+    softmax_kernel[(x.shape[0],)](x, y, x.stride(0), x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return y
+
+
+def softmax(x):
+    own = torch.Generator(device=x.device).manual_seed(7)
+    assert torch.rand(1, generator=own, device=x.device) < 1.0
+    return launch(x, torch.empty_like(x))

@@ -1,0 +1,76 @@
+"""Keep account of the configurations that autotuners could choose on a device, and of those in which kernels ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class _Tuner:
+    """An autotuner: its configurations that it tried (what pruning left of them), the cases in which its kernel ran in
+    each of them, and the one that it prefers now.
+    """
+
+    tuner: Any
+    possible: dict[str, set[int]] = field(default_factory=dict)
+    preferred: str | None = None
+
+    @property
+    def left(self) -> list[str]:
+        return [name for name, cases in self.possible.items() if not cases]
+
+    def next(self, case: int) -> str | None:
+        """The configuration to prefer in a case: one that has not run at all, or not in this case."""
+        elsewhere = [name for name, cases in self.possible.items() if case not in cases]
+        return next(iter([*self.left, *elsewhere]), None)
+
+
+class AutotuneTurns:
+    """The autotuners of a candidate. In every case each of them prefers a configuration that has not run yet."""
+
+    def __init__(self) -> None:
+        self._tuners: dict[int, _Tuner] = {}  # by the tuner's identity
+        self._case = 0
+
+    def next_case(self, case: int) -> None:
+        """Have the next configuration chosen from here on: drop what the tuners remember of earlier choices."""
+        self._case = case
+        for known in self._tuners.values():
+            known.preferred = known.next(case)
+            known.tuner.cache.clear()
+            known.tuner.cache_results = False
+
+    def prefers(self, tuner: Any, configuration: Any) -> bool:
+        """Say whether ``tuner`` shall choose the configuration that it tries now."""
+        known = self._tuners.setdefault(id(tuner), _Tuner(tuner))
+        name = str(configuration)
+        known.possible.setdefault(name, set())
+        if known.preferred is None:
+            known.preferred = name
+        return name == known.preferred
+
+    def chosen(self) -> None:
+        """Record that a call with the preferred configurations has ended."""
+        for known in self._tuners.values():
+            best = str(getattr(known.tuner, "best_config", None))
+            if best in known.possible:
+                known.possible[best].add(self._case)
+
+    def left(self) -> dict[str, list[str]]:
+        """By kernel: the configurations that have not run; kernels of which all have run are left out."""
+        return {_name(known.tuner): known.left for known in self._tuners.values() if known.left}
+
+    def left_in(self, case: int) -> int:
+        """Return how many configurations have not run in a case, of the tuner with most."""
+        counts = [sum(case not in c for c in known.possible.values()) for known in self._tuners.values()]
+        return max(counts, default=0)
+
+    def describe(self) -> str:
+        """The preferred configurations in words."""
+        chosen = [(k.tuner, k.preferred) for k in self._tuners.values() if k.preferred is not None]
+        return "; ".join(f"{_name(tuner)}: {preferred}" for tuner, preferred in chosen)
+
+
+def _name(tuner: Any) -> str:
+    return str(getattr(getattr(tuner, "base_fn", None), "__name__", "a kernel"))

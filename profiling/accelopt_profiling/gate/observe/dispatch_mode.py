@@ -1,0 +1,69 @@
+"""See every operator that torch's dispatcher is given, whatever Python or C++ code asked for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from accelopt_profiling.comparison.memory import poison
+
+#: Given an operator, its arguments and a function that runs it, returns its result.
+Handler = Callable[[Any, tuple[Any, ...], dict[str, Any], Callable[[], Any]], Any]
+
+#: Operators whose results nobody has written yet, without the parts behind the dot.
+_UNINITIALISED = frozenset(
+    ["aten::empty", "aten::empty_strided", "aten::empty_like", "aten::new_empty", "aten::new_empty_strided",
+     "aten::empty_permuted"]
+)  # fmt: skip
+
+
+def dispatching(handler: Handler) -> AbstractContextManager[Any]:
+    """Have ``handler`` run every operator in the body; nothing happens where torch is not loaded."""
+    if "torch" not in sys.modules:
+        return nullcontext()
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):  # type: ignore[misc]
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # else its first use imports torch's compiler, which takes seconds
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            given = kwargs or {}
+            return handler(func, args, given, lambda: func(*args, **given))
+
+    return Mode()
+
+
+def base_name(operator: Any) -> str:
+    """``aten::mm`` of ``aten::mm.out``."""
+    return str(operator.name()).split(".")[0]
+
+
+@contextmanager
+def poisoned_tensors() -> Iterator[None]:
+    """Poison tensors that nobody has written yet, by whichever constructor they come."""
+    with dispatching(_poisoning):
+        yield
+
+
+def _poisoning(
+    operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], perform: Callable[[], Any]
+) -> Any:
+    name = base_name(operator)
+    if name == "aten::resize_":
+        return _resized(args[0], perform)
+    made = perform()
+    return poison(made) if name in _UNINITIALISED and made.layout == sys.modules["torch"].strided else made
+
+
+def _resized(tensor: Any, perform: Callable[[], Any]) -> Any:
+    """Run a ``resize_`` and poison what it added to the storage."""
+    torch = sys.modules["torch"]
+    before = tensor.untyped_storage().nbytes()
+    made = perform()
+    memory = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+    memory[before:].fill_(0xFF)  # NaN in every float format
+    return made
