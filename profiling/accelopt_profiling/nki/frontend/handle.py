@@ -35,6 +35,9 @@ class Handle:
     def __init__(self) -> None:
         raise TypeError(f"a {type(self).__name__} is made by the functions of NKI")
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a tensor of a kernel has no attribute {name!r}")
+
     def __array__(self, *unused: Any, **named_unused: Any) -> NoReturn:
         no_values("NumPy")
 

@@ -45,11 +45,13 @@ class EmulatedKernel:
         with collection_paused():
             try:
                 return self._run(machine, args, kwargs)
-            except (Exception, ReplayMismatchError):
-                if (
-                    not machine.recorder.mismatched
-                ):  # the kernel may have caught what said so, and failed later
-                    raise
+            except (Exception, ReplayMismatchError) as error:
+                # the kernel may have caught what went wrong first, and failed later
+                if not machine.recorder.mismatched:
+                    first = machine.diagnostics.first_fault
+                    if first is None or first is error:
+                        raise
+                    raise first from error
                 machine.begin(replaying=False)
                 machine.trace.kernel = self.__name__  # type: ignore[attr-defined]  # functools.update_wrapper sets it
                 return self._run(machine, args, kwargs)

@@ -114,3 +114,8 @@ def test_a_named_tuple_of_tensors_is_a_result() -> None:
     body = f"{COPIES['beta1'].replace('return out', '')}\n{made}"
     result = nki_source.run(body, X).result
     np.testing.assert_array_equal(result[0], X)
+
+
+def test_the_first_error_is_the_one_that_is_told() -> None:
+    body = f"try:\n    kept = np.exp(a)\nexcept Exception:\n    kept = a.machine\n{COPIES['beta1']}"
+    assert "numpy.exp cannot read it" in str(nki_source.run(body, X).fault)
