@@ -20,6 +20,27 @@ def name_equal_elements(actual: Array, expected: Array, inputs: Iterable[Array])
     )
 
 
+def names_the_first(indices: Array, inputs: Iterable[Array]) -> bool:
+    """Check whether single indices along one axis of one of ``inputs`` name the first of equal elements everywhere,
+    somewhere of several.
+    """
+    return any(_first_along(indices, values, axis) for values in inputs for axis in range(values.ndim))
+
+
+def _first_along(indices: Array, values: Array, axis: int) -> bool:
+    others = (*values.shape[:axis], *values.shape[axis + 1 :])
+    if indices.dtype.kind not in "iu" or indices.size != np.prod(others, dtype=int):
+        return False
+    if indices.shape != others and indices.shape != (*values.shape[:axis], 1, *values.shape[axis + 1 :]):
+        return False
+    along = indices.reshape(*values.shape[:axis], 1, *values.shape[axis + 1 :]).astype(np.int64)
+    if not _within(along, values.shape[axis]):
+        return False
+    equal = values == np.take_along_axis(values, along, axis)
+    several = bool((np.count_nonzero(equal, axis=axis) > 1).any())
+    return several and np.array_equal(np.expand_dims(equal.argmax(axis=axis), axis), along)
+
+
 def _equal_along(actual: Array, expected: Array, values: Array, axis: int) -> bool:
     others = (*values.shape[:axis], *values.shape[axis + 1 :])
     if actual.shape == others:

@@ -224,6 +224,12 @@ class _Decision:
                 f"In {cases} of {len(self.checks)}, {share} of the output was checked: the launch is large."
             )
             self.notes.append(Reason("partly-checked", message))
+        if any(case.initial for case in self.run_cases.values()):
+            message = (
+                "Its parameters could not be drawn anew, since they are not laid out as the reference's: it was "
+                "checked with those that it was built with."
+            )
+            self.notes.append(Reason("initial-parameters", message))
         accepted = evidence.complete and not self.refusals
         noted = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
         full = full_precision(evidence.drawn)

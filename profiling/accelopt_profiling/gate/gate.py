@@ -188,7 +188,12 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
     answering = ReferenceParams(
         request.problem, request.original, request.dialect, request.target, len(cases)
     )
-    judging = JudgeParams(request.dialect, [case.distribution for case in cases])
+    judging = JudgeParams(
+        request.dialect,
+        [case.distribution for case in cases],
+        alone=not _rewritten(request),
+        replaces=request.problem.kind == "kernelbench",
+    )
     planned = request.dialect == "triton" and _rewritten(request)
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),

@@ -17,6 +17,10 @@ GateDialect = Literal["triton", "nki", "numpy"]
 LOPSIDED = ("skewed", "spikes")
 #: Inputs of long sums along the last axis, and along the one before it.
 LONG_SUMS = ("long rows", "long columns")
+#: Inputs in float16 whose squares and partial sums pass what float16 holds, though the results do not.
+HALF_RANGE = "half range"
+#: Inputs in float32 of which the mean is far larger than the spread, for problems that take a mean off.
+OFFSET = "offset"
 #: Rearrangements of the case "integers".
 ALTERED = ("same sums", "same rest")
 #: In the order of what they find per second spent; "original" is always run. The last two are the exact integers
@@ -24,7 +28,8 @@ ALTERED = ("same sums", "same rest")
 #: them about in the first. Sums, extremes, first and last elements stay, so that a result that was remembered by a
 #: fingerprint of its inputs shows.
 DISTRIBUTIONS = (
-    "original", "large", "small", *LOPSIDED, "rows", *LONG_SUMS, "integers", "same sums", "same rest",
+    "original", "large", "small", *LOPSIDED, "rows", *LONG_SUMS, HALF_RANGE, OFFSET, "integers", "same sums",
+    "same rest",
 )  # fmt: skip
 
 

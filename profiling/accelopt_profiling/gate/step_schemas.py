@@ -52,13 +52,15 @@ class DrawnCase:
 @dataclass(frozen=True)
 class CaseCall:
     """The call of a case, saved beside its arguments. ``written`` are the arguments that are outputs as well,
-    counted from the end. ``altered`` tells that the gate changed the values that the problem drew.
+    counted from the end. ``altered`` tells that the gate changed the values that the problem drew, ``compared`` that
+    the original kernel runs on them as well.
     """
 
     call: Call
     twice: bool = False
     derived: bool = False
     altered: bool = False
+    compared: bool = False
     written: list[int] = field(default_factory=list)
 
 
@@ -132,7 +134,8 @@ class RunCase:
     on the same data, ``later`` those of calls under other circumstances (``LATER``), by circumstance; None
     where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
     ``raised`` is how a call failed at a shape, or on values, that the gate chose itself. ``work`` is what its launches
-    took to interpret, in elements; None where that is not counted.
+    took to interpret, in elements; None where that is not counted. ``initial`` tells that the model's parameters stayed
+    as they were built, since they could not be drawn anew.
     """
 
     index: int
@@ -146,6 +149,7 @@ class RunCase:
     complete: bool = True
     raised: str = ""
     work: int | None = None
+    initial: bool = False
 
 
 @dataclass(frozen=True)
@@ -264,11 +268,25 @@ class ReferenceResult:
 
 
 @dataclass(frozen=True)
+class ReferenceRule:
+    """What holds for all cases: the problem's ``tolerance``, and whether places among equal elements are ``settled``
+    where the reference always takes the first.
+    """
+
+    tolerance: Tolerance
+    settled: bool = False
+
+
+@dataclass(frozen=True)
 class JudgeParams:
-    """``distributions`` has one entry per planned case; ``dialect`` decides how strict types are."""
+    """``distributions`` has one entry per planned case; ``dialect`` decides how strict types are. ``alone`` tells that
+    there is no original besides the candidate, ``replaces`` that what the candidate replaces is the reference itself.
+    """
 
     dialect: GateDialect
     distributions: list[str]
+    alone: bool = True
+    replaces: bool = False
 
 
 @dataclass(frozen=True)

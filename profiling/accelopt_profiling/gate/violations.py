@@ -177,6 +177,9 @@ def _host_work(
 
 def _precision(evidence: Evidence, verdict: Mapping[int, CaseVerdict]) -> list[Reason]:
     """Fewer bits than the inputs have, hidden under a generous tolerance of the problem."""
+    products = [f for f in evidence.findings if f.code == "lowered-products"]
+    if products and full_precision(evidence.drawn):
+        return [Reason("low-precision", f"{products[0].message} (line {products[0].line})")]
     lowered = [f for f in evidence.findings if f.code == "low-precision"]
     if not lowered or not full_precision(evidence.drawn):
         return []

@@ -56,7 +56,9 @@ class Call:
     ones at each output, are computed as well and follow the outputs. ``grid`` holds Python expressions of a launch's
     arguments, one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known.
     With the style "recorded" the arguments are the storages of the calls ``recorded``, each with its ``entry``, encoded
-    ``arguments``, ``keywords`` and ``grid`` (see ``recording.recorded_call``).
+    ``arguments``, ``keywords`` and ``grid`` (see ``recording.recorded_call``). With the style "model" ``parameters``
+    are the shapes, by name, of those that are drawn anew once it is built, from ``parameter_seed`` (see
+    ``loading.parameters``), and ``buffers`` counts the floating buffers of the reference's model.
     """
 
     function: str
@@ -67,6 +69,9 @@ class Call:
     grid: list[str] = field(default_factory=list)
     recorded: list[dict[str, Any]] = field(default_factory=list)
     backward: bool = False
+    parameters: dict[str, list[int]] = field(default_factory=dict)
+    parameter_seed: int = 0
+    buffers: int = 0
 
     @property
     def writes(self) -> bool:

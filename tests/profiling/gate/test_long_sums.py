@@ -10,7 +10,7 @@ import pytest
 
 from accelopt_profiling.comparison.elements import compare
 from accelopt_profiling.comparison.tolerance import allowed
-from accelopt_profiling.gate.inputs.long_sums import is_exact, long_sums
+from accelopt_profiling.gate.inputs.long_sums import half_range, is_exact, long_sums
 from accelopt_profiling.gate.request import LONG_SUMS
 from accelopt_profiling.problems.problem import Tolerance
 
@@ -76,3 +76,26 @@ def test_what_was_divided_is_no_exact_sum() -> None:
     assert not is_exact(thirds, thirds)
     assert not is_exact(np.ones(4), np.ones(4) + 1e-7)
     assert is_exact(np.zeros(4), np.zeros(4))
+
+
+def finite(inputs: list[Any]) -> bool:
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(inputs[0] * inputs[-1]).all())
+
+
+@pytest.mark.parametrize(("shape", "products"), [((64, 512), False), ((5, 48, 80), False), ((40, 33), True)])
+def test_partial_sums_pass_what_half_precision_holds(shape: tuple[int, ...], products: bool) -> None:
+    drawn = np.ones(shape, np.float16)
+    (made, *ones), changed = half_range([drawn, *([] if products else [drawn[0]])], finite)
+    assert changed
+    assert all((a == 1).all() for a in ones)
+    wide = made.astype(np.float32)
+    assert np.abs(wide.sum(axis=-1)).max() == np.abs(wide.sum(axis=-2)).max() == 0
+    assert (wide**2).sum(axis=-1).min() > 65504
+    if not products:
+        assert np.abs(np.cumsum(wide, axis=-1)).max(axis=-1).min() >= 2 * 65504
+
+
+def test_only_half_precision_has_such_a_range() -> None:
+    assert not half_range([np.ones((8, 64), np.float32)], finite)[1]
+    assert not half_range([np.ones((8, 64), np.float16)], lambda inputs: False)[1]

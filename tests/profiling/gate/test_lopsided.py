@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from accelopt_profiling.gate.inputs.lopsided import skewed, spikes
+from accelopt_profiling.gate.inputs.lopsided import offset, skewed, spikes
 
 RNG = np.random.default_rng(7)
 NORMAL = RNG.standard_normal((16, 48)).astype(np.float32)
@@ -83,7 +83,7 @@ def test_spikes_meet_where_arrays_are_multiplied() -> None:
     assert (places >= 24).all()
     assert set(one[-2, places]) == {190, 200}
     assert (other[-2, places] == one[-2, places]).all()
-    assert (one != NORMAL).sum() == (narrow != NORMAL[:, :12]).sum() == 2
+    assert (one != NORMAL)[2:].sum() == (narrow != NORMAL[:, :12])[2:].sum() == 2
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,35 @@ def test_nothing_else_changes(array: Any) -> None:
         assert changed[0].dtype == array.dtype
         assert changed[1] == 1e-5
         assert np.array_equal(np.isinf(changed[2]), np.isinf(masked))
+
+
+def test_rows_far_from_the_others_unless_they_are_multiplied() -> None:
+    (shifted,), _ = spikes([NORMAL], 3, SOFTMAX)
+    assert shifted[0].max() < -900
+    assert shifted[1].min() > 900
+    (still,), _ = spikes([NORMAL], 3, {"attention"})
+    assert np.array_equal(still[:-2], NORMAL[:-2])
+
+
+@pytest.mark.parametrize(
+    ("work", "dtype", "moved"),
+    [({"norm"}, np.float32, True), ({"sum", "power", "sqrt"}, np.float32, True), ({"sum"}, np.float32, False),
+     ({"variance"}, np.float16, False)],
+)  # fmt: skip
+def test_a_mean_far_from_zero(work: set[str], dtype: Any, moved: bool) -> None:
+    (made, weight), changed = offset([NORMAL.astype(dtype), NORMAL[0].astype(dtype)], work)
+    assert changed is moved
+    assert np.array_equal(weight, NORMAL[0].astype(dtype))
+    assert bool(made.mean() > 900) is moved
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+def test_whole_numbers_that_were_drawn_are_crowded(convert: Any) -> None:
+    drawn = RNG.integers(0, 40, 3000)
+    (made,), changed = skewed([convert(drawn)], 1)
+    assert changed
+    assert np.bincount(np.asarray(made)).max() > 0.97 * drawn.size
+    assert set(np.asarray(made).tolist()) <= set(drawn.tolist())
+    for kept in (np.sort(drawn), RNG.permutation(3000), drawn[:30], drawn.astype(np.int8)):
+        assert skewed([convert(kept)], 1)[1] is False
+    assert skewed([convert(drawn), convert(drawn)], 1)[1] is False

@@ -111,3 +111,45 @@ def test_any_text_can_be_read(text: str) -> None:
 def test_a_rule_covers_a_name_and_what_is_below_it(rest: str) -> None:
     assert rule_for("ctypes" + ("." + rest if rest else "")) == ("native-code", True)
     assert rule_for("ctypesque" + rest) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'SLOW = os.environ.get("TRITON_INTERPRET") == "1"',
+        'SLOW = any(name.endswith("_INTERPRET") for name in os.environ)',
+        'SLOW = os.environ["TRITON_" + "INTERPRET"]',
+        'SLOW = not os.path.exists("/dev/nvidia0")',
+        "SLOW = triton.knobs.runtime.interpret",
+        "from triton.runtime.interpreter import InterpretedFunction",
+    ],
+)
+def test_asking_whether_kernels_are_interpreted(line: str) -> None:
+    found = read(f"import os\nimport triton\n{line}\n")
+    assert any(f.certain and f.code == "reads-the-gate" for f in found), found
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['os.environ["TRITON_INTERPRET"] = "0"', '"""INTERPRET"""', 'BLOCK = int(os.environ.get("BLOCK", "64"))'],
+)
+def test_setting_the_switch_asks_nothing(line: str) -> None:
+    assert not [f for f in read(f"import os\n{line}\n") if f.certain]
+
+
+def product(precision: str) -> str:
+    return f"""import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(a, b, c):
+    tl.store(c, tl.dot(tl.load(a), tl.load(b){precision}))
+"""
+
+
+def test_products_in_fewer_bits_than_the_original_takes() -> None:
+    full, default, asked = (product(p) for p in (', input_precision="ieee"', "", ", allow_tf32=True"))
+    for lowered in (default, asked):
+        assert any(f.code == "lowered-products" for f in read(lowered, full))
+        assert not any(f.code == "lowered-products" for f in read(lowered, product(", None")))
+        assert not any(f.code == "lowered-products" for f in read(full, lowered))

@@ -15,11 +15,11 @@ from accelopt_profiling.comparison.memory import arrays_of, byte_count
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
 from accelopt_profiling.gate.inputs.cases import derive_shapes
 from accelopt_profiling.gate.inputs.distributions import altered, change, varied
-from accelopt_profiling.gate.inputs.long_sums import long_sums
-from accelopt_profiling.gate.inputs.lopsided import skewed, spikes
+from accelopt_profiling.gate.inputs.long_sums import half_range, long_sums
+from accelopt_profiling.gate.inputs.lopsided import offset, skewed, spikes
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, count_work
-from accelopt_profiling.gate.request import ALTERED, LONG_SUMS, LOPSIDED, Case
+from accelopt_profiling.gate.request import ALTERED, HALF_RANGE, LONG_SUMS, LOPSIDED, OFFSET, Case
 from accelopt_profiling.gate.step_schemas import CaseCall, DrawnCase, DrawParams
 from accelopt_profiling.gate.steps.case_files import (
     case_folder,
@@ -30,10 +30,13 @@ from accelopt_profiling.gate.steps.case_files import (
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
+#: Kinds of the reference's work that give the places of elements.
+_INDICES = frozenset(["index of extreme", "extreme"])
 #: Inputs up to this size are given to the reference once more, to see what kinds of work it does and what it looks at.
 _COUNTED_BYTES = 4 << 20
 
@@ -86,6 +89,14 @@ class _Drawing:
             inputs, changed = long_sums(case.distribution, inputs)
             if not changed:
                 return None
+        elif case.distribution in (HALF_RANGE, OFFSET):
+            inputs, changed = (
+                half_range(inputs, self._finite)
+                if case.distribution == HALF_RANGE
+                else offset(inputs, self.work.elements)
+            )
+            if not changed:
+                return None
         elif case.distribution in LOPSIDED:
             seed = case.seed ^ 0x5DEECE66D
             skew = case.distribution == "skewed"
@@ -105,6 +116,14 @@ class _Drawing:
         twice = not self.doubled and (case.movable or len(self.params.cases) == 1)
         self.doubled = self.doubled or twice
         return self._keep(replace(drawn, twice=twice, notes=notes), inputs, *self.problem.call(inputs))
+
+    def _finite(self, inputs: list[Any]) -> bool:
+        """Check whether the reference takes ``inputs``, and gives numbers."""
+        try:
+            outputs = self.problem.reference([copied(v) for v in inputs])
+        except Exception:  # the problem's own code, asked for what it never promised
+            return False
+        return all(bool(np.isfinite(_plain(a)).all()) for _, a in arrays_of(outputs or []))
 
     def _derived(self, index: int, case: Case) -> DrawnCase:
         """A case at a shape that the problem did not list: it need not be able to draw it."""
@@ -132,7 +151,12 @@ class _Drawing:
             )
             if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
                 count_work(self.problem, [copied(v) for v in inputs], self.work)
-        case_call = CaseCall(call, drawn.twice, drawn.derived, drawn.distribution != "original", self.written)
+        if drawn.index and isinstance(self.problem, KernelBenchProblem):
+            call = self.problem.with_parameters(call, self.params.cases[drawn.index].seed ^ 0x2545F491)
+        case_call = CaseCall(
+            call, drawn.twice, drawn.derived, drawn.distribution != "original",
+            drawn.distribution == OFFSET or self._has_indices(drawn), self.written,
+        )  # fmt: skip
         digests = self._save(drawn.index, inputs, arguments, case_call)
         self.used += byte_count(inputs)
         arrays = [a for _, a in arrays_of(inputs)]
@@ -141,6 +165,10 @@ class _Drawing:
             drawn, digests=digests, call=asdict(call),
             shapes=[list(a.shape) for a in arrays], dtypes=[str(a.dtype).removeprefix("torch.") for a in arrays],
         )  # fmt: skip
+
+    def _has_indices(self, drawn: DrawnCase) -> bool:
+        """Check whether the case draws equal floats of which the reference may return the place."""
+        return drawn.distribution == "integers" and bool(_INDICES & set(self.work.elements))
 
     def _fresh(self, inputs: list[Any], case: Case, at: int | None) -> tuple[list[Any], list[str]]:
         """Inputs that a seed makes differ, even where ``get_inputs`` seeds its generators itself."""
@@ -184,6 +212,10 @@ def case_digests(context: StepContext, index: int) -> list[str]:
     """Digests of what was drawn for a case: its inputs, its arguments where they differ, and the call."""
     folder = case_folder(context, index)
     return [digest(folder / name) for name in ("inputs", "arguments", "call") if (folder / name).exists()]
+
+
+def _plain(array: Any) -> Any:
+    return array if isinstance(array, np.ndarray) else array.detach().cpu().double().numpy()
 
 
 def _same(one: list[Any], other: list[Any]) -> bool:

@@ -7,6 +7,7 @@ is exact. Random data does not show the difference: there the roundings cancel.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,56 @@ def long_sums(name: str, inputs: list[Any]) -> tuple[list[Any], bool]:
         return inputs, False
     state = _LongSums(largest, axis, 3.0 * 2.0 ** -(bits + 2))
     return [state.value(v) for v in inputs], state.changed
+
+
+#: Half of a row adds up to this, four times what float16 holds, and float32 holds its sums exactly beside a one.
+_HALF_SUM = 2.0**18
+#: The largest and the smallest power of two that such rows are made of: all their squares pass float16's range.
+_LARGEST, _SMALLEST = 2.0**15, 2.0**6
+
+
+def half_range(inputs: list[Any], usable: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
+    """``inputs`` in float16 with the first half of each row and column of the largest array at a power of two and the
+    second half at its negative, all other floats one, and whether anything changed: sums and products with ones pass
+    65504 on the way and end near zero. The power is the largest at which ``usable`` tells that the reference's results
+    are finite.
+    """
+    arrays = [(str(a.dtype).removeprefix("torch."), tuple(a.shape)) for _, a in arrays_of(inputs)]
+    shapes = [shape for dtype, shape in arrays if dtype.startswith(("float", "bfloat"))]
+    if coarsest([dtype for dtype, _ in arrays]) != "float16":
+        return inputs, False
+    largest = max(shapes, key=lambda shape: int(np.prod(shape)))
+    if not largest or largest[-1] < _SHORTEST:
+        return inputs, False
+    terms = min((n for n in largest[-2:] if n >= _SHORTEST), default=_SHORTEST)
+    size = min(_LARGEST, 2.0 ** np.ceil(np.log2(_HALF_SUM / (terms // 2))))
+    while size >= _SMALLEST:
+        state = _HalfRange(largest, size)
+        changed = [state.value(v) for v in inputs]
+        if usable(changed):
+            return changed, state.changed
+        size /= 4.0
+    return inputs, False
+
+
+class _HalfRange(Rewriting):
+    def __init__(self, largest: tuple[int, ...], size: float) -> None:
+        super().__init__()
+        self.largest, self.size = largest, size
+        self.placed = False
+
+    def rule(self, array: Array) -> Array | None:
+        if self.placed or array.shape != self.largest:
+            return np.ones(array.shape)
+        self.placed = True
+        made = self.size * np.ones(array.shape)
+        for axis in range(max(array.ndim - 2, 0), array.ndim):
+            signs = np.where(np.arange(array.shape[axis]) < array.shape[axis] // 2, 1.0, -1.0)
+            if array.shape[axis] % 2:
+                signs[-1] = 0.0
+            if array.shape[axis] >= _SHORTEST:
+                made = made * signs.reshape([-1 if n == axis else 1 for n in range(array.ndim)])
+        return made
 
 
 class _LongSums(Rewriting):

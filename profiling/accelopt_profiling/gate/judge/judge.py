@@ -15,8 +15,9 @@ from accelopt_profiling.comparison.unwritten import is_unwritten
 from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_without_kernels
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
-from accelopt_profiling.gate.request import LONG_SUMS
-from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, JudgeParams, OutputVerdict
+from accelopt_profiling.gate.judge.zero_rows import lost_of_zero_rows
+from accelopt_profiling.gate.request import LONG_SUMS, OFFSET
+from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, JudgeParams, OutputVerdict, ReferenceRule
 from accelopt_profiling.gate.steps.case_files import (
     ABOUT,
     CONFIGURATION,
@@ -30,20 +31,25 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
 from accelopt_profiling.worker.step_context import StepContext
 
+#: Where digits cancel, an error of so many times what is allowed tells one algorithm from another.
+_CANCELLED = 4.0
+
 
 def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
     """Judge every case that has expected values."""
     forget_candidate(context)
-    stated = from_plain(
-        Tolerance, json.loads((context.folder / "gate" / TOLERANCE_FILE).read_text(encoding="utf-8"))
+    rule = from_plain(
+        ReferenceRule, json.loads((context.folder / "gate" / TOLERANCE_FILE).read_text(encoding="utf-8"))
     )
+    stated = rule.tolerance
     judged: list[CaseVerdict] = []
     ordinary_is_finite = True
     for index, distribution in enumerate(params.distributions):
         folder = case_folder(context, index)
         if not (folder / "expected").is_dir():
             continue
-        answers = SavedOutputs(folder, stated, sums=distribution in LONG_SUMS)
+        known = params.alone or params.replaces or (folder / "original").is_dir()
+        answers = SavedOutputs(folder, stated, distribution in LONG_SUMS, rule.settled and known)
         finite = answers.finite()
         if index == 0:
             ordinary_is_finite = finite
@@ -54,7 +60,7 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
         if index == 0:
             replaced, notes = judge_tolerance(answers)
             stated = Tolerance() if replaced else stated
-        judged.append(_Case(index, answers, params, notes).judge())
+        judged.append(_Case(index, distribution, answers, params, notes).judge())
     return judged
 
 
@@ -75,8 +81,11 @@ def _worst(comparison: OutputComparison) -> float:
 
 
 class _Case:
-    def __init__(self, index: int, answers: SavedOutputs, params: JudgeParams, notes: list[Reason]) -> None:
+    def __init__(
+        self, index: int, distribution: str, answers: SavedOutputs, params: JudgeParams, notes: list[Reason]
+    ) -> None:
         self.index, self.answers, self.params, self.notes = index, answers, params, notes
+        self.distribution = distribution
         self.reasons: list[Reason] = []
         self.known: dict[int, Array] = {}
 
@@ -153,8 +162,12 @@ class _Case:
         if comparison.fault == "wrong-result" and self.answers.sums:
             message = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
             self._fail("low-precision", message)
+        elif comparison.fault and self.distribution == OFFSET:
+            self._cancelled(mine, comparison)
         elif comparison.fault:
             self._fail(*self._unwritten(mine) or (comparison.fault, difference(mine, comparison)))
+        elif self.distribution == "rows" and known is None:
+            self._of_zero_rows(mine, number)
         own = comparison
         if limit.stated:
             strict = self.answers.allowed(mine, number, Tolerance())
@@ -163,6 +176,28 @@ class _Case:
         return OutputVerdict(
             mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, ratio
         )
+
+    def _cancelled(self, mine: Leaf, comparison: OutputComparison) -> None:
+        """Judge what is wrong where the mean is far larger than the spread: only beside an original that is right
+        there, and by more than an honest order of sums can be off.
+        """
+        worst = _worst(comparison)
+        held = self.params.replaces or bool(self._original_right())
+        message = (
+            f"{mine.where}: digits cancel where the mean is far larger than the spread: {comparison.detail}."
+        )
+        if held and worst > _CANCELLED:
+            self._fail("low-precision", message)
+        else:
+            self.notes.append(Reason("cancellation", message))
+
+    def _of_zero_rows(self, mine: Leaf, number: int) -> None:
+        expected, native = self.answers.expected[number], self.answers.native[number]
+        place = lost_of_zero_rows(mine.values, expected.values, native.values, self.answers.inputs)
+        if place is not None:
+            found, wanted = mine.values.reshape(-1)[place], expected.values.reshape(-1)[place]
+            message = f"{mine.where}: for row {place}, which holds zeros, it is {found:.4g} instead of {wanted:.4g}."
+            self._fail("wrong-result", message)
 
     def _unwritten(self, mine: Leaf) -> tuple[str, str] | None:
         """Return the code and the message where elements are of memory that nothing wrote."""

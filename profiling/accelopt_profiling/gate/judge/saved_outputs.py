@@ -9,6 +9,7 @@ import numpy as np
 from accelopt_profiling.comparison.elements import Array
 from accelopt_profiling.comparison.leaves import Leaf, read_leaves
 from accelopt_profiling.comparison.outputs import ExpectedOutputs
+from accelopt_profiling.comparison.ties import names_the_first
 from accelopt_profiling.comparison.tolerance import Allowed, allowed
 from accelopt_profiling.gate.inputs.long_sums import is_exact
 from accelopt_profiling.gate.steps.case_files import finished
@@ -17,15 +18,31 @@ from accelopt_profiling.problems.problem import Tolerance
 
 class SavedOutputs(ExpectedOutputs):
     """The expected values, those of the reference in the inputs' own precision (``native``) and the inputs. ``stated``
-    is the tolerance that holds; it may be replaced. ``sums`` tells that the inputs are made for long sums.
+    is the tolerance that holds; it may be replaced. ``sums`` tells that the inputs are made for long sums, ``settled``
+    that of equal elements the first is named wherever the reference does so.
     """
 
-    def __init__(self, folder: Path, stated: Tolerance, sums: bool = False) -> None:
+    def __init__(self, folder: Path, stated: Tolerance, sums: bool = False, settled: bool = False) -> None:
         super().__init__(self._saved, stated)
-        self.folder, self.sums = folder, sums
+        self.folder, self.sums, self.settled = folder, sums, settled
 
     def _saved(self, name: str) -> list[Leaf] | None:
         return read_leaves(self.folder / name, others=name == "inputs") if self.has(name) else None
+
+    def _may_name(self, values: Array, number: int, native: Array) -> bool:
+        first = (
+            self.settled and names_the_first(native, self._floats()) and self._original_names(number, native)
+        )
+        return not first and super()._may_name(values, number, native)
+
+    def _original_names(self, number: int, native: Array) -> bool:
+        """Check whether the original kernel, where it ran, names the same elements as the reference."""
+        if not self.has("original"):
+            return True
+        leaves = self.read("original")
+        if isinstance(leaves, str) or number >= len(leaves):
+            return False
+        return np.array_equal(leaves[number].values, native)
 
     def finite(self) -> bool:
         return all(is_finite(leaf) for leaf in [*self.expected, *self.native])

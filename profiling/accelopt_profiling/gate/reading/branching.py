@@ -57,7 +57,24 @@ def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
                 message = f"What it does depends on {why}."
                 sure = why not in ("files", "the host") or _steers(names, node)
                 yield StaticFinding("mode-branch", node.lineno, message, sure)
+        elif isinstance(node, ast.Call) and names.launches(ast.Expr(node)) and not names.in_kernel(node):
+            yield from _given_to_a_kernel(names, node, tainted)
         yield from _address_keys(names, node, tainted)
+
+
+#: What tells a test from real use and can be no option of a kernel.
+_OF_THE_RUN = frozenset(["what else is loaded", "how kernels are run", "the debugger", "the caller"])
+
+
+def _given_to_a_kernel(
+    names: ResolvedNames, launch: ast.Call, tainted: dict[str, str]
+) -> Iterator[StaticFinding]:
+    """Arguments of a launch that come from what tells a test from real use; files and the environment hold options."""
+    for value in [*launch.args, *(k.value for k in launch.keywords)]:
+        why = _depends(names, value, tainted)
+        if why in _OF_THE_RUN or why in ("the environment", "files"):
+            message = f"What a kernel is given depends on {why}."
+            yield StaticFinding("mode-branch", launch.lineno, message, why in _OF_THE_RUN)
 
 
 def _depends(names: ResolvedNames, test: ast.AST, tainted: dict[str, str]) -> str | None:

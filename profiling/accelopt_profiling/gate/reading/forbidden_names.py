@@ -20,6 +20,15 @@ _INSIDES = frozenset(
         "_getframe", "__torch_function__", "__torch_dispatch__", "__array_ufunc__", "__array_function__",
     ]
 )  # fmt: skip
+#: Files that are there where a device is. What names them asks whether kernels run on one.
+_DEVICE_FILES = (
+    "/dev/nvidia",
+    "/dev/kfd",
+    "/dev/dri",
+    "/dev/neuron",
+    "/proc/driver/nvidia",
+    "/sys/class/neuron",
+)
 #: Attributes of the emulation's own objects.
 _EMULATION = frozenset(["storage", "coverage", "releases"])
 
@@ -64,6 +73,8 @@ def reaching(names: ResolvedNames) -> Iterator[StaticFinding]:
             and "accelopt" in node.value.lower()
         ):
             yield from _looks_for_the_gate(names, node)
+        if isinstance(node, ast.Constant):
+            yield from _asks_for_a_device(names, node)
         if isinstance(node, ast.Name) and node.id in ("__builtins__", "__loader__", "__spec__"):
             yield StaticFinding("reads-the-gate", node.lineno, f"It uses {node.id}.", True)
 
@@ -78,6 +89,21 @@ def _looks_for_the_gate(names: ResolvedNames, node: ast.Constant) -> Iterator[St
     looked = {names.dotted(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Name))}
     if any(d and d.startswith(("sys.", "os.", "importlib", "inspect", "__file__")) for d in looked):
         yield StaticFinding("reads-the-gate", node.lineno, "It looks for the tool that checks it.", True)
+
+
+def _asks_for_a_device(names: ResolvedNames, node: ast.Constant) -> Iterator[StaticFinding]:
+    """A text that names Triton's switch for interpretation, or a device's file, where it is not merely set."""
+    value = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
+    if not isinstance(value, str):
+        return
+    switch = "INTERPRET" in value and value == value.upper() and " " not in value
+    if not switch and not value.startswith(_DEVICE_FILES):
+        return
+    parent = names.parents.get(node)
+    is_set = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
+    if not is_set and not isinstance(parent, ast.Expr):
+        message = f"It asks whether kernels run on a device ({value})."
+        yield StaticFinding("reads-the-gate", node.lineno, message, True)
 
 
 def _imports(node: ast.AST) -> Iterator[StaticFinding]:
@@ -108,6 +134,11 @@ LOW = ("float16", "bfloat16", "half", "tfloat32", "float8e4", "float8e5", "float
        "float8_e4m3fn", "float8e4nv", "float8e4b15", "float8_e5m2fnuz", "fp16", "bf16")  # fmt: skip
 
 
+def _in_single_precision(dot: ast.Call) -> bool:
+    given = {k.arg: k.value.value for k in dot.keywords if isinstance(k.value, ast.Constant)}
+    return given.get("input_precision") == "ieee" or given.get("allow_tf32") is False
+
+
 def low_precision(names: ResolvedNames) -> Iterator[StaticFinding]:
     for node in ast.walk(names.tree):
         if isinstance(node, ast.Attribute) and node.attr in LOW:
@@ -120,5 +151,7 @@ def low_precision(names: ResolvedNames) -> Iterator[StaticFinding]:
             if not {"input_precision", "allow_tf32"} & {k.arg for k in node.keywords}:
                 message = "tl.dot multiplies float32 in TF32 unless it is told otherwise."
                 yield StaticFinding("low-precision", node.lineno, message)
+            elif _in_single_precision(node):
+                yield StaticFinding("full-precision", node.lineno, "tl.dot multiplies float32 as it is.")
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in LOW:
             yield StaticFinding("low-precision", node.lineno, f"It names {node.value}.")

@@ -49,7 +49,19 @@ def read(text: str, original: str = "") -> list[StaticFinding]:
         found = [
             StaticFinding(f.code, f.line, f.message) if (f.code, f.message) in before else f for f in found
         ]
+        found += _lowered_products(found, {code for code, _ in before}, {message for _, message in before})
     return sorted(set(found), key=lambda f: (not f.certain, f.line, f.code))
+
+
+def _lowered_products(found: list[StaticFinding], codes: set[str], messages: set[str]) -> list[StaticFinding]:
+    """Products of float32 that the original takes in full and a rewrite in TF32. It counts where inputs are float32."""
+    if "full-precision" not in codes or any("TF32" in message for message in messages):
+        return []
+    return [
+        StaticFinding("lowered-products", f.line, f"{f.message} The original multiplies float32 in full.")
+        for f in found
+        if f.code == "low-precision" and "TF32" in f.message
+    ]
 
 
 def _read(text: str) -> list[StaticFinding]:

@@ -20,6 +20,8 @@ from accelopt_profiling.worker.usercode import enter_sources, user_errors
 TOLERANCE_FILE = "tolerance.json"
 #: Below the folder ``gate``, until the candidate's process has read it: how much of each case is interpreted.
 PLAN_FILE = "plan.json"
+#: Below a case's folder: the candidate's model kept the parameters that it was built with.
+INITIAL_FILE = "initial"
 #: Folders of the candidate's outputs, besides those of further configurations.
 _RAW = ("outputs", "again", "late", *LATER, "reordered", "device", "idle", "original")
 #: The first part of the names of folders with outputs in a further configuration of an autotuner.

@@ -30,7 +30,7 @@ from accelopt_profiling.gate.observe.interpretation import ENOUGH, of_case, plan
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, PlanResult, RunCase, RunParams
-from accelopt_profiling.gate.steps.case_files import ABOUT, case_folder
+from accelopt_profiling.gate.steps.case_files import ABOUT, INITIAL_FILE, case_folder
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import call_entry, listed
@@ -133,6 +133,8 @@ class LoadedCandidate:
             self.configurations.chosen()
             self.free_loops = self.free_loops or seen.has_free_loops()
             work = seen.work()
+            if initial := bool(built.get("initial")):
+                (case_folder(self.context, index) / INITIAL_FILE).touch()
             planned = ENOUGH * planned_share(self.plan, index)
             if name == "outputs" and index not in self.whole and known_share(outputs, seen) < planned:
                 raise TooLittleKnownError
@@ -148,8 +150,9 @@ class LoadedCandidate:
         ]
         aliases = overlapping(arguments, outputs)
         return outputs, RunCase(
-            index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete(), work=work
-        )
+            index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete(), work=work,
+            initial=initial,
+        )  # fmt: skip
 
     def perform(
         self,

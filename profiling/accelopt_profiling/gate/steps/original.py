@@ -1,5 +1,5 @@
-"""The step ``gate.original``: run the original kernel at shapes that the gate chose, after the candidate's process has
-ended. A candidate has to do there what the original does, and no more.
+"""The step ``gate.original``: run the original kernel at shapes and on values that the gate chose, after the
+candidate's process has ended. A candidate has to do there what the original does, and no more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from accelopt_profiling.worker.usercode import load_module, user_errors
 
 
 def original(context: StepContext, params: OriginalParams) -> OriginalResult:
-    """Run the original at derived shapes, and once without its kernels to see what its host code computes.
+    """Run the original at derived shapes and on values of which it decides what is asked, and once without its kernels
+    to see what its host code computes.
 
     Raises:
         StepFailedError: the original cannot even be loaded.
@@ -45,7 +46,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
             if not (folder / "call").is_dir():
                 continue
             case_call = from_plain(CaseCall, load_values(folder / "call")[0])
-            answers = case_call.derived or params.measured
+            answers = case_call.derived or case_call.compared or params.measured
             if answers or case_call.twice:
                 with emulation(params.dialect, params.target):
                     arguments = load_values(

@@ -13,8 +13,15 @@ from accelopt_profiling.gate.inputs.draw import case_digests
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, computing_dtype, count_work
 from accelopt_profiling.gate.observe.process_state import CallerState
-from accelopt_profiling.gate.step_schemas import CaseCall, ReferenceCase, ReferenceParams, ReferenceResult
+from accelopt_profiling.gate.step_schemas import (
+    CaseCall,
+    ReferenceCase,
+    ReferenceParams,
+    ReferenceResult,
+    ReferenceRule,
+)
 from accelopt_profiling.gate.steps.case_files import (
+    INITIAL_FILE,
     TOLERANCE_FILE,
     case_folder,
     finished,
@@ -25,6 +32,7 @@ from accelopt_profiling.gate.steps.case_files import (
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.loading.call import check_answer
+from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -59,7 +67,9 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         ]
         file = context.folder / "gate" / TOLERANCE_FILE
         file.unlink(missing_ok=True)
-        file.write_text(json.dumps(to_plain(problem.tolerance)), encoding="utf-8")
+        # topk and sort may name any of equal elements; an argmax that takes the first is documented to
+        rule = ReferenceRule(problem.tolerance, "order" not in work.elements)
+        file.write_text(json.dumps(to_plain(rule)), encoding="utf-8")
         one = None if getattr(problem, "rearranges", False) else getattr(problem, "returns_one", None)
         return ReferenceResult(problem.tolerance, cases, work.elements, sorted(precision.caller.changed), one)
 
@@ -103,6 +113,9 @@ def _one(
     context.emit({"reference": index})
     digests = case_digests(context, index)
     case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+    if isinstance(problem, KernelBenchProblem):
+        given = case_call.call.parameters and not (folder / INITIAL_FILE).exists()
+        problem.redrawn = case_call.call if given else None
     runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), case_call.written)
     try:
         with problem_errors(own, "the reference: "):

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.loading.parameters import redraw
 from accelopt_profiling.problems.loading.recorded_calls import repeat_calls
 from accelopt_profiling.problems.problem import Call, OutputSpec, ProblemError
 
@@ -42,8 +43,9 @@ def call_entry(
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Any:
     """Make the call and return what it returned. A model is built for the call, unless ``built`` holds one from an
-    earlier call under "model"; a new one is put there. It is called without gradients unless they are asked for.
-    ``around`` is entered for the time that the file's own function runs.
+    earlier call under "model"; a new one is put there, and under "initial" whether its parameters could not be drawn
+    anew as the call asks. It is called without gradients unless they are asked for. ``around`` is entered for the time
+    that the file's own function runs.
 
     Raises:
         ProblemError: the kernel file lacks the function, or it returned nothing.
@@ -129,6 +131,9 @@ def _call_model(
     if "model" not in built:
         seed_everything(call.seed)
         model = cls(*construct)
+        if call.parameters:
+            redrawn = redraw(model, call.parameters, call.buffers, call.parameter_seed)
+            built["initial"] = not redrawn
         built["model"] = model.cuda() if torch.cuda.is_available() else model
     model = built["model"]
     if torch.cuda.is_available():

@@ -7,6 +7,7 @@ training mode. What KernelBench compares loosely (1e-4 or 1e-2, one distribution
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,7 @@ from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import check_entry
 from accelopt_profiling.problems.discovery.problem_files import KERNELBENCH
 from accelopt_profiling.problems.loading.call import seed_everything, to_device
+from accelopt_profiling.problems.loading.parameters import floating_buffers, parameter_shapes, redraw
 from accelopt_profiling.problems.loading.python_problem import PythonProblem, problem_module
 from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.problems.ref import ProblemRef
@@ -23,14 +25,19 @@ WEIGHT_SEED = 42  # seed_num of KernelBench's eval_kernel_against_ref
 
 
 class KernelBenchProblem(PythonProblem):
+    """``redrawn`` is the call whose parameters the reference's model takes; None leaves those it was built with."""
+
+    redrawn: Call | None = None
+
     def __init__(self, module: ModuleType, file: str, entry: str | None, source: Source) -> None:
         super().__init__(module, file, KERNELBENCH, source, entry, " (KernelBench's layout)")
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         import torch
 
-        seed_everything(WEIGHT_SEED)
-        model = self._module.Model(*self._construction())
+        model = self._model()
+        if self.redrawn is not None:
+            redraw(model, self.redrawn.parameters, self.redrawn.buffers, self.redrawn.parameter_seed)
         if any(isinstance(v, torch.Tensor) and v.dtype == torch.float64 for v in inputs):
             model = model.double()
         if torch.cuda.is_available():
@@ -44,6 +51,16 @@ class KernelBenchProblem(PythonProblem):
         if self._entry:
             check_entry(self._source.files[self._source.kernel], entry, None, self._source.kernel, self._file)
         return Call(entry, "model", seed=WEIGHT_SEED), [self._construction(), list(inputs)]
+
+    def with_parameters(self, call: Call, seed: int) -> Call:
+        """The call with parameters that are drawn anew from ``seed``, where the model has any."""
+        model = self._model()
+        shapes = parameter_shapes(model)
+        return replace(call, parameters=shapes, parameter_seed=seed, buffers=floating_buffers(model))
+
+    def _model(self) -> Any:
+        seed_everything(WEIGHT_SEED)
+        return self._module.Model(*self._construction())
 
     def _construction(self) -> list[Any]:
         return self._as_list("get_init_inputs", self._module.get_init_inputs(), "a list")
