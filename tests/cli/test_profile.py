@@ -128,6 +128,7 @@ def test_a_database_that_cannot_be_used_costs_only_the_receipt(accelopt: Command
 def test_an_unreachable_host_is_exit_code_3(accelopt: Command, home: Path) -> None:
     (home / "silu.py").write_text(SILU)
     (home / "accelopt.toml").write_text('[hosts.gone]\nssh = "nobody@host.invalid"')
+    assert accelopt("trust", "--yes").code == 0
     ended = accelopt("profile", "silu.py", "--host", "gone", "--json")
     assert ended.code == 3
     assert "gone" in ended.object["error"]["message"]

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import sys
 from pathlib import Path
 
-import pytest
 from support.nki_kernels import FASTER, SILU, WRONG
 
 from accelopt_lsp.cli.watch import Watcher
 from accelopt_lsp.settings.load import load_settings
 
 
-def endless(mark: Path) -> str:
-    """A kernel file that writes its process id to ``mark`` and never ends."""
-    never = f"import os\nopen({str(mark)!r}, 'w').write(f'{{os.getpid()}}.')\nwhile True:\n    pass\n"
+def endless(name: str) -> str:
+    """A kernel file whose process calls itself ``name`` (of at most 15 characters) and never ends."""
+    never = f"import ctypes\nctypes.CDLL(None).prctl(15, {name.encode()!r})\nwhile True:\n    pass\n"
     return SILU.replace("COLUMNS = 128\n", "COLUMNS = 128\n" + never)
 
 
-async def running(mark: Path) -> int:
-    """The process id in ``mark``, once it is written."""
+async def running(name: str) -> int:
+    """The id of the process that calls itself ``name``, once there is one."""
 
     async def wait() -> int:
         while True:
-            if mark.exists() and mark.read_text().endswith("."):
-                return int(mark.read_text()[:-1])
-            await asyncio.sleep(0.02)
+            for file in Path("/proc").glob("[0-9]*/comm"):
+                with contextlib.suppress(OSError):  # it ended meanwhile
+                    if file.read_text().strip() == name:
+                        return int(file.parent.name)
+            await asyncio.sleep(0.05)
 
     return await asyncio.wait_for(wait(), timeout=60)
 
@@ -93,22 +95,15 @@ async def test_a_watch_follows_what_is_saved(home: Path) -> None:
         await asyncio.gather(watching, return_exceptions=True)
 
 
-@pytest.fixture
-def seen_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps that may write to the test's folder, under the process ids that the test sees."""
-    monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
-
-
-@pytest.mark.usefixtures("seen_from_outside")
 async def test_a_save_during_a_profile_starts_over(home: Path) -> None:
     folder = home / "kernels"
     folder.mkdir()
-    mark = home / "started"
-    (folder / "a.py").write_text(endless(mark))
+    name = f"watched {os.getpid()}"
+    (folder / "a.py").write_text(endless(name))
     followed = Followed(folder)
     watching = asyncio.create_task(followed.watcher.run(forever=True))
     try:
-        pid = await running(mark)
+        pid = await running(name)
         (folder / "a.py").write_text(SILU)
         await gone(pid)
         await followed.until({"a.py": "passed"})
@@ -117,16 +112,15 @@ async def test_a_save_during_a_profile_starts_over(home: Path) -> None:
         await asyncio.gather(watching, return_exceptions=True)
 
 
-@pytest.mark.usefixtures("seen_from_outside")
 async def test_an_interrupted_command_leaves_no_process(home: Path) -> None:
-    mark = home / "started"
-    (home / "silu.py").write_text(endless(mark))
+    name = f"stopped {os.getpid()}"
+    (home / "silu.py").write_text(endless(name))
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "accelopt_lsp.cli.main", "profile", "silu.py", "--json",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
     )  # fmt: skip
-    pid = await running(mark)
+    pid = await running(name)
     child.send_signal(signal.SIGINT)
     out, err = await asyncio.wait_for(child.communicate(), timeout=60)
     assert child.returncode == 130, err
