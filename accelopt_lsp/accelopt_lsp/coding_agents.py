@@ -42,9 +42,10 @@ class Tools:
         self._turn = asyncio.Semaphore(_AT_A_TIME)
 
     async def profile(self, file: str, ctx: Context, problem: str = "", target: str = "") -> dict[str, Any]:
-        """What the kernels of a file cost and whether they are right: time, percent of peak, what limits them, what
-        each line costs, and findings. `problem` is a file with inputs and a reference; without it the file itself or
-        its neighbour `<stem>_problem.py` has them. `target` is the hardware, such as h100 or trn2."""
+        """Return what the kernels of a file cost and whether they are right: time, percent of peak, what
+        limits them, what each line costs, and findings. `problem` is a file with inputs and a reference;
+        without it the file itself or its neighbour `<stem>_problem.py` has them. `target` is the hardware,
+        such as h100 or trn2."""
         given = {"problem": self._path(problem) if problem else "", "target": target}
         return await self._run(ctx, "profile", self._path(file), options=given)
 
@@ -63,8 +64,8 @@ class Tools:
         )
 
     async def verify(self, candidate: str, problem: str, ctx: Context, original: str = "") -> dict[str, Any]:
-        """Whether a rewritten kernel file is correct, complete and honest, against the problem's reference on inputs
-        drawn anew. `original` is the file before the rewrite."""
+        """Return whether a rewritten kernel file is correct, complete and honest, against the problem's
+        reference on inputs drawn anew. `original` is the file before the rewrite."""
         given = {"problem": self._path(problem), "original": self._path(original) if original else ""}
         return await self._run(ctx, "verify", self._path(candidate), options=given)
 
@@ -88,7 +89,7 @@ class Tools:
         return [self.profile, self.optimize, self.verify, self.accept, self.reject, self.memory_search]
 
     def _path(self, file: str) -> str:
-        """The file below the root. Raises ToolError."""
+        """Return the file below the root. Raises ToolError."""
         path = (self.root / file).resolve()
         if not path.is_relative_to(self.root):
             raise ToolError(f"{file} is outside of {self.root}, where these tools work.")
@@ -104,8 +105,8 @@ class Tools:
         flags: tuple[str, ...] = (),
         options: dict[str, str] | None = None,
     ) -> dict[str, Any]:
-        """The JSON object of one command; its remarks become progress. Cancelling ends the command. After "--" no
-        argument is taken for an option.
+        """Return the JSON object of one command; its remarks become progress. Cancelling ends the command.
+        After "--" no argument is taken for an option.
 
         Raises:
             ToolError: the command could not do it, with its reason.
@@ -144,7 +145,7 @@ class Tools:
 
 
 def server(root: Path) -> Any:
-    """The server with its tools, not yet running."""
+    """Return the server with its tools, not yet running."""
     made = Server("accelopt", instructions=INSTRUCTIONS)
     for tool in Tools(root).all():
         made.add_tool(tool)

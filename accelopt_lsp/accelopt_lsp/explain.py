@@ -45,7 +45,8 @@ async def explanations(
     asked: ModelQuery = query_model,
     backoff_seconds: float = 1.0,
 ) -> AsyncGenerator[Explanation, None]:
-    """The page from the counters and, with a ``model``, once more with its words. ``why_not`` tells why none is asked.
+    """Yield the page from the counters and, with a ``model``, once more with its words. ``why_not`` tells why
+    none is asked.
 
     What a model said about the same question is in the memory and not paid for again.
     """
@@ -102,7 +103,7 @@ def _keep(memory: Memory, run: str, data: dict[str, Any], key: str) -> None:
 
 
 async def _from(memory: Memory | None, call: Callable[[Memory], T], otherwise: T) -> T:
-    """What the memory answers; ``otherwise`` without one: an explanation needs none."""
+    """Return what the memory answers; ``otherwise`` without one: an explanation needs none."""
     if memory is None:
         return otherwise
     try:

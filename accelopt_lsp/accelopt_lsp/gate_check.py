@@ -34,7 +34,7 @@ class GateCheck:
 
 
 def without_kernel(text: str) -> Verdict | None:
-    """The refusal of a candidate that has nothing to check; None when it has a kernel."""
+    """Return the refusal of a candidate that has nothing to check; None when it has a kernel."""
     from accelopt_profiling.gate.verdict import Reason, Verdict
     from accelopt_profiling.kernels import find_kernels
 
@@ -49,7 +49,7 @@ def without_kernel(text: str) -> Verdict | None:
 
 
 def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
-    """One request for each dialect of the file's kernels.
+    """Return one request for each dialect of the file's kernels.
 
     Raises:
         UserError: there is no kernel, or the problem cannot be used.
@@ -102,7 +102,7 @@ def _original(check: GateCheck) -> KernelFile:
 
 
 def _changed(original: KernelFile, dialect: Dialect, text: str) -> str:
-    """The one kernel that differs in the candidate; "" where several do, or none."""
+    """Return the one kernel that differs in the candidate; "" where several do, or none."""
     from accelopt_profiling.kernels import find_kernels
 
     now = {kernel.name: kernel.content_hash for kernel in find_kernels(text).kernels}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def configured_model(settings: Settings) -> ModelSettings | None:
-    """The configured model, as roles without settings of their own ask it; None where none is."""
+    """Return the configured model, as roles without settings of their own ask it; None where none is."""
     asked = settings.model
     if not asked.configured:
         return None
@@ -35,7 +35,8 @@ def configured_model(settings: Settings) -> ModelSettings | None:
 
 
 def configured_team(settings: Settings) -> ModelTeam | None:
-    """The configured model in each role, with what the settings say of that role; None where none is configured."""
+    """Return the configured model in each role, with what the settings say of that role; None where none is
+    configured."""
     model = configured_model(settings)
     if model is None:
         return None
@@ -56,12 +57,13 @@ def _in_role(settings: Settings, model: ModelSettings, role: Role) -> ModelSetti
 
 
 def consent_folder(settings: Settings, file: Path) -> Path:
-    """The folder for which a consent is given: the project's, or that of a file outside of any."""
+    """Return the folder for which a consent is given: the project's, or that of a file outside of any."""
     return settings.project_root or file.resolve().parent
 
 
 def resolve_team(settings: Settings, file: Path, *, in_editor: bool = False) -> tuple[ModelTeam | None, str]:
-    """The team that may be asked about ``file``, or None and why not ("" where no model is configured)."""
+    """Return the team that may be asked about ``file``, or None and why not ("" where no model is
+    configured)."""
     team = configured_team(settings)
     if team is None:
         return None, ""

@@ -12,5 +12,5 @@ _NOT_FROM_HERE = "import sys; sys.path[:] = [p for p in sys.path if p]"
 
 
 def own_process(module: str) -> tuple[str, ...]:
-    """The command that runs ``main`` of a module of this program; arguments may follow."""
+    """Return the command that runs ``main`` of a module of this program; arguments may follow."""
     return (sys.executable, "-c", f"{_NOT_FROM_HERE}; from {module} import main; main()")

@@ -26,7 +26,7 @@ def _say_once(line: str) -> None:
 
 
 def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Settings:
-    """The settings that hold for a file or folder.
+    """Return the settings that hold for a file or folder.
 
     Raises:
         UserError: a flag is wrong; it was typed just now, so it is not passed over.
@@ -50,7 +50,7 @@ def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Setting
 
 
 def memory_path(settings: Settings | None = None) -> Path:
-    """Where the memory is, for the working folder's settings unless others are given."""
+    """Return where the memory is, for the working folder's settings unless others are given."""
     from accelopt_memory.location import default_path
 
     return (settings or settings_for(Path.cwd())).memory_path or default_path()
@@ -64,7 +64,7 @@ def open_memory(settings: Settings | None = None, *, read_only: bool = False) ->
 
 
 def open_host(settings: Settings) -> Host:
-    """The host that the settings name; it connects when it is first used."""
+    """Return the host that the settings name; it connects when it is first used."""
     return host_named(settings, settings.host)
 
 
@@ -92,7 +92,7 @@ def _worker_host(settings: Settings, name: str) -> WorkerHost:
 
 
 def local_python(settings: Settings) -> str:
-    """The interpreter on this machine whose packages kernels see."""
+    """Return the interpreter on this machine whose packages kernels see."""
     return settings.interpreter.path
 
 
@@ -112,7 +112,7 @@ def _ray_host(name: str, host: HostSettings) -> WorkerHost:
 
 
 def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:
-    """The target per dialect; ``asked`` (a flag) goes for the dialect whose hardware it is.
+    """Return the target per dialect; ``asked`` (a flag) goes for the dialect whose hardware it is.
 
     Raises:
         UserError: there is no such target.
@@ -130,7 +130,8 @@ def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:
 
 
 def read_source(path: Path) -> str:
-    """The text of a kernel file, line ends as they are. Raises UserError with the one reason why not."""
+    """Return the text of a kernel file, line ends as they are. Raises UserError with the one reason why
+    not."""
     from accelopt_profiling.source_text import UnreadableFileError, read_text
 
     try:

@@ -149,7 +149,7 @@ def _immediate(db: Database) -> Iterator[None]:
 
 
 def _is_current(db: Database) -> bool:
-    """Whether every migration of this version was applied, which are applied in order."""
+    """Return whether every migration of this version was applied, which are applied in order."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone():
         return False
     known = "SELECT 1 FROM _sqlite_migrations WHERE migration_set = 'accelopt' AND name = ?"

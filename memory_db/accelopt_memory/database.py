@@ -20,7 +20,7 @@ class Database:
         return self.conn.execute(sql, parameters)
 
     def query(self, sql: str, parameters: Parameters = ()) -> list[dict[str, Any]]:
-        """The rows of a SELECT, each by column name."""
+        """Return the rows of a SELECT, each by column name."""
         cursor = self.execute(sql, parameters)
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor]

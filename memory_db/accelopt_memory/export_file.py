@@ -114,7 +114,7 @@ def _line(data: Any) -> str:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines after the header, with their 1-based numbers."""
+    """Yield the lines after the header, with their 1-based numbers."""
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size > FILE_BYTES:
             raise MemoryImportError(path, 1, f"the file is larger than {FILE_BYTES >> 20} MiB")

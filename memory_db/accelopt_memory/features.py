@@ -55,7 +55,7 @@ class KernelFeatures:
 
 
 def kernel_features(text: str, kernel: str | None = None, bound: str | None = None) -> KernelFeatures:
-    """The features of ``kernel`` in the source ``text``, of its first launched kernel when None.
+    """Return the features of ``kernel`` in the source ``text``, of its first launched kernel when None.
 
     Functions of the same file that the kernel calls count as part of it.
 
@@ -122,7 +122,7 @@ def _reached(
 
 
 def _walk(function: ast.AST) -> Iterator[tuple[ast.AST, int]]:
-    """The nodes below ``function`` in source order with their loop depth (1 inside the outermost loop).
+    """Yield the nodes below ``function`` in source order with their loop depth (1 inside the outermost loop).
 
     Docstrings, annotations and decorators are left out. Iterative: a deep tree must not exhaust the stack.
     """

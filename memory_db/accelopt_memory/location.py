@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 def default_path(environ: Mapping[str, str] | None = None) -> Path:
-    """The path of the user's database: the file that ``ACCELOPT_DB`` names, else one in the user's data folder.
-    Nothing is created or opened."""
+    """Return the path of the user's database: the file that ``ACCELOPT_DB`` names, else one in the user's
+    data folder. Nothing is created or opened."""
     named = (os.environ if environ is None else environ).get("ACCELOPT_DB", "").strip()
     if named:
         return Path(named).expanduser().absolute()

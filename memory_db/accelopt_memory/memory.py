@@ -112,7 +112,7 @@ class Memory:
             return insert_record(db, "pairs", pair)
 
     def pairs(self) -> list[Pair]:
-        """All pairs, oldest first."""
+        """Return all pairs, oldest first."""
         with self.connection.reading() as db:
             return [from_row(Pair, row) for row in db.query("SELECT * FROM pairs ORDER BY number")]
 
@@ -122,7 +122,7 @@ class Memory:
         return rows[0] if rows else None
 
     def similar(self, features: KernelFeatures, limit: int = 8, least: float = 0.2) -> list[Match]:
-        """The pairs of the same dialect whose slow side is at least ``least`` similar to ``features``
+        """Return the pairs of the same dialect whose slow side is at least ``least`` similar to ``features``
         (``features.kernel_features``), most similar first, ties by id."""
         with self.connection.reading() as db:
             query = "SELECT id, features_json FROM pairs WHERE dialect = ?"
@@ -262,8 +262,8 @@ class Memory:
         return hits[:limit]
 
     def entries(self, id_or_start: str) -> list[tuple[RecordKind, str]]:
-        """The kind and full id of every entry whose id is, or begins with, ``id_or_start`` (at least four
-        characters)."""
+        """Return the kind and full id of every entry whose id is, or begins with, ``id_or_start`` (at least
+        four characters)."""
         if len(id_or_start) < 4:
             return []
         pattern = storable(id_or_start).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
@@ -277,7 +277,7 @@ class Memory:
             ]
 
     def entry(self, kind: RecordKind, entry_id: str) -> Any | None:
-        """The record itself, as its dataclass; None when there is none."""
+        """Return the record itself, as its dataclass; None when there is none."""
         if kind == "suggestion":
             return self.suggestion(entry_id)
         if kind == "receipt":

@@ -25,7 +25,8 @@ class ProfileCache:
         self._connection, self._total_bytes = connection, total_bytes
 
     def get(self, key: str) -> Any | None:
-        """The plain value stored under ``key``; None when there is none, or it was not used for 30 days."""
+        """Return the plain value stored under ``key``; None when there is none, or it was not used for 30
+        days."""
         now = time.time()
         with self._connection.reading() as db:
             row = db.execute("SELECT value_json, used FROM profile_cache WHERE key = ?", [key]).fetchone()

@@ -18,7 +18,7 @@ T = TypeVar("T", bound="DataclassInstance")
 
 
 def now() -> str:
-    """The time of an entry: UTC, ISO format, to the microsecond, so that text order is time order."""
+    """Return the time of an entry: UTC, ISO format, to the microsecond, so that text order is time order."""
     return datetime.now(timezone.utc).isoformat(timespec="microseconds")
 
 
@@ -36,7 +36,7 @@ def storable(text: str) -> str:
 
 
 def storable_record(record: T) -> T:
-    """The record with ``storable`` texts. Its id is that of what is kept."""
+    """Return the record with ``storable`` texts. Its id is that of what is kept."""
     changed = {
         field.name: storable(value)
         for field in dataclasses.fields(record)
@@ -67,7 +67,7 @@ def insert_record(db: Database, table: str, record: Any) -> str:
 
 
 def to_row(record: Any, **extra: Any) -> dict[str, Any]:
-    """The columns of a record (a dataclass instance), and ``extra`` ones such as its id."""
+    """Return the columns of a record (a dataclass instance), and ``extra`` ones such as its id."""
     row: dict[str, Any] = dict(extra)
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
@@ -79,7 +79,7 @@ def to_row(record: Any, **extra: Any) -> dict[str, Any]:
 
 
 def from_row(cls: type[T], row: Mapping[str, Any]) -> T:
-    """The record of a row. A column without a field is ignored: a newer version may have added it."""
+    """Return the record of a row. A column without a field is ignored: a newer version may have added it."""
     data: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
         if f"{field.name}_json" in row:

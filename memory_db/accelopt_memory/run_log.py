@@ -82,7 +82,7 @@ class RunLog:
             return [from_row(Run, row) for row in rows]
 
     def events(self, run: str, after: int = 0) -> list[RunEvent]:
-        """The run's events with a number above ``after``, in order."""
+        """Return the run's events with a number above ``after``, in order."""
         query = "SELECT * FROM run_events WHERE run = ? AND number > ? ORDER BY number"
         with self._connection.reading() as db:
             return [

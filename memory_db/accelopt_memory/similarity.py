@@ -13,8 +13,8 @@ WEIGHTS = {"calls": 0.45, "shingles": 0.30, "loops": 0.10, "dtypes": 0.05, "boun
 
 
 def similarity(a: KernelFeatures, b: KernelFeatures) -> float:
-    """The similarity of two kernels' features: 0 for different dialects or nothing in common, 1 for the same structure.
-    Symmetric and deterministic."""
+    """Return the similarity of two kernels' features: 0 for different dialects or nothing in common, 1 for
+    the same structure. Symmetric and deterministic."""
     if a.dialect != b.dialect:
         return 0.0
     parts = {
@@ -39,8 +39,8 @@ def weighted_jaccard(a: Mapping[str, int], b: Mapping[str, int]) -> float | None
 
 
 def sketch_jaccard(a: tuple[str, ...], b: tuple[str, ...]) -> float | None:
-    """The Jaccard index of two bottom-k sketches (exact while both fit, Broder's estimate where they do
-    not)."""
+    """Return the Jaccard index of two bottom-k sketches (exact while both fit, Broder's estimate where they
+    do not)."""
     if not a and not b:
         return None
     one, other = set(a), set(b)

@@ -46,12 +46,13 @@ ABLATIONS: tuple[Ablation, ...] = (
 
 
 def searches(names: Sequence[str], everything: bool) -> tuple[Ablation | None, ...]:
-    """The ablations of these names, or all; one plain search (None) where none is asked for."""
+    """Return the ablations of these names, or all; one plain search (None) where none is asked for."""
     return tuple(a for a in ABLATIONS if everything or a.name in names) or (None,)
 
 
 async def learning(happening: AsyncGenerator[Event, None], memory: Memory) -> AsyncGenerator[Event, None]:
-    """The events of a search whose fastest suggestion is accepted at its end, so that the next one remembers it.
+    """Yield the events of a search whose fastest suggestion is accepted at its end, so that the next one
+    remembers it.
 
     Raises:
         MemoryUnavailableError: it cannot be remembered.

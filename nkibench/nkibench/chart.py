@@ -27,7 +27,7 @@ svg .soft { fill: var(--soft); font-size: 12px; } .known { color: var(--soft); }
 
 
 def page(results: Sequence[TaskResult], target: str) -> str:
-    """The page for results of one target."""
+    """Return the page for results of one target."""
     summary = summarise(results)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>NKIBench</title>'
@@ -40,7 +40,7 @@ def page(results: Sequence[TaskResult], target: str) -> str:
 
 
 def headline(summary: BenchmarkSummary) -> str:
-    """The geometric means in one sentence."""
+    """Return the geometric means in one sentence."""
     if summary.baseline is None or summary.best is None:
         return "No task has both a verdict and a time."
     text = (
@@ -53,7 +53,8 @@ def headline(summary: BenchmarkSummary) -> str:
 
 
 def chart(results: Sequence[TaskResult]) -> str:
-    """The chart as an SVG element: a bar per task for the baseline, one for the best version, peak at the right."""
+    """Return the chart as an SVG element: a bar per task for the baseline, one for the best version, peak at
+    the right."""
     shown = [r for r in results if r.percent is not None]
     height = _TOP + _ROW * len(shown) + 24
     title = "Percent of peak per task: baseline and best version"

@@ -29,7 +29,7 @@ class DatasetError(Exception):
 
 
 def find_dataset(folder: Path) -> Path:
-    """The folder with ``summary.json``: the given one, or ``NKIBench`` in it (a checkout of AccelOpt).
+    """Return the folder with ``summary.json``: the given one, or ``NKIBench`` in it (a checkout of AccelOpt).
 
     Raises:
         DatasetError: neither has one, or it may not be looked into.
@@ -45,7 +45,8 @@ def find_dataset(folder: Path) -> Path:
 
 
 def read_dataset(folder: Path, names: Sequence[str] = ()) -> BenchmarkCases:
-    """The kernels of a data set, of the named operators or of all; what is wrong with one leaves the others.
+    """Return the kernels of a data set, of the named operators or of all; what is wrong with one leaves the
+    others.
 
     Raises:
         DatasetError: the summary cannot be read, or a named operator is not in it.

@@ -15,7 +15,7 @@ _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def evaluate(formula: str, values: Mapping[str, int]) -> int:
-    """The value of ``formula`` for ``values``.
+    """Return the value of ``formula`` for ``values``.
 
     Raises:
         ValueError: it is no such formula, or it names a value that is not there.

@@ -28,7 +28,7 @@ class Journal(Generic[R]):
         self._known = {result.key: result for result in _read(path, kind)}
 
     def get(self, key: str) -> R | None:
-        """The finished result of that key."""
+        """Return the finished result of that key."""
         return self._known.get(key)
 
     def add(self, result: R) -> None:

@@ -46,7 +46,7 @@ class Cost:
 
 
 def request_for(case: BenchmarkCase, target: str, text: str | None = None) -> ProfileRequest:
-    """The profile of the case's kernel file, or of ``text`` in its place.
+    """Return the profile of the case's kernel file, or of ``text`` in its place.
 
     Raises:
         Unreadable: the file is gone.
@@ -66,7 +66,7 @@ def request_for(case: BenchmarkCase, target: str, text: str | None = None) -> Pr
 
 
 async def cost(host: Host, case: BenchmarkCase, target: str, text: str | None = None) -> Cost:
-    """The first known latency of the kernel: a device's where the host has one, else the time model's.
+    """Return the first known latency of the kernel: a device's where the host has one, else the time model's.
 
     A kernel that cannot be run has findings instead.
 
@@ -87,7 +87,7 @@ async def cost(host: Host, case: BenchmarkCase, target: str, text: str | None = 
 
 
 async def _on_device(host: Host, request: ProfileRequest, target: str) -> Cost:
-    """The kernel's latency on the host's Trainium (not yet run on hardware)."""
+    """Return the kernel's latency on the host's Trainium (not yet run on hardware)."""
     examined = request.file
     ref = examined.problem.ref
     if ref is None or not examined.kernels:
@@ -115,7 +115,7 @@ async def judge(
     candidate: str | None = None,
     tolerance: float | None = None,
 ) -> tuple[Verdict, Receipt]:
-    """Whether the kernel, or ``candidate`` in its place, is correct, complete and honest.
+    """Return whether the kernel, or ``candidate`` in its place, is correct, complete and honest.
 
     ``tolerance`` is used where the reference states none: that of our task of the same name unless given.
 
@@ -141,7 +141,7 @@ class NoKernelError(Exception):
 
 
 def only_kernel(examined: KernelFile) -> Kernel:
-    """The kernel a benchmark file is about: ``kernel`` or ``optimized_kernel``, or its only one."""
+    """Return the kernel a benchmark file is about: ``kernel`` or ``optimized_kernel``, or its only one."""
     faults = [f"line {f.line}: {f.message}" for f in examined.findings if f.severity == "error"]
     if examined.problem.ref is None or not examined.kernels:
         raise NoKernelError("; ".join(faults) or "the file has no NKI kernel")
@@ -153,7 +153,7 @@ def only_kernel(examined: KernelFile) -> Kernel:
 
 
 def _with_tolerance(source: Source, case: BenchmarkCase, tolerance: float | None) -> Source:
-    """The same files; a reference of others that states no tolerance gets ours."""
+    """Return the same files; a reference of others that states no tolerance gets ours."""
     if tolerance is None and case.task is not None:
         tolerance = case.task.gate_tolerance
     path = case.reference.relative_to(case.root).as_posix()

@@ -45,7 +45,7 @@ class SetResult:
 
 
 def of_nkibench(result: TaskResult, search: str = "") -> SetResult:
-    """The result of one of NKIBench's tasks, with percents of the published peak."""
+    """Return the result of one of NKIBench's tasks, with percents of the published peak."""
     best = result.best
     return SetResult(
         result.task, "nkibench", result.status, result.detail, result.latency,
@@ -120,7 +120,7 @@ def _metrics(search: str, group: str, results: Sequence[SetResult]) -> Metrics:
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    """None of nothing; values are above 0."""
+    """Return None of nothing; values are above 0."""
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 

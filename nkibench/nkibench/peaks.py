@@ -38,18 +38,18 @@ def _data() -> dict[str, Any]:
 
 
 def targets() -> list[str]:
-    """The targets with published rates."""
+    """Return the targets with published rates."""
     return list(_data()["targets"])
 
 
 def published_geomean(target: str) -> dict[str, float]:
-    """What AccelOpt reports for hardware: ``baseline`` and ``best`` as fractions of peak."""
+    """Return what AccelOpt reports for hardware: ``baseline`` and ``best`` as fractions of peak."""
     known = _data()["published_geomean"].get(target, {})
     return {name: known[name] for name in ("baseline", "best") if name in known}
 
 
 def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None) -> Peak:
-    """The least time of a task at its published sizes or at ``values``.
+    """Return the least time of a task at its published sizes or at ``values``.
 
     Raises:
         NoPeakError: no rates are published for the target.
@@ -71,6 +71,6 @@ def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None) ->
 
 
 def geometric_mean(numbers: Iterable[float]) -> float | None:
-    """The geometric mean of positive numbers, None of none."""
+    """Return the geometric mean of positive numbers, None of none."""
     logs = [math.log(n) for n in numbers]
     return math.exp(sum(logs) / len(logs)) if logs else None

@@ -48,7 +48,8 @@ def write_profiles(path: Path, rows: Sequence[ProfileRow]) -> None:
 
 
 def read_profiles(path: Path) -> list[ProfileRow]:
-    """The rows of a file that AccelOpt or ``write_profiles`` wrote; ``candidates.csv``, without profiles, too.
+    """Return the rows of a file that AccelOpt or ``write_profiles`` wrote; ``candidates.csv``, without
+    profiles, too.
 
     Raises:
         DatasetError: it cannot be read; the message names the line.

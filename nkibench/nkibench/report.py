@@ -37,7 +37,7 @@ def write_report(folder: Path, cases: BenchmarkCases, results: Sequence[TaskResu
 
 
 def report_object(results: Sequence[TaskResult], target: str) -> dict[str, Any]:
-    """The results as plain data, with percents and geometric means."""
+    """Return the results as plain data, with percents and geometric means."""
     summary = summarise(results)
     listed = []
     for result in results:
@@ -65,7 +65,7 @@ def report_object(results: Sequence[TaskResult], target: str) -> dict[str, Any]:
 
 
 def table(results: Sequence[TaskResult], target: str) -> str:
-    """The results as a Markdown table; what a search came to only where there was one."""
+    """Return the results as a Markdown table; what a search came to only where there was one."""
     searched = any(r.best is not None for r in results)
     names = ["task", "result", "error", "ms", "of peak", "bound", *(_SEARCHED if searched else ())]
     lines = [f"# NKIBench on {target}", "", headline(summarise(results)), ""]

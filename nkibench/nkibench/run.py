@@ -125,7 +125,8 @@ async def _one(
 
 
 def key_of(case: BenchmarkCase, plan: BenchmarkPlan) -> str:
-    """What a cost depends on: the texts of kernel and reference, the target, and our emulator and figures."""
+    """Return what a cost depends on: the texts of kernel and reference, the target, and our emulator and
+    figures."""
     digest = hashlib.sha256(cost_hash().encode())
     for path in (case.kernel, case.reference):
         try:
@@ -168,7 +169,7 @@ async def examine(host: Host, case: BenchmarkCase, plan: BenchmarkPlan, key: str
 
 
 async def judge_again(host: Host, case: BenchmarkCase, known: TaskResult) -> TaskResult:
-    """The result with what today's gate says of the case's own kernel; its cost stays.
+    """Return the result with what today's gate says of the case's own kernel; its cost stays.
 
     Raises:
         HostUnreachableError: the host was lost.
@@ -199,7 +200,8 @@ def _status(verdict: Verdict) -> tuple[Status, str]:
 
 
 def largest_error(verdict: Verdict) -> float | None:
-    """The largest relative L2 error of an output on draws of the problem's own distribution, None without one.
+    """Return the largest relative L2 error of an output on draws of the problem's own distribution, None
+    without one.
 
     On others, such as rows of one value, the reference in float32 may itself be far off, and the gate allows for that.
     """
@@ -229,6 +231,6 @@ def _faulty(fault: Fault, plan: BenchmarkPlan) -> TaskResult:
 
 
 def in_order(cases: BenchmarkCases, results: Sequence[TaskResult]) -> list[TaskResult]:
-    """The results in the order of the cases, faults first."""
+    """Return the results in the order of the cases, faults first."""
     order = {s.case_name: n for n, s in enumerate(cases.ready)}
     return sorted(results, key=lambda r: order.get(r.case, -1))

@@ -30,7 +30,7 @@ Start = Callable[[OptimizeRequest, Host], AsyncGenerator[events.Event, None]]
 
 
 def with_rules_alone(request: OptimizeRequest, host: Host) -> AsyncGenerator[events.Event, None]:
-    """A search without a memory and without a model; it cannot go on when it was ended."""
+    """Return a search without a memory and without a model; it cannot go on when it was ended."""
     return optimize(request, host, None)
 
 

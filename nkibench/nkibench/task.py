@@ -70,13 +70,13 @@ class Task:
 
 @cache
 def tasks() -> dict[str, Task]:
-    """All tasks by name, in alphabetical order."""
+    """Return all tasks by name, in alphabetical order."""
     found = (_read(path) for path in sorted(TASKS.glob("*/task.json")))
     return {task.name: task for task in found}
 
 
 def chosen(names: Sequence[str]) -> list[Task]:
-    """The named tasks, or all.
+    """Return the named tasks, or all.
 
     Raises:
         ValueError: there is no task of that name.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def milliseconds(us: float | None) -> str:
-    """A latency in ms with four digits, empty when it is not known."""
+    """Return a latency in ms with four digits, empty when it is not known."""
     return "" if us is None else f"{us / 1000:.4g}"
 
 

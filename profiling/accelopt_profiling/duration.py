@@ -26,6 +26,6 @@ def duration_text(us: float) -> str:
 
 
 def span_text(low_us: float, high_us: float) -> str:
-    """An interval in the unit that fits its upper end: ``812-980 us``, ``1.65-3.08 ms``."""
+    """Return an interval in the unit that fits its upper end: ``812-980 us``, ``1.65-3.08 ms``."""
     size, name = unit_of(high_us)
     return f"{interval(low_us / size, high_us / size)} {name}"

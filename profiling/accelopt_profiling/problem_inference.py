@@ -49,7 +49,8 @@ async def infer_problem(
 
 
 def guessed(file: KernelFile, kernel: Kernel, why: str) -> InferredProblem:
-    """A problem from the file's syntax alone: nothing is run. ``why`` is the reason, which it states."""
+    """Return a problem from the file's syntax alone: nothing is run. ``why`` is the reason, which it
+    states."""
     if kernel.dialect == "nki":
         return InferredProblem(problem_template(file.text, kernel), kernel.name)
     tree = parse_python(file.text)

@@ -99,7 +99,8 @@ def _remember_inputs(request: ProfileRequest, value: Any) -> None:
 
 
 def _with_inference(request: ProfileRequest) -> ProfileRequest:
-    """The request with the problem that was inferred for its file, or is to be; Triton files without a problem only."""
+    """Return the request with the problem that was inferred for its file, or is to be; Triton files without a
+    problem only."""
     file = request.file
     without = file.problem.ref is None and [f.code for f in file.problem.findings] == ["no-problem"]
     if not without or {k.dialect for k in request.wanted} != {"triton"}:

@@ -19,13 +19,15 @@ def targets_of(settings: Settings) -> dict[Dialect, str]:
 
 
 def _sources(file: FileText) -> dict[str, str]:
-    """Every text the results depend on: the file, its problem, and the project's modules that they import."""
+    """Return every text the results depend on: the file, its problem, and the project's modules that they
+    import."""
     source = file.examined.source(ship_imports=True)
     return {**source.files, "problem": json.dumps(to_plain(file.examined.problem.ref))}
 
 
 def content_key(file: FileText) -> str:
-    """A hash of everything that results come from: texts, targets, host, and this program's version."""
+    """Return a hash of everything that results come from: texts, targets, host, and this program's
+    version."""
     settings = file.settings
     where = [settings.host, settings.interpreter.path, settings.env]
     parts = [_sources(file), targets_of(settings), where, __version__]
@@ -33,7 +35,7 @@ def content_key(file: FileText) -> str:
 
 
 def depends_on_any(file: FileText, paths: Iterable[str]) -> bool:
-    """Whether any of the files at ``paths`` is among what the results for ``file`` come from."""
+    """Return whether any of the files at ``paths`` is among what the results for ``file`` come from."""
     examined = file.examined
     used = {(examined.root / name).resolve() for name in examined.source(ship_imports=True).files}
     return any(Path(path).resolve() in used for path in paths)

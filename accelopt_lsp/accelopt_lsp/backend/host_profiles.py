@@ -84,9 +84,9 @@ class HostProfiles:
             raise HostUnavailableError(str(error)) from None
 
     async def connected(self, settings: Settings, name: str | None = None) -> Host:
-        """The host of the settings, or the one called ``name``, once it is reached. A caller that is cancelled leaves
-        the connecting to go on: a process whose start is cut short in the middle is hard to get rid of, and the next
-        profile needs it anyway.
+        """Return the host of the settings, or the one called ``name``, once it is reached. A caller that is
+        cancelled leaves the connecting to go on: a process whose start is cut short in the middle is hard to
+        get rid of, and the next profile needs it anyway.
 
         Raises:
             HostUnreachableError

@@ -142,8 +142,8 @@ class LocalBackend:
         return text
 
     async def _profiles(self) -> HostProfiles:
-        """The hosts. What uses them is imported when it is first needed: a file whose numbers are known needs none of
-        it, and its lens should not wait for that."""
+        """Return the hosts. What uses them is imported when it is first needed: a file whose numbers are
+        known needs none of it, and its lens should not wait for that."""
         module = await _imported("accelopt_lsp.backend.host_profiles")
         if self._host_profiles is None:
             self._host_profiles = module.HostProfiles(

@@ -34,7 +34,7 @@ class MemoryExecutor:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._call, path, call)
 
     async def opened(self, settings: Settings) -> Memory:
-        """The memory itself, for a search, which calls it from threads too. Raises UserError."""
+        """Return the memory itself, for a search, which calls it from threads too. Raises UserError."""
         return await self.use(settings, lambda memory: memory)
 
     async def close(self) -> None:

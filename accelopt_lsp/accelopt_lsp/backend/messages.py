@@ -98,7 +98,7 @@ def encode(message: Message) -> bytes:
 
 
 async def read_message(stream: asyncio.StreamReader) -> Message | None:
-    """The next message; None at the end of the stream."""
+    """Return the next message; None at the end of the stream."""
     try:
         (length,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
         message: Message = pickle.loads(await stream.readexactly(length))

@@ -76,7 +76,7 @@ class ParserProcess:
         return [from_plain(TextEdit, edit) for edit in answer["edits"]]
 
     async def holds(self, text: str, suggestion: Suggestion) -> bool:
-        """Whether ``text`` holds the suggestion: each function that it changes reads as it wants."""
+        """Return whether ``text`` holds the suggestion: each function that it changes reads as it wants."""
         try:
             return await self._ask({"do": "holds", "text": text, "suggestion": to_plain(suggestion)}, bool)
         except ParserProcessError:
@@ -94,7 +94,8 @@ class ParserProcess:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _ask(self, request: dict[str, Any], read: Callable[[Any], T]) -> T:
-        """The child's answer; ``read`` turns it into this program's types, on the thread that waits for it."""
+        """Return the child's answer; ``read`` turns it into this program's types, on the thread that waits
+        for it."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: read(self._exchange(request)))
 

@@ -35,7 +35,8 @@ def answer(request: dict[str, Any]) -> Any:
 
 
 def holds(text: str, base: str, wanted: str) -> bool:
-    """Whether every function that differs between ``base`` and ``wanted`` reads in ``text`` as in ``wanted``."""
+    """Return whether every function that differs between ``base`` and ``wanted`` reads in ``text`` as in
+    ``wanted``."""
     from accelopt_agent.syntax.scopes import scopes_of
 
     try:

@@ -89,7 +89,7 @@ async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None
 
 
 def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asyncio.Future[EditorModelReply]]]:
-    """What asks the editor's models through the server, and where their replies are waited for."""
+    """Return what asks the editor's models through the server, and where their replies are waited for."""
     waiting: dict[int, asyncio.Future[EditorModelReply]] = {}
     numbers = itertools.count()
 

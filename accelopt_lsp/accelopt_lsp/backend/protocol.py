@@ -104,7 +104,7 @@ class Backend(Protocol):
         """Get ready ahead of the first call."""
 
     async def remembered(self, file: FileText) -> StoredResults:
-        """What is known without running anything."""
+        """Return what is known without running anything."""
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         """Profile a file; yields growing results, the last one ``complete``. Closing it ends what it started.
@@ -133,10 +133,10 @@ class Backend(Protocol):
         """Let the search of that job rest, or go on. One that is not there (any more) is none."""
 
     async def past_runs(self, path: str, settings: Settings) -> str:
-        """A Markdown page with the newest runs of a file and their steps. Raises UserError."""
+        """Return a Markdown page with the newest runs of a file and their steps. Raises UserError."""
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
-        """The suggestion of that id, from the memory. Raises UserError."""
+        """Return the suggestion of that id, from the memory. Raises UserError."""
 
     async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
         """Remember that a suggestion was applied; returns in words what was saved. Raises UserError."""
@@ -147,11 +147,12 @@ class Backend(Protocol):
     def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[str, None]:
-        """A Markdown page about why a suggestion is faster, then the same with a model's words where one may be asked.
-        Closing it ends the question."""
+        """Return a Markdown page about why a suggestion is faster, then the same with a model's words where
+        one may be asked. Closing it ends the question."""
 
     async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
-        """Whether results for ``file`` come from any of these files too (its problem, or a module it imports)."""
+        """Return whether results for ``file`` come from any of these files too (its problem, or a module it
+        imports)."""
 
     async def close(self) -> None:
         """End everything that runs."""

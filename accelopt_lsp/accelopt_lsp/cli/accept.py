@@ -64,7 +64,7 @@ def reject(suggestion_id: str, reason: str, as_json: bool) -> None:
 
 
 def suggestion_named(memory: Memory, suggestion_id: str) -> Suggestion:
-    """The suggestion of that id. Raises CommandError: there is none, or another version saved it."""
+    """Return the suggestion of that id. Raises CommandError: there is none, or another version saved it."""
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_profiling.plain import from_plain
 

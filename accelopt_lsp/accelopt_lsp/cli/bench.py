@@ -61,7 +61,7 @@ class BenchCommands(click.Group):
 
 
 def in_checkout() -> bool:
-    """Whether the package of the project's own measurements can be imported."""
+    """Return whether the package of the project's own measurements can be imported."""
     return find_spec(OWN_PACKAGE) is not None
 
 

@@ -173,7 +173,7 @@ class _NkiBenchRun:
             memory.close()
 
     def searching(self, limits: Budget, team: ModelTeam | None, memory: Memory) -> Searching:
-        """How to search."""
+        """Return how to search."""
         from accelopt_agent.optimize import optimize
         from nkibench.ablations import learning
         from nkibench.searching import Searching
@@ -190,7 +190,7 @@ class _NkiBenchRun:
 
 
 def _results(run: _NkiBenchRun, speaker: ModelSource, limits: Budget | None) -> list[TaskResult]:
-    """All results of a pass, in the order in which they came."""
+    """Return all results of a pass, in the order in which they came."""
     if limits is None:
         return asyncio.run(_run(run.settings, run.cases, run.plan, run.folder))
     with speaker.team() as team, run.memory() as memory:
@@ -201,7 +201,8 @@ def _results(run: _NkiBenchRun, speaker: ModelSource, limits: Budget | None) -> 
 async def _run(
     settings: Settings, cases: BenchmarkCases, plan: BenchmarkPlan, folder: Path
 ) -> list[TaskResult]:
-    """All results, in the order in which they came. Ended early, what is finished stays in the journal."""
+    """Return all results, in the order in which they came. Ended early, what is finished stays in the
+    journal."""
     from nkibench.journal import Journal
     from nkibench.result import TaskResult
     from nkibench.run import run

@@ -34,7 +34,7 @@ NOTE = "Speedups are over the kernel that the search began with; PyTorch itself 
 
 
 def _set_options(folder: str) -> Callable[[F], F]:
-    """The options of both commands; ``folder`` is where results go unless said otherwise."""
+    """Return the options of both commands; ``folder`` is where results go unless said otherwise."""
     options: list[Callable[[F], F]] = [
         click.option("--tasks", metavar="TEXT", default="", help="Only tasks whose name holds this."),
         click.option(
@@ -153,7 +153,7 @@ class _KernelSetRun:
     async def results(
         self, team: ModelTeam | None = None, ablation: Ablation | None = None
     ) -> list[SetResult]:
-        """One run over the tasks, with a memory of its own."""
+        """Return one run over the tasks, with a memory of its own."""
         from accelopt_agent.evaluation.evaluators import EvaluatorLostError
         from accelopt_memory.memory import Memory
         from nkibench.kernel_sets.run import SetPlan, run_set

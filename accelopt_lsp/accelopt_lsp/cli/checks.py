@@ -64,7 +64,7 @@ print(platform.python_version(), *(f"{n} {version(n)}" for n in ("numpy", "torch
 
 
 def kernel_python(settings: Settings) -> Check:
-    """The Python whose packages kernels see, and where its name comes from."""
+    """Return the Python whose packages kernels see, and where its name comes from."""
     name, chosen = "Python for kernels", settings.interpreter
     fix = "Name another with the setting `python`."
     try:
@@ -82,7 +82,7 @@ def kernel_python(settings: Settings) -> Check:
 
 
 def package(name: str, distribution: str, *, needed: bool) -> Check:
-    """An installed package, by its metadata."""
+    """Return an installed package, by its metadata."""
     try:
         return Check(name, "ok", importlib.metadata.version(distribution))
     except importlib.metadata.PackageNotFoundError:
@@ -110,7 +110,7 @@ def triton() -> Check:
 
 
 def ptxas() -> Check:
-    """The assembler that comes with Triton; without it registers and spills of NVIDIA kernels are not
+    """Return the assembler that comes with Triton; without it registers and spills of NVIDIA kernels are not
     known."""
     fix = "It comes with triton: `pip install --force-reinstall triton`."
     spec = importlib.util.find_spec("triton")
@@ -131,7 +131,7 @@ def ptxas() -> Check:
 
 
 def neuron_sdk() -> Check:
-    """The Neuron compiler; PyPI has placeholders of these names, so a version alone proves nothing."""
+    """Return the Neuron compiler; PyPI has placeholders of these names, so a version alone proves nothing."""
     for module, distribution in (("neuronxcc.nki", "neuronx-cc"), ("nki.language", "nki")):
         try:
             there = importlib.util.find_spec(module) is not None
@@ -150,7 +150,7 @@ def neuron_sdk() -> Check:
 
 
 def neuron_tools() -> Check:
-    """Whether kernels can be timed on this machine's Trainium; nothing is started."""
+    """Return whether kernels can be timed on this machine's Trainium; nothing is started."""
     from accelopt_profiling.trainium.toolchain import NOT_YET_RUN, find_toolchain, open_device
     from accelopt_profiling.trainium.tools import DeviceError
 
@@ -186,7 +186,7 @@ def nvidia() -> Check:
 
 
 def isolation() -> Check:
-    """What this machine's kernel lets the worker keep from user code."""
+    """Return what this machine's kernel lets the worker keep from user code."""
     from accelopt_profiling.worker.isolation import probe_isolation
     from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 
@@ -219,7 +219,7 @@ def ssh(settings: Settings) -> Check:
 
 
 def database(settings: Settings) -> Check:
-    """Whether the memory can be read; nothing is created."""
+    """Return whether the memory can be read; nothing is created."""
     from accelopt_memory.errors import MemoryUnavailableError
     from accelopt_memory.memory import Memory
 

@@ -11,7 +11,8 @@ from accelopt_lsp.cli.failures import wrong_input
 
 
 def examples_folder() -> Path:
-    """The example kernels: inside the installed package, or at the root of the checkout that it is in."""
+    """Return the example kernels: inside the installed package, or at the root of the checkout that it is
+    in."""
     package = Path(accelopt_lsp.__file__).parent
     packed = package / "examples"
     return packed if packed.is_dir() else package.parents[1] / "examples"

@@ -125,7 +125,8 @@ def _memory(host: Reached) -> str:
 
 
 def _doing(host: Reached) -> str:
-    """One line per job: the step, its kernel file and since when; then who has the devices to themselves."""
+    """Return one line per job: the step, its kernel file and since when; then who has the devices to
+    themselves."""
     assert host.activity is not None
     lines = []
     for worker in host.activity.workers:

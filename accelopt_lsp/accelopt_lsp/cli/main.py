@@ -116,8 +116,8 @@ def _report(failure: CommandError, as_json: bool, shown: bool = False) -> int:
 
 
 def main() -> NoReturn:
-    """The console script ``accelopt``. A mistake of ours shows its trace, and is no answer that a script could take
-    for one."""
+    """Return the console script ``accelopt``. A mistake of ours shows its trace, and is no answer that a
+    script could take for one."""
     show_whatever_comes()
     try:
         code = run(sys.argv[1:])
@@ -129,7 +129,7 @@ def main() -> NoReturn:
 
 
 def lsp_main() -> NoReturn:
-    """The console script ``accelopt-lsp``: the server, for the configuration of an editor."""
+    """Return the console script ``accelopt-lsp``: the server, for the configuration of an editor."""
     sys.exit(run(["lsp", *sys.argv[1:]]))
 
 

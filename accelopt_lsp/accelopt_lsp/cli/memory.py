@@ -202,7 +202,7 @@ def set_aside_(as_json: bool) -> int:
 
 
 def _the_one(opened: Memory, entry_id: str) -> tuple[RecordKind, str]:
-    """The entry that an id or its beginning means. Raises CommandError: none, or several."""
+    """Return the entry that an id or its beginning means. Raises CommandError: none, or several."""
     found = opened.entries(entry_id)
     exact = [entry for entry in found if entry[1] == entry_id]
     if len(exact or found) == 1:

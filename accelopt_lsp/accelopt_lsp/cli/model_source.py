@@ -25,7 +25,7 @@ SIMULATED = "simulated"
 
 
 def model_source_options(command: F) -> F:
-    """The options of the benchmarks that search."""
+    """Return the options of the benchmarks that search."""
     options: list[Callable[[F], F]] = [
         click.option("--optimize", is_flag=True, help="Search faster versions of every kernel that passes."),
         click.option("--model", metavar="NAME", help="Ask this model at the address of the settings."),

@@ -212,7 +212,7 @@ async def _search(settings: Settings, request: OptimizeRequest, team: ModelTeam 
 
 
 def _memory(settings: Settings) -> Memory | None:
-    """The memory, or None with a remark: a search works without one."""
+    """Return the memory, or None with a remark: a search works without one."""
     from accelopt_memory.errors import MemoryUnavailableError
     from accelopt_memory.memory import Memory
 
@@ -224,7 +224,8 @@ def _memory(settings: Settings) -> Memory | None:
 
 
 def _team(settings: Settings, file: Path, *, may_ask: bool) -> ModelTeam | None:
-    """The team to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a person is there."""
+    """Return the team to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a
+    person is there."""
     from accelopt_lsp.models import configured_team, consent_folder, resolve_team
 
     found, why_not = resolve_team(settings, file)
@@ -250,7 +251,7 @@ def _team(settings: Settings, file: Path, *, may_ask: bool) -> ModelTeam | None:
 
 
 def budget_of(settings: Settings, text: str | None) -> Budget:
-    """The budget of the settings, with what ``--budget`` says over it.
+    """Return the budget of the settings, with what ``--budget`` says over it.
 
     Raises:
         CommandError: the text is no budget.

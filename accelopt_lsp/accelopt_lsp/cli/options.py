@@ -30,5 +30,5 @@ isolation_option: Callable[[F], F] = click.option(
 
 
 def kernel_file(name: str = "file") -> Callable[[F], F]:
-    """An argument that is an existing file."""
+    """Return an argument that is an existing file."""
     return click.argument(name, type=click.Path(exists=True, dir_okay=False, path_type=Path))

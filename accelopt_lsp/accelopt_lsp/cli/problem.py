@@ -71,7 +71,7 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
 
 
 def _kernels(file: Path, examined: KernelFile, name: str | None) -> list[Kernel]:
-    """The kernels of one dialect to write a problem for, or the one of that name."""
+    """Return the kernels of one dialect to write a problem for, or the one of that name."""
     for finding in examined.discovery.findings:
         if finding.severity == "error":
             raise wrong_input(f"{file}:{finding.line}: {finding.message}")

@@ -112,7 +112,7 @@ def request_for(
     kernels: tuple[str, ...] = (),
     timeline: bool = False,
 ) -> ProfileRequest:
-    """The question to ask about a file under its settings."""
+    """Return the question to ask about a file under its settings."""
     from accelopt_profiling.examination import examine
     from accelopt_profiling.profiler import ProfileRequest
 
@@ -134,7 +134,7 @@ async def _profile(settings: Settings, request: ProfileRequest) -> FileMeasureme
 
 
 async def measured(host: Host, request: ProfileRequest) -> FileMeasurement:
-    """The complete measurement of one file."""
+    """Return the complete measurement of one file."""
     from accelopt_profiling.profiler import profile as run_profile
 
     last: FileMeasurement | None = None
@@ -171,7 +171,7 @@ def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
 
 
 def answer(measurement: FileMeasurement) -> Exit:
-    """The exit code that a measurement means."""
+    """Return the exit code that a measurement means."""
     from accelopt_lsp.features.stop_reason import stop_reason
 
     findings = [*measurement.findings, *(f for kernel in measurement.kernels for f in kernel.findings)]

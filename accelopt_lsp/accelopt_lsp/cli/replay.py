@@ -137,7 +137,7 @@ def _write(folder: Path, source: Any) -> None:
 
 
 def compare(then: KernelMeasurement, now: KernelMeasurement) -> list[Difference]:
-    """What two measurements of the same kernel disagree about."""
+    """Return what two measurements of the same kernel disagree about."""
     from accelopt_profiling.quantity import Known
 
     found: list[Difference] = []

@@ -24,7 +24,7 @@ pre span { display: block; } pre .share { display: inline-block; width: 5em; col
 
 
 def page(measurements: Sequence[FileMeasurement], texts: Sequence[str]) -> str:
-    """One HTML document for the measurements of several files with these texts."""
+    """Return one HTML document for the measurements of several files with these texts."""
     body = "\n".join(
         part for m, text in zip(measurements, texts, strict=True) for part in _file(m, text.splitlines())
     )
@@ -75,7 +75,8 @@ def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
 
 
 def _source(kernel: KernelMeasurement, lines: list[str]) -> str:
-    """The kernel's lines from its ``def`` to the last one that costs something, each with its share and cost."""
+    """Return the kernel's lines from its ``def`` to the last one that costs something, each with its share
+    and cost."""
     if not kernel.lines:
         return ""
     costs = {cost.line: cost for cost in kernel.lines}

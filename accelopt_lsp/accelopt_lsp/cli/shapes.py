@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def file_object(measurement: FileMeasurement) -> dict[str, Any]:
-    """What ``profile --json`` prints. ``findings`` beside ``kernels`` are those that belong to no kernel."""
+    """Return what ``profile --json`` prints. ``findings`` beside ``kernels`` are those that belong to no
+    kernel."""
     return {
         "file": measurement.file,
         "kernels": [kernel_object(kernel) for kernel in measurement.kernels],
@@ -25,7 +26,7 @@ def file_object(measurement: FileMeasurement) -> dict[str, Any]:
 
 
 def _correctness(kernel: KernelMeasurement) -> dict[str, Any]:
-    """The status and its detail; also that of the device's own outputs, where one computed them."""
+    """Return the status and its detail; also that of the device's own outputs, where one computed them."""
     checked = kernel.correctness
     own = {} if checked.device == "not checked" else {"device": checked.device}
     return {"status": checked.status, "detail": checked.detail, **own}
@@ -70,7 +71,7 @@ def finding_object(finding: Finding) -> dict[str, Any]:
 
 
 def verdict_object(verdict: Verdict) -> dict[str, Any]:
-    """What ``verify --json`` prints, and the ``gate`` of a suggestion."""
+    """Return what ``verify --json`` prints, and the ``gate`` of a suggestion."""
     return {
         "accepted": verdict.accepted,
         "reasons": [{"code": reason.code, "message": reason.message} for reason in verdict.reasons],
@@ -105,7 +106,8 @@ def search_object(
     usage: Any,
     calls: Sequence[ModelCall] = (),
 ) -> dict[str, Any]:
-    """What ``optimize --json`` prints. ``usage`` ends with the ledger: the sums of ``calls`` per role and model."""
+    """Return what ``optimize --json`` prints. ``usage`` ends with the ledger: the sums of ``calls`` per role
+    and model."""
     from accelopt_agent.model.ledger import accounts
 
     return {
@@ -119,7 +121,7 @@ def search_object(
 
 
 def record_object(command: Sequence[str], outcome: RecordOutcome) -> dict[str, Any]:
-    """The object of `accelopt record`."""
+    """Return the object of `accelopt record`."""
     return {
         "command": list(command), "exit": outcome.exit_code, "ended": outcome.ended, "device": outcome.device,
         "files": [

@@ -68,7 +68,7 @@ def _row(kernel: KernelMeasurement, file: FileMeasurement) -> list[str]:
 
 
 def result_words(kernel: KernelMeasurement) -> str:
-    """The status of the check, and that it holds of the device's own outputs as well where it does."""
+    """Return the status of the check, and that it holds of the device's own outputs as well where it does."""
     checked = kernel.correctness
     return f"{checked.status}{', on the device too' if checked.status == checked.device == 'passed' else ''}"
 

@@ -44,7 +44,7 @@ def show_whatever_comes() -> None:
 
 
 def out() -> Console:
-    """The console for answers. Text given to it is shown as it is: markup in kernels or memory is no
+    """Return the console for answers. Text given to it is shown as it is: markup in kernels or memory is no
     markup. Where no terminal reads, tables are as wide as they have to be."""
     from rich.console import Console
 
@@ -68,7 +68,7 @@ def print_markdown(text: str) -> None:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """The parts of a Markdown text: prose, and the block of code after it without its fence."""
+    """Yield the parts of a Markdown text: prose, and the block of code after it without its fence."""
     prose: list[str] = []
     code: list[str] = []
     fence = ""
@@ -85,7 +85,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def err() -> Console:
-    """The console for progress and remarks."""
+    """Return the console for progress and remarks."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)

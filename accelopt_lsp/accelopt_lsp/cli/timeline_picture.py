@@ -24,7 +24,8 @@ _CLOSER = 160  # spans in the closer look
 
 
 def pictures(timeline: Timeline, lines: Sequence[str]) -> str:
-    """The run and its middle as HTML; ``lines`` are the kernel file's, for the tooltips. Empty if nothing ran."""
+    """Return the run and its middle as HTML; ``lines`` are the kernel file's, for the tooltips. Empty if
+    nothing ran."""
     if not timeline.lanes or timeline.us <= 0:
         return ""
     first, last = _middle(timeline)

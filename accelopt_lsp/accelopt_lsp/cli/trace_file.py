@@ -15,7 +15,8 @@ from accelopt_profiling.timeline import Timeline
 
 
 def trace_object(file: str, text: str, kernels: Sequence[KernelMeasurement]) -> dict[str, Any]:
-    """The trace of the kernels of one file, one process each; kernels without a timeline are left out."""
+    """Return the trace of the kernels of one file, one process each; kernels without a timeline are left
+    out."""
     lines = text.splitlines()
     events = [
         event

@@ -74,7 +74,7 @@ def verify(
 
 
 async def _check(settings: Settings, asked: GateCheck) -> Verdict:
-    """The gate's verdict, once for each dialect of the file's kernels; the first refusal ends it."""
+    """Return the gate's verdict, once for each dialect of the file's kernels; the first refusal ends it."""
     from accelopt_profiling.gate.gate import check
 
     host = open_host(settings)
@@ -93,7 +93,7 @@ async def _check(settings: Settings, asked: GateCheck) -> Verdict:
 
 
 def _together(verdicts: list[Verdict]) -> Verdict:
-    """One verdict for several dialects: all that is worth knowing, the evidence of the last."""
+    """Return one verdict for several dialects: all that is worth knowing, the evidence of the last."""
     reasons = [reason for verdict in verdicts for reason in verdict.reasons]
     checks = [check for verdict in verdicts for check in verdict.checks]
     return dataclasses.replace(verdicts[-1], reasons=reasons, checks=checks)

@@ -151,7 +151,7 @@ class Watcher:
 
 
 def kernel_files(folder: Path) -> list[Path]:
-    """The Python files below ``folder`` that may hold a kernel, links and skipped folders left out."""
+    """Return the Python files below ``folder`` that may hold a kernel, links and skipped folders left out."""
     import os
 
     from accelopt_profiling.kernels import may_hold_kernels

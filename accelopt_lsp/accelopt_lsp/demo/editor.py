@@ -169,14 +169,14 @@ class Editor:
         ]
 
     async def hover(self, uri: str, line: int) -> types.Hover | None:
-        """The hover at the start of the 1-based ``line``."""
+        """Return the hover at the start of the 1-based ``line``."""
         at = types.Position(line - 1, 4)
         return await self._client.text_document_hover_async(
             types.HoverParams(types.TextDocumentIdentifier(uri), at)
         )
 
     async def actions(self, uri: str, line: int) -> list[types.CodeAction]:
-        """The code actions at the 1-based ``line``."""
+        """Return the code actions at the 1-based ``line``."""
         at = types.Position(line - 1, 0)
         asked = types.CodeActionParams(
             types.TextDocumentIdentifier(uri),

@@ -192,7 +192,7 @@ async def _optimize(editor: Editor, uri: str, line: int, database: Path) -> Sear
 
 
 def _read_search(database: Path, best: types.CodeAction, seconds: float) -> Search:
-    """What the run's own record says: the events before its first suggestion."""
+    """Return what the run's own record says: the events before its first suggestion."""
     data: Any = best.data  # a dictionary, or what lsprotocol made of it
     best_id = data["id"] if isinstance(data, dict) else data.id
     with Memory.open(database, read_only=True) as memory:

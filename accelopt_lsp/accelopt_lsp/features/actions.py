@@ -46,8 +46,8 @@ class Action:
 def actions(
     state: FileState, first: int, last: int, jobs: Iterable[BackgroundJob], only: Sequence[str] | None = None
 ) -> list[Action]:
-    """The actions for the 1-based lines ``first``..``last``, best suggestions first; ``only`` are the kinds asked for,
-    each standing for the kinds below it too."""
+    """Return the actions for the 1-based lines ``first``..``last``, best suggestions first; ``only`` are the
+    kinds asked for, each standing for the kinds below it too."""
     found = [a for a in _all(state, first, last, list(jobs)) if _wanted(a.kind, only)]
     return sorted(found, key=lambda a: _ORDER.index(a.kind))
 
@@ -90,7 +90,7 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
 
 
 def _raised_limits(state: FileState) -> Iterator[Action]:
-    """One action for each limit that ended the last run."""
+    """Yield one action for each limit that ended the last run."""
     codes = dict.fromkeys(f.code for f in _findings(state) if f.quickfix == "raiseLimit")
     for code in codes:
         setting = LIMITS[code]

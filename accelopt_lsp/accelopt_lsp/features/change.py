@@ -23,7 +23,8 @@ class LatencyChange:
 
 
 def change(before: KernelMeasurement | None, now: KernelMeasurement) -> LatencyChange | None:
-    """How ``now`` compares with ``before`` by the rule that offers follow too; None where they cannot be compared.
+    """Return how ``now`` compares with ``before`` by the rule that offers follow too; None where they cannot
+    be compared.
 
     Only like with like: the same target and host, known in the same way.
     """

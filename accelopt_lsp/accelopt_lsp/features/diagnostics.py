@@ -57,7 +57,7 @@ def _from_history(kernel: KernelState) -> Iterator[Finding]:
 
 
 def _old(said: Iterable[Finding]) -> list[Finding]:
-    """What a run found out about older text; what it could not run without is as true as before."""
+    """Return what a run found out about older text; what it could not run without is as true as before."""
     return [
         f
         if f.code in LASTING
@@ -67,7 +67,7 @@ def _old(said: Iterable[Finding]) -> list[Finding]:
 
 
 def _once(said: Iterable[Finding]) -> Iterator[Finding]:
-    """The same thing on the same line once, and a missing problem once per file."""
+    """Yield the same thing on the same line once, and a missing problem once per file."""
     seen: set[tuple[str, int, str]] = set()
     for finding in said:
         key = (

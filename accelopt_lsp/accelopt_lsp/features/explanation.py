@@ -35,7 +35,8 @@ class ModelExplanation:
 def explanation(
     suggestion: Suggestion, versions: MeasuredVersions, said: ModelExplanation | None, remark: str
 ) -> str:
-    """The page. ``remark`` is a line about the model: why it was not asked, what went wrong, what it cost."""
+    """Return the page. ``remark`` is a line about the model: why it was not asked, what went wrong, what it
+    cost."""
     return "\n\n".join(part for part in _parts(suggestion, versions, said, remark) if part) + "\n"
 
 
@@ -83,7 +84,7 @@ def _steps(suggestion: Suggestion, versions: MeasuredVersions) -> str:
 
 
 def _meant(rule: Rule, versions: MeasuredVersions) -> str:
-    """What the rule is meant to move, and whether that moved."""
+    """Return what the rule is meant to move, and whether that moved."""
     moved = {name: (before, after) for name, before, after in versions.moved()}
     parts = []
     for name, way in rule.moves.items():
@@ -164,8 +165,8 @@ _NEVER = re.compile(r"The problem never launches the kernel (.+); it was not che
 
 
 def _remarks(suggestion: Suggestion) -> list[str]:
-    """What the gate has to say of what it accepted, each kind of remark once: the same words of many lines, and kernels
-    that the problem does not launch, are told together."""
+    """Return what the gate has to say of what it accepted, each kind of remark once: the same words of many
+    lines, and kernels that the problem does not launch, are told together."""
     lines: dict[str, list[str]] = {}
     unlaunched: list[str] = []
     for reason in suggestion.gate.reasons:

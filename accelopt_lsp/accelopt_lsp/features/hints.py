@@ -24,7 +24,8 @@ class Hint:
 
 
 def hints(state: FileState, first: int, last: int) -> Iterator[Hint]:
-    """The hints of the lines ``first``..``last`` (1-based, included). Kernels whose text changed have none."""
+    """Yield the hints of the lines ``first``..``last`` (1-based, included). Kernels whose text changed have
+    none."""
     for kernel in state.kernels:
         if kernel.shown is None or kernel.old:
             continue
@@ -42,7 +43,7 @@ def _tooltip(cost: LineCost) -> str:
 
 
 def _shortened(text: str) -> str:
-    """The first parts of a text that an editor has room for."""
+    """Return the first parts of a text that an editor has room for."""
     if len(text) <= WIDTH:
         return text
     whole = [text[:at] for at, character in enumerate(text) if character in ",;" and at <= WIDTH]

@@ -12,8 +12,8 @@ from accelopt_profiling.quantity import Quantity
 
 
 def hover(state: FileState, line: int, markdown: bool) -> str | None:
-    """What is known about the kernel around the 1-based ``line``, on its head (decorators to ``def``), and about a
-    single line where that line has a cost; None elsewhere."""
+    """Return what is known about the kernel around the 1-based ``line``, on its head (decorators to ``def``),
+    and about a single line where that line has a cost; None elsewhere."""
     kernel = state.kernel_at(line)
     if kernel is None or kernel.shown is None:
         return None
@@ -89,5 +89,5 @@ def _table(rows: list[tuple[str, str, str]], markdown: bool) -> str:
 
 
 def _shown(text: str) -> str:
-    """A text as Markdown that shows it as it is, on one line."""
+    """Return a text as Markdown that shows it as it is, on one line."""
     return plain(" ".join(text.split()))

@@ -25,8 +25,9 @@ class Lens:
 
 
 def lenses(state: FileState, jobs: Iterable[BackgroundJob], targets: Mapping[Dialect, str]) -> list[Lens]:
-    """The lenses of a file, top to bottom: one with the result per kernel, one to optimize it or to stop doing so,
-    and per kernel with suggestions one that shows the best and, of several, one that lists them all."""
+    """Return the lenses of a file, top to bottom: one with the result per kernel, one to optimize it or to
+    stop doing so, and per kernel with suggestions one that shows the best and, of several, one that lists
+    them all."""
     running = list(jobs)
     found: list[Lens] = []
     for kernel in state.kernels:
@@ -57,8 +58,8 @@ def lenses(state: FileState, jobs: Iterable[BackgroundJob], targets: Mapping[Dia
 def _of_search(
     line: int, kernel: KernelState, search: BackgroundJob | None, where: Mapping[str, object]
 ) -> Iterator[Lens]:
-    """What can be done about a search: pause, resume or cancel the one that runs; resume an interrupted one, or begin
-    one."""
+    """Yield what can be done about a search: pause, resume or cancel the one that runs; resume an interrupted
+    one, or begin one."""
     if search is None:
         if (run := kernel.resumable) is not None:
             yield Lens(line, f"resume the search ({run.tried} tried)", "resume", where)

@@ -22,7 +22,7 @@ _STATUS = {
 
 
 def past_runs_page(file: str, runs: Sequence[PastRun]) -> str:
-    """The page about the ``runs`` of ``file``, newest first. All times are UTC."""
+    """Return the page about the ``runs`` of ``file``, newest first. All times are UTC."""
     if not runs:
         return f"# Searches in {plain(file)}\n\nThere is none in the memory.\n"
     parts = [f"# Searches in {plain(file)}", _list(runs), *(_run(run) for run in runs)]

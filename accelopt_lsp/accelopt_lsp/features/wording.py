@@ -21,7 +21,7 @@ _PREFIX = {
 
 
 def number(value: float) -> str:
-    """A count in full, ``114,688``; anything else to three significant digits."""
+    """Return a count in full, ``114,688``; anything else to three significant digits."""
     return f"{int(value):,}" if value == int(value) else rounded(value)
 
 
@@ -31,13 +31,13 @@ def duration(latency: Latency) -> str:
 
 
 def bare_duration(latency: Latency) -> str:
-    """The time without how it is known: only for places that say that beside it."""
+    """Return the time without how it is known: only for places that say that beside it."""
     return "not measured" if latency.us is None else duration_text(latency.us)
 
 
 def duration_interval(latency: Latency) -> str:
-    """An estimate with its interval, ``est. 890 us (812-1,010)`` or ``est. 2.47 ms (1.65-3.08)``; anything else as
-    ``duration``."""
+    """Return an estimate with its interval, ``est. 890 us (812-1,010)`` or ``est. 2.47 ms (1.65-3.08)``;
+    anything else as ``duration``."""
     low, high = latency.low_us, latency.high_us
     if latency.known is not Known.ESTIMATED or latency.us is None or low is None or high is None:
         return duration(latency)
@@ -48,7 +48,7 @@ def duration_interval(latency: Latency) -> str:
 
 
 def quantity(value: Quantity) -> str:
-    """A quantity in a table cell, without how it is known: that has a column of its own."""
+    """Return a quantity in a table cell, without how it is known: that has a column of its own."""
     if value.value is None:
         return "-"
     low = high = value.value
@@ -75,7 +75,7 @@ def percent(value: float) -> str:
 
 
 def times(ratio: float) -> str:
-    """A ratio of two times: ``1.33x``, ``2.6x``, ``24x``."""
+    """Return a ratio of two times: ``1.33x``, ``2.6x``, ``24x``."""
     return f"{ratio:.{_decimals(ratio)}f}x"
 
 
@@ -104,7 +104,7 @@ def origin(suggestion: Suggestion) -> str:
 
 
 def version_name(suggestion: Suggestion) -> str:
-    """What a view of a suggestion is called: ``silu: 1.80x est. (1.60-2.10), rule hoist-load``."""
+    """Return what a view of a suggestion is called: ``silu: 1.80x est. (1.60-2.10), rule hoist-load``."""
     return f"{suggestion.kernel}: {speedup(suggestion.speedup)}, {origin(suggestion)}"
 
 
@@ -121,5 +121,5 @@ def headline(result: KernelMeasurement) -> str:
 
 
 def profiled_at(result: KernelMeasurement) -> str:
-    """What a cost is stated for: ``x 4096x1024 fp16, BLOCK=128, num_warps=4``."""
+    """Return what a cost is stated for: ``x 4096x1024 fp16, BLOCK=128, num_warps=4``."""
     return ", ".join(part for part in (result.case, result.configuration) if part)

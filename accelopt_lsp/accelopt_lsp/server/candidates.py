@@ -27,7 +27,7 @@ KEPT = 8
 
 
 def suggestion_id(uri: str) -> str | None:
-    """The id in a candidate's address; editors send the query percent-encoded (``?id%3D7``) or not."""
+    """Return the id in a candidate's address; editors send the query percent-encoded (``?id%3D7``) or not."""
     parts = urlsplit(uri)
     if parts.scheme != SCHEME:
         return None
@@ -50,7 +50,7 @@ class CandidateTexts:
         self._shown: OrderedDict[str, str] = OrderedDict()
 
     async def text(self, uri: str) -> str:
-        """The text behind a candidate's address.
+        """Return the text behind a candidate's address.
 
         Raises:
             UserError: the address names no suggestion.

@@ -34,7 +34,7 @@ _ENCODINGS = ("utf-8", "utf-16", "utf-32")
 
 
 def initialize_result(params: object) -> dict[str, Any] | None:
-    """The result of ``initialize``; None where ``params`` are not of the form that LSP asks for."""
+    """Return the result of ``initialize``; None where ``params`` are not of the form that LSP asks for."""
     if not isinstance(params, dict) or not isinstance(client := params.get("capabilities"), dict):
         return None
     sync: dict[str, Any] = {"openClose": True, "change": 2, "save": True}

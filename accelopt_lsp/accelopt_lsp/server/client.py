@@ -54,11 +54,11 @@ class Client:
         )
 
     def has(self, *path: str) -> bool:
-        """Whether the capability at ``path`` (attribute names of lsprotocol) is there and true."""
+        """Return whether the capability at ``path`` (attribute names of lsprotocol) is there and true."""
         return bool(self.get(*path))
 
     def get(self, *path: str) -> Any:
-        """The capability at ``path``, None where any part of it is missing."""
+        """Return the capability at ``path``, None where any part of it is missing."""
         node: Any = self.capabilities
         for name in path:
             node = getattr(node, name, None)

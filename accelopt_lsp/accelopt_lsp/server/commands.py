@@ -52,7 +52,7 @@ class Arguments:
         return cls(**{name: first[name] for name in _FIELDS if first.get(name) is not None})
 
     def document(self, command: str) -> str:
-        """The URI, which the command cannot do without. Raises UserError."""
+        """Return the URI, which the command cannot do without. Raises UserError."""
         if self.uri is None:
             raise UserError(f'accelopt.server.{command} needs a document: {{"uri": "file:///..."}}.')
         return self.uri

@@ -30,7 +30,7 @@ class SettingsCache:
         self._known: dict[Path, Settings] = {}
 
     async def of(self, path: str) -> Settings:
-        """The settings for a file."""
+        """Return the settings for a file."""
         folder = Path(path).parent
         if folder not in self._known:
             editor, trusted = dict(self.editor), self.trusted
@@ -45,7 +45,7 @@ class SettingsCache:
         return self._known[folder]
 
     def known(self, path: str) -> Settings | None:
-        """The settings for a file if they were read already: for answers that must not wait."""
+        """Return the settings for a file if they were read already: for answers that must not wait."""
         return self._known.get(Path(path).parent)
 
     def changed(self, editor: Mapping[str, Any] | None = None) -> None:

@@ -55,7 +55,8 @@ class EditorConnection:
         self._server.protocol.notify(method, params)
 
     def progress(self, title: str, cancel: Callable[[], object], delay: float = 0.0) -> WorkDoneProgress:
-        """The progress of one job, which appears after ``delay`` seconds; silent where the editor shows none."""
+        """Return the progress of one job, which appears after ``delay`` seconds; silent where the editor
+        shows none."""
         shows = self.client.has("window", "work_done_progress")
         return WorkDoneProgress(self._server, shows, title, cancel, delay)
 
@@ -124,7 +125,8 @@ class EditorConnection:
         self._server.text_document_publish_diagnostics(params)
 
     async def settings(self) -> Any:
-        """The editor's settings in the section ``accelopt``; None where it cannot be asked for them."""
+        """Return the editor's settings in the section ``accelopt``; None where it cannot be asked for
+        them."""
         if not self.client.has("workspace", "configuration"):
             return None
         item = types.ConfigurationItem(section="accelopt")
@@ -178,8 +180,8 @@ class EditorConnection:
         await self._server.client_register_capability_async(types.RegistrationParams([registration]))
 
     async def _answer(self, request: Coroutine[Any, Any, T]) -> T:
-        """The answer to a request. Being cancelled stops the waiting, not the request: pygls fails on an answer to
-        one that was taken back."""
+        """Return the answer to a request. Being cancelled stops the waiting, not the request: pygls fails on
+        an answer to one that was taken back."""
         waiting = asyncio.ensure_future(request)
         waiting.add_done_callback(_read_result)
         return await asyncio.shield(waiting)

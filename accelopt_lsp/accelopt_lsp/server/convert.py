@@ -44,7 +44,8 @@ class Text:
         self._lines, self._codec = lines, codec
 
     def line_range(self, line: int) -> types.Range:
-        """The 1-based ``line`` from its first character that is not blank to its end; clamped to the text."""
+        """Return the 1-based ``line`` from its first character that is not blank to its end; clamped to the
+        text."""
         index = self._index(line)
         body = self._body(index)
         start = len(body) - len(body.lstrip())
@@ -56,7 +57,7 @@ class Text:
         return types.Position(index, self._codec.client_num_units(self._body(index)))
 
     def position(self, line: int, column: int) -> types.Position:
-        """A 0-based line and column in code points, as the client counts."""
+        """Return a 0-based line and column in code points, as the client counts."""
         body = self._lines[line] if line < len(self._lines) else ""
         return types.Position(line, self._codec.client_num_units(body[:column]))
 
@@ -70,8 +71,8 @@ class Text:
 def text_changes(
     changes: Iterable[types.TextDocumentContentChangeEvent],
 ) -> list[TextChange | None]:
-    """The changes of one ``textDocument/didChange``; None for a new text as a whole. Columns stay in the client's
-    units, since only lines are computed with them."""
+    """Return the changes of one ``textDocument/didChange``; None for a new text as a whole. Columns stay in
+    the client's units, since only lines are computed with them."""
     return [
         TextChange(
             c.range.start.line, c.range.start.character, c.range.end.line, c.range.end.character, c.text
@@ -83,7 +84,8 @@ def text_changes(
 
 
 def finding_page(code: str) -> str:
-    """The address of the page about a finding: the pages are installed with the server, so it works offline."""
+    """Return the address of the page about a finding: the pages are installed with the server, so it works
+    offline."""
     return (Path(__file__).parents[1] / "pages" / f"{code}.md").as_uri()
 
 
@@ -182,7 +184,7 @@ def _action_command(action: Action, shown_first: bool) -> types.Command:
 
 
 def accept_command(suggestion_id: str, uri: str) -> types.Command:
-    """What follows the edit of a resolved suggestion: the server records that it was accepted."""
+    """Return what follows the edit of a resolved suggestion: the server records that it was accepted."""
     return types.Command(
         "Remember it", server_command("accept"), arguments=[{"id": suggestion_id, "uri": uri}]
     )
@@ -191,7 +193,7 @@ def accept_command(suggestion_id: str, uri: str) -> types.Command:
 def workspace_edit(
     uri: str, version: int | None, edits: Iterable[TextEdit], text: Text, client: Client
 ) -> types.WorkspaceEdit:
-    """The edits of one document, bound to its version where the client knows versioned edits."""
+    """Return the edits of one document, bound to its version where the client knows versioned edits."""
     converted = [
         types.TextEdit(
             types.Range(text.position(e.start_line, e.start_col), text.position(e.end_line, e.end_col)),

@@ -37,7 +37,7 @@ def text_hash(text: str) -> str:
 
 
 def file_path(uri: str) -> str | None:
-    """The path of a ``file:`` URI; None for documents that are no file (``untitled:``, diff views)."""
+    """Return the path of a ``file:`` URI; None for documents that are no file (``untitled:``, diff views)."""
     return to_fs_path(uri) if uri.startswith("file:") else None
 
 
@@ -54,7 +54,7 @@ class Documents:
         return uri in self._server.workspace.text_documents
 
     def opened(self, uri: str) -> DocumentText | None:
-        """The text of a document that the editor has open; None for others."""
+        """Return the text of a document that the editor has open; None for others."""
         path = file_path(uri)
         if path is None or not self.is_open(uri):
             return None
@@ -62,7 +62,7 @@ class Documents:
         return DocumentText(uri, path, document.source, document.version)
 
     async def text(self, uri: str) -> DocumentText:
-        """The text of a document, open or not.
+        """Return the text of a document, open or not.
 
         Raises:
             OSError: it is not open and cannot be read.
@@ -79,7 +79,8 @@ class Documents:
         return DocumentText(uri, path, text, None)
 
     def lines(self, uri: str) -> Text:
-        """The lines of an open document to place things in; only line numbers hold where it is not open."""
+        """Return the lines of an open document to place things in; only line numbers hold where it is not
+        open."""
         document = self.opened(uri)
         return Text(
             split_lines(document.text).texts if document else [], self._server.workspace.position_codec
@@ -90,7 +91,8 @@ class Documents:
 
 
 def read_source(path: str) -> tuple[str, Finding | None]:
-    """A Python file as text, line ends as they are; with a finding where its bytes are not what it declares to be.
+    """Return a Python file as text, line ends as they are; with a finding where its bytes are not what it
+    declares to be.
 
     Raises:
         OSError: it cannot be read.

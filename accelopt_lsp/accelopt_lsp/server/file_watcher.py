@@ -130,7 +130,7 @@ class FileWatcher:
             self._sync.deleted(uri)
 
     def _handler(self) -> FileSystemEventHandler:
-        """What watchdog calls on its thread; it hands events to the event loop."""
+        """Return what watchdog calls on its thread; it hands events to the event loop."""
         from watchdog import events
 
         loop, watcher = asyncio.get_running_loop(), self

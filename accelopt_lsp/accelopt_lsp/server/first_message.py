@@ -16,7 +16,8 @@ class MessageWriter(Protocol):
 
 
 def read_first(requests: BinaryIO) -> bytes:
-    """The bytes of the first message, header included; fewer at the end of the input, or where they are no message.
+    """Return the bytes of the first message, header included; fewer at the end of the input, or where they
+    are no message.
 
     ``requests`` is unbuffered: nothing after the message is taken from it.
     """

@@ -37,7 +37,7 @@ class KernelFiles:
         self._numbers = itertools.count(1)
 
     async def read(self, uri: str) -> FileText:
-        """The text of a document and its kernels, for a command; the document may be closed.
+        """Return the text of a document and its kernels, for a command; the document may be closed.
 
         Raises:
             UserError: it cannot be read, is not text, or does not parse.

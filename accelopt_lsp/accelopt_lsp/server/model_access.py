@@ -80,7 +80,7 @@ class ConsentPrompt:
 
 
 def _wanted(path: str, settings: Settings) -> tuple[Consent | None, str]:
-    """The agreement that is missing, and the question to the person."""
+    """Return the agreement that is missing, and the question to the person."""
     from accelopt_agent.model.consent import ConsentStore, required_consent, what_is_sent
     from accelopt_lsp.models import configured_team, consent_folder
 
@@ -106,7 +106,7 @@ class EditorModelClient:
         self._editor, self._jobs = editor, jobs
 
     async def complete(self, question: EditorModelRequest) -> EditorModelReply:
-        """The editor's reply. Being cancelled takes the question back."""
+        """Return the editor's reply. Being cancelled takes the question back."""
         if not self._editor.client.models:
             return EditorModelReply(fault="unsupported")
         if not any(job.kind in ("optimize", "explain") for job in self._jobs.running()):
@@ -125,7 +125,7 @@ class EditorModelClient:
 
 
 def _reply(answer: Any) -> EditorModelReply:
-    """The client's answer; anything of a wrong type counts as missing."""
+    """Return the client's answer; anything of a wrong type counts as missing."""
     text, fault, message = (getattr(answer, name, None) for name in ("text", "fault", "message"))
     read, written = _count(getattr(answer, "tokensIn", None)), _count(getattr(answer, "tokensOut", None))
     if isinstance(fault, str) and fault:

@@ -37,7 +37,7 @@ class Pages:
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     def text(self, uri: str) -> str:
-        """The page at ``accelopt-page:/NAME.md``.
+        """Return the page at ``accelopt-page:/NAME.md``.
 
         Raises:
             UserError: it is not kept (any more).

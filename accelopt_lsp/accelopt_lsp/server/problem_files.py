@@ -52,7 +52,7 @@ class ProblemFiles:
 
 
 def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
-    """The kernel of that name, or at the 1-based ``line``, or the first one that host code launches.
+    """Return the kernel of that name, or at the 1-based ``line``, or the first one that host code launches.
 
     Raises:
         UserError: there is none.

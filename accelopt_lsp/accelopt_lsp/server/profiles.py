@@ -44,7 +44,7 @@ class Profiles:
         return self._jobs.start(job, self._read_and_run(job, earlier))
 
     def is_running_for(self, uri: str, text: str) -> bool:
-        """Whether a profile of exactly this text runs."""
+        """Return whether a profile of exactly this text runs."""
         state = self._state.get(uri)
         running = any(self._jobs.running(uri, "profile"))
         return running and state is not None and state.profiled_text == text_hash(text)

@@ -56,7 +56,7 @@ class Recordings:
         return self._jobs.start(job, self._run(job, args.test))
 
     async def _found(self, uri: str) -> tuple[Path, list[ReachingTest]]:
-        """The folder that tests are looked for in, and the tests."""
+        """Return the folder that tests are looked for in, and the tests."""
         file = await self._files.read(uri)
         settings = await self._configuration.of(file.path)
         path = Path(file.path).resolve()

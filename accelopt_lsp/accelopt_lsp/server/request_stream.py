@@ -26,7 +26,8 @@ class RequestStream(asyncio.StreamReader):
 
 
 def request_stream(first: bytes, requests: int) -> RequestStream:
-    """A stream of ``first`` and of what the file descriptor ``requests`` brings from now on; needs the running loop.
+    """Return a stream of ``first`` and of what the file descriptor ``requests`` brings from now on; needs the
+    running loop.
 
     The descriptor stays in blocking mode, which it may share with the editor or with standard output: it is read only
     when it has something. That is asked again before each read: where a handler ends the loop with an exception, the

@@ -170,7 +170,7 @@ class Searches:
 
 
 def _kernels(file: FileText, kernel: str | None, line: int | None) -> list[str]:
-    """The names of the kernels to search for. Raises UserError: there is none."""
+    """Return the names of the kernels to search for. Raises UserError: there is none."""
     found = [k for k in file.found.kernels if not k.device_function] or list(file.found.kernels)
     if kernel is not None:
         if all(k.name != kernel for k in file.found.kernels):

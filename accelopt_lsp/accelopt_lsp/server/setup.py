@@ -86,7 +86,7 @@ class Parts:
 
 
 def build(backend: Backend, parser: ParserProcess | None = None) -> AccelOptServer:
-    """A server with every feature registered, not yet started."""
+    """Return a server with every feature registered, not yet started."""
     server = AccelOptServer(backend, parser or ParserProcess())
     parts = build_parts(server)
     _lifecycle(server, parts)
@@ -277,8 +277,8 @@ def _own_documents(server: AccelOptServer, parts: Parts) -> None:
 async def resolved(
     server: AccelOptServer, suggestions: SuggestionActions, action: types.CodeAction
 ) -> types.CodeAction:
-    """A suggestion's action with its edit against the current text; without one, and a message, where it no longer
-    fits."""
+    """Return a suggestion's action with its edit against the current text; without one, and a message, where
+    it no longer fits."""
     if action.data is None:
         return action  # nothing to add: some clients resolve every action that has no edit
     data = action.data if isinstance(action.data, dict) else {}
@@ -299,7 +299,7 @@ async def resolved(
 
 
 async def own_document(parts: Parts, uri: str) -> str:
-    """The text of a document of the server's own: a candidate or a page."""
+    """Return the text of a document of the server's own: a candidate or a page."""
     try:
         if uri.startswith(f"{PAGE_SCHEME}:"):
             return parts.pages.text(uri)

@@ -62,7 +62,8 @@ class SuggestionActions:
         return self._start("reject", args, self._reject)
 
     def versions(self, args: Arguments) -> list[dict[str, Any]]:
-        """The suggestions for a kernel (named, at the 1-based line, or all of the file), best first per kernel.
+        """Return the suggestions for a kernel (named, at the 1-based line, or all of the file), best first
+        per kernel.
 
         Raises:
             UserError: the arguments name no document.
@@ -76,7 +77,7 @@ class SuggestionActions:
         return self._jobs.start(job, self._choose(args))
 
     async def edit_of(self, suggestion: Suggestion, uri: str) -> types.WorkspaceEdit | ApplyRefusal:
-        """The edit that brings a suggestion into the current text of ``uri``, or why there is none."""
+        """Return the edit that brings a suggestion into the current text of ``uri``, or why there is none."""
         try:
             document = await self._documents.text(uri)
         except (OSError, ValueError) as error:
@@ -91,7 +92,7 @@ class SuggestionActions:
         return convert.workspace_edit(uri, document.version, edits, lines, self._editor.client)
 
     async def find(self, suggestion_id: str | None, uri: str | None = None) -> tuple[Suggestion, str]:
-        """The suggestion and the document it is for.
+        """Return the suggestion and the document it is for.
 
         Raises:
             UserError: there is none of that id.
@@ -108,7 +109,8 @@ class SuggestionActions:
         return stored, uri or Path(stored.file).absolute().as_uri()
 
     def target(self, args: Arguments) -> tuple[str, str | None]:
-        """The document and the kernel of the suggestion that ``args`` name, as far as they are known: "" and None."""
+        """Return the document and the kernel of the suggestion that ``args`` name, as far as they are known:
+        "" and None."""
         known = self._state.suggestion(args.id) if args.id else None
         return args.uri or (known[0].uri if known else ""), known[2].kernel if known else None
 
@@ -153,7 +155,7 @@ class SuggestionActions:
         return applied
 
     async def _is_applied(self, suggestion: Suggestion, uri: str) -> bool:
-        """Whether the document holds the suggestion; an edit on its way is waited for."""
+        """Return whether the document holds the suggestion; an edit on its way is waited for."""
         while True:
             document = await self._text(uri)
             if await self._parser.holds(document.text, suggestion):
@@ -214,7 +216,7 @@ class SuggestionActions:
 
 
 def described(uri: str, suggestion: Suggestion) -> dict[str, Any]:
-    """A suggestion in words, for a list to choose from."""
+    """Return a suggestion in words, for a list to choose from."""
     return {
         "id": suggestion.id,
         "uri": uri,

@@ -39,7 +39,8 @@ class Approvals:
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str]) -> Approvals:
-        """The user's: in the data folder, or in the file that ``ACCELOPT_APPROVALS`` names. No setting changes it."""
+        """Return the user's: in the data folder, or in the file that ``ACCELOPT_APPROVALS`` names. No setting
+        changes it."""
         if named := environ.get("ACCELOPT_APPROVALS"):
             return cls(Path(named).expanduser().absolute())
         import platformdirs

@@ -67,7 +67,7 @@ class Layer:
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    """The user's settings file, whether it is there or not."""
+    """Return the user's settings file, whether it is there or not."""
     if named := environ.get("ACCELOPT_CONFIG"):
         return Path(named).expanduser().absolute()
     import platformdirs
@@ -81,7 +81,8 @@ def user_layer(environ: Mapping[str, str]) -> Layer:
 
 
 def project_layer(start: Path) -> Layer:
-    """The nearest ``accelopt.toml`` or ``pyproject.toml`` with ``[tool.accelopt]``, from ``start`` upwards.
+    """Return the nearest ``accelopt.toml`` or ``pyproject.toml`` with ``[tool.accelopt]``, from ``start``
+    upwards.
 
     The search ends at the root of a repository: a folder above it belongs to somebody else.
     """
@@ -119,8 +120,8 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
 
 
 def given_layer(name: str, values: Mapping[str, Any], folder: Path | None) -> Layer:
-    """The command line's flags, or the editor's ``accelopt.*``: dotted or nested names, in snake or camel
-    case.
+    """Return the command line's flags, or the editor's ``accelopt.*``: dotted or nested names, in snake or
+    camel case.
 
     None counts as not given.
     """

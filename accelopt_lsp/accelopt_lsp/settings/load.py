@@ -157,7 +157,7 @@ def load_settings(
     editor: Mapping[str, Any] | None = None,
     trusted: bool | None = None,
 ) -> Settings:
-    """The settings for the file or folder ``start``; never raises: what is wrong is in ``complaints``.
+    """Return the settings for the file or folder ``start``; never raises: what is wrong is in ``complaints``.
 
     ``flags`` come from the command line and ``editor`` from the editor's ``accelopt.*``, both by setting
     name. What a project says about hosts, commands, files to write and models is used where the person approved
@@ -244,7 +244,7 @@ def _take_unapproved(project: Layer, approvals: Approvals) -> UnapprovedSettings
 
 
 def _drop_incomplete_hosts(values: dict[str, Any], origins: dict[str, str]) -> list[Complaint]:
-    """A host without an address, or with two, cannot be used: take it out and say so."""
+    """Return a host without an address, or with two, cannot be used: take it out and say so."""
     names = {name.split(".")[1] for name in values if name.startswith("hosts.")}
     complaints = []
     for host in sorted(names):

@@ -51,7 +51,7 @@ class Setting:
         return ENVIRONMENT_PREFIX + self.name.replace(".", "_").upper()
 
     def check(self, value: Any) -> Any:
-        """The value, as the type it should have.
+        """Return the value, as the type it should have.
 
         Raises:
             WrongValue: it has another type, or lies outside what is allowed.
@@ -95,7 +95,7 @@ class Setting:
         return value if whole else float(value)
 
     def from_text(self, text: str) -> Any:
-        """The value that an environment variable's text means. Raises WrongValue."""
+        """Return the value that an environment variable's text means. Raises WrongValue."""
         if self.type == "boolean":
             meanings = {"1": True, "true": True, "yes": True, "on": True}
             meanings |= {"0": False, "false": False, "no": False, "off": False}
@@ -120,7 +120,7 @@ def _data() -> dict[str, Any]:
 
 @cache
 def all_settings() -> dict[str, Setting]:
-    """Every setting by its dotted name, in the order of the documentation."""
+    """Return every setting by its dotted name, in the order of the documentation."""
     listed = [Setting(**{**s, "choices": tuple(s.get("choices", ()))}) for s in _data()["settings"]]
     return {setting.name: setting for setting in listed}
 
@@ -131,7 +131,7 @@ def environment_only() -> dict[str, str]:
 
 
 def setting_named(name: str) -> Setting | None:
-    """The setting of a dotted name; ``hosts.lab.ssh`` is ``hosts.NAME.ssh``."""
+    """Return the setting of a dotted name; ``hosts.lab.ssh`` is ``hosts.NAME.ssh``."""
     parts = name.split(".")
     if parts[0] == "hosts" and len(parts) > 2 and HOST_NAME.match(parts[1]):
         name = ".".join(["hosts", "NAME", *parts[2:]])
@@ -139,7 +139,7 @@ def setting_named(name: str) -> Setting | None:
 
 
 def holds_secret(name: str) -> bool:
-    """Whether the last part of a dotted name says that its value is a key."""
+    """Return whether the last part of a dotted name says that its value is a key."""
     return bool(_SECRET.search(name.rpartition(".")[2]))
 
 

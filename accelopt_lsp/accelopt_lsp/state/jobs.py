@@ -78,7 +78,7 @@ class JobRegistry:
         return tasks
 
     def running(self, uri: str | None = None, kind: JobKind | None = None) -> Iterator[BackgroundJob]:
-        """The jobs that run, oldest first."""
+        """Yield the jobs that run, oldest first."""
         for job, task in list(self._running.values()):
             if not task.done() and uri in (None, job.uri) and kind in (None, job.kind):
                 yield job

@@ -41,12 +41,13 @@ class LineMap:
 
     @classmethod
     def shift(cls, by: int) -> LineMap:
-        """All lines move by ``by``."""
+        """Return all lines move by ``by``."""
         return cls((_Move(1, 0, by),)) if by else cls()
 
     @classmethod
     def of(cls, changes: Sequence[TextChange | None]) -> LineMap:
-        """The map of several changes, made one after the other; None stands for a new text as a whole."""
+        """Return the map of several changes, made one after the other; None stands for a new text as a
+        whole."""
         moves = []
         for change in changes:
             if change is None:
@@ -59,7 +60,8 @@ class LineMap:
         return cls(tuple(moves))
 
     def line(self, line: int) -> int:
-        """Where the old ``line`` is now; a line that an edit swallowed goes to the edit's first line."""
+        """Return where the old ``line`` is now; a line that an edit swallowed goes to the edit's first
+        line."""
         for move in self.moves:
             if line > move.end:
                 line += move.by
@@ -68,7 +70,8 @@ class LineMap:
         return max(line, 1)
 
     def touches(self, first: int, last: int) -> bool:
-        """Whether an edit changed anything in the old lines ``first``..``last``, or put lines between them."""
+        """Return whether an edit changed anything in the old lines ``first``..``last``, or put lines between
+        them."""
         if self.everything:
             return True
         for move in self.moves:
@@ -97,7 +100,7 @@ _NAMED = re.compile(r"(?<!, )\bline (\d+)\b")
 
 
 def move_text(text: str, moved: LineMap) -> str:
-    """A sentence with the lines that it names where they are now."""
+    """Return a sentence with the lines that it names where they are now."""
     return _NAMED.sub(lambda found: f"line {moved.line(int(found[1]))}", text)
 
 

@@ -82,7 +82,7 @@ class FileState:
         return rest_changed or any(k.touched or k.old for k in self.kernels)
 
     def kernel_at(self, line: int) -> KernelState | None:
-        """The innermost kernel whose text covers the 1-based ``line``."""
+        """Return the innermost kernel whose text covers the 1-based ``line``."""
         inside = [k for k in self.kernels if k.kernel.first_line <= line <= k.kernel.end_line]
         return max(inside, key=lambda k: k.kernel.first_line, default=None)
 
@@ -225,7 +225,7 @@ class StateStore:
         return iter(tuple(self._files.values()))
 
     def suggestion(self, suggestion_id: str) -> tuple[FileState, KernelState, Suggestion] | None:
-        """The offered or outdated suggestion of that id, with the kernel and file it is for."""
+        """Return the offered or outdated suggestion of that id, with the kernel and file it is for."""
         for state in self._files.values():
             for kernel in state.kernels:
                 for suggestion in kernel.suggestions:

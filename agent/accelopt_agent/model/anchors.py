@@ -61,13 +61,13 @@ def parse_anchors(plan: str, text: str) -> tuple[Anchor, ...]:
 
 
 def numbered(text: str, first: int = 1, last: int | None = None) -> str:
-    """The lines ``first`` to ``last`` of ``text``, each with its number in the file."""
+    """Return the lines ``first`` to ``last`` of ``text``, each with its number in the file."""
     lines = split_lines(text).texts[first - 1 : last]
     return "\n".join(f"{number} {line}".rstrip() for number, line in enumerate(lines, first))
 
 
 def text_with_anchors(text: str, anchors: Sequence[Anchor], first: int = 1, last: int | None = None) -> str:
-    """The lines ``first`` to ``last`` of ``text`` with a mark before and after each anchor."""
+    """Return the lines ``first`` to ``last`` of ``text`` with a mark before and after each anchor."""
     begins = {a.first: k for k, a in enumerate(anchors, 1)}
     ends = {a.last: k for k, a in enumerate(anchors, 1)}
     lines = split_lines(text).texts

@@ -56,7 +56,7 @@ class ServerCapabilities:
     streams: bool = True
 
     def options(self, settings: ModelSettings, schema: Schema | None) -> dict[str, Any]:
-        """The request's fields beside model and messages."""
+        """Return the request's fields beside model and messages."""
         limit = "max_completion_tokens" if self.completion_limit else "max_tokens"
         options: dict[str, Any] = {limit: settings.answer_tokens, "stream": self.streams}
         if self.streams and self.usage:
@@ -185,7 +185,8 @@ class _Call:
         raise AssertionError("attempts is at least 1")
 
     async def _understood(self, client: Any) -> Answer:
-        """One try, without what the server does not understand. Raises _RetryError or ModelCallError."""
+        """Return one try, without what the server does not understand. Raises _RetryError or
+        ModelCallError."""
         openai = self.openai
         while True:
             traits = known_capabilities(self.settings)
@@ -346,7 +347,8 @@ async def query_model(
 
 
 def _open(settings: ModelSettings) -> tuple[Any, str | None, Any]:
-    """The package, the key and a client. Blocks: it is imported at first, a keyring asked, certificates are read."""
+    """Return the package, the key and a client. Blocks: it is imported at first, a keyring asked,
+    certificates are read."""
     openai, key = _package(), api_key(settings)
     # a redirect would carry the code to an address that nobody agreed to
     connection = openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=settings.seconds)

@@ -91,8 +91,8 @@ def what_is_sent(share: Share, key: str = "") -> list[str]:
 
 
 def default_path(environ: Mapping[str, str] | None = None) -> Path:
-    """The path of the consent file: in the user's data folder, or where ``ACCELOPT_CONSENTS`` says. No project's
-    setting can change it."""
+    """Return the path of the consent file: in the user's data folder, or where ``ACCELOPT_CONSENTS`` says. No
+    project's setting can change it."""
     named = (os.environ if environ is None else environ).get("ACCELOPT_CONSENTS", "").strip()
     if named:
         return Path(named).expanduser().absolute()

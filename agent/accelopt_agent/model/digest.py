@@ -40,7 +40,7 @@ def digest(measurement: KernelMeasurement) -> str:
 
 
 def number(quantity: Quantity) -> str:
-    """The value with its unit, how it is known and its interval."""
+    """Return the value with its unit, how it is known and its interval."""
     if quantity.value is None:
         return "not measured"
     interval = "" if quantity.low is None else f", {quantity.low:.4g} to {quantity.high:.4g}"

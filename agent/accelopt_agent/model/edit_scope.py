@@ -26,7 +26,8 @@ def outside_changes(base_text: str, text: str, kernel: str) -> str | None:
 
 
 def _remainder(text: str, kernel: str) -> tuple[str, str] | None:
-    """The file's syntax with the kernel's body and its launches blanked, and the kernel's signature."""
+    """Return the file's syntax with the kernel's body and its launches blanked, and the kernel's
+    signature."""
     tree = parse_python(text)
     scope = next((s for s in scopes_of(tree) if s.name == kernel), None)
     if scope is None:

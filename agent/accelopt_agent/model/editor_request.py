@@ -43,5 +43,5 @@ FAULTS: dict[str, tuple[str, bool]] = {
 
 
 async def no_models(question: EditorModelRequest) -> EditorModelReply:
-    """The reply where nobody lends models."""
+    """Return the reply where nobody lends models."""
     return EditorModelReply(fault="unsupported")

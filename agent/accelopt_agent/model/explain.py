@@ -50,7 +50,7 @@ async def explain(
 
 
 def summarizer_user(suggestion: Suggestion, versions: MeasuredVersions, share: Share = "file") -> str:
-    """The digest of the slow version, both times, the counters that moved, and the change."""
+    """Return the digest of the slow version, both times, the counters that moved, and the change."""
     before, after = suggestion.base_text, suggestion.text
     if share == "kernel":
         before, after = kernel_alone(before, suggestion.kernel), kernel_alone(after, suggestion.kernel)

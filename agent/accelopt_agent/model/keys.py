@@ -20,7 +20,8 @@ _HIDDEN = "(key)"
 
 
 def api_key(settings: ModelSettings, environ: Mapping[str, str] | None = None) -> str | None:
-    """The key for the settings' address, from the environment or the system keyring; None where there is none."""
+    """Return the key for the settings' address, from the environment or the system keyring; None where there
+    is none."""
     found = (os.environ if environ is None else environ).get(settings.key_variable, "").strip()
     return found or _from_keyring(settings.base_url)
 

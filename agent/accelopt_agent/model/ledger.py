@@ -41,7 +41,7 @@ class LedgerAccount:
 
 
 def accounts(calls: Iterable[ModelCall]) -> list[LedgerAccount]:
-    """The sums per role and model, in the order of their first calls."""
+    """Return the sums per role and model, in the order of their first calls."""
     groups: dict[tuple[str, str], list[ModelCall]] = {}
     for call in calls:
         groups.setdefault((call.role, call.model), []).append(call)
@@ -49,7 +49,7 @@ def accounts(calls: Iterable[ModelCall]) -> list[LedgerAccount]:
 
 
 def total(calls: Iterable[ModelCall]) -> LedgerAccount:
-    """The sum of all calls."""
+    """Return the sum of all calls."""
     return _account("all", "", list(calls))
 
 

@@ -11,7 +11,7 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+)\s*\}\}")
 
 @cache
 def template(name: str) -> str:
-    """The text of ``prompts/NAME.md``."""
+    """Return the text of ``prompts/NAME.md``."""
     return resources.files(__package__).joinpath(f"prompts/{name}.md").read_text("utf-8")
 
 
@@ -20,7 +20,8 @@ def placeholders(name: str) -> set[str]:
 
 
 def render(name: str, **values: str) -> str:
-    """The prompt ``name`` with every placeholder filled; what a value holds is never read as a placeholder.
+    """Return the prompt ``name`` with every placeholder filled; what a value holds is never read as a
+    placeholder.
 
     Raises:
         ValueError: values are missing, or the prompt has no place for one.

@@ -181,7 +181,7 @@ def checked(node: Node, text: str) -> str:
 
 
 def _summary(plan: str) -> str:
-    """The beginning of the plan as one line, without the line numbers it starts with."""
+    """Return the beginning of the plan as one line, without the line numbers it starts with."""
     words = " ".join(plan.split())
     if words[:5].upper().startswith("LINE"):
         head, _, rest = words.partition(": ") if ": " in words[:60] else words.partition(" ")

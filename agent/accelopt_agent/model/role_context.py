@@ -64,7 +64,7 @@ def excerpt_ranges(
 
 
 def _near(lines: Sequence[str], numbers: range, most: int) -> list[int]:
-    """The first ``most`` of the lines ``numbers``, fewer where they are long."""
+    """Return the first ``most`` of the lines ``numbers``, fewer where they are long."""
     taken: list[int] = []
     room = AROUND_CHARACTERS
     for number in numbers[:most]:
@@ -76,8 +76,8 @@ def _near(lines: Sequence[str], numbers: range, most: int) -> list[int]:
 
 
 def _imports(tree: ast.AST, scope: Scope | None, before: int) -> set[int]:
-    """The lines before line ``before`` that import, for the whole file or the kernel, what the kernel uses by name; an
-    import of everything always, and one that the kernel repeats only there."""
+    """Return the lines before line ``before`` that import, for the whole file or the kernel, what the kernel
+    uses by name; an import of everything always, and one that the kernel repeats only there."""
     kernel = scope.node if scope is not None else tree
     used = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name)}
     found: dict[str, set[int]] = {}

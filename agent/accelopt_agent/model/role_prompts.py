@@ -128,9 +128,9 @@ def mistakes() -> tuple[KnownMistake, ...]:
 
 
 def near_mistakes(dialect: Dialect, *texts: str) -> list[KnownMistake]:
-    """The known mistakes whose pattern matches one of ``texts`` (the planned lines, a plan, an error), at most
-    ``MISTAKES_SHOWN``: those that match the last text most often first, since it says what is about to be done, then
-    those that match all texts most often."""
+    """Return the known mistakes whose pattern matches one of ``texts`` (the planned lines, a plan, an error),
+    at most ``MISTAKES_SHOWN``: those that match the last text most often first, since it says what is about
+    to be done, then those that match all texts most often."""
     counts = [
         ([len(re.findall(m.near, text, re.IGNORECASE)) for text in texts], m)
         for m in mistakes() if m.dialect == dialect

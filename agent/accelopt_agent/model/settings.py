@@ -46,7 +46,8 @@ class ModelSettings:
         return self.base_url == EDITOR
 
     def money(self, tokens_in: int, tokens_out: int, tokens_cached: int = 0) -> float | None:
-        """The price of one call, of whose ``tokens_in`` the server had ``tokens_cached``; None without prices."""
+        """Return the price of one call, of whose ``tokens_in`` the server had ``tokens_cached``; None without
+        prices."""
         if self.price_in is None or self.price_out is None:
             return None
         cached = min(tokens_cached, tokens_in)

@@ -15,8 +15,8 @@ class NoJsonObjectError(ValueError):
 
 
 def read_object(answer: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The first JSON object in ``answer`` that has all of ``required``: the whole of it, a fenced block, or wherever
-    braces begin one. A comma too many and line ends inside strings are passed over.
+    """Return the first JSON object in ``answer`` that has all of ``required``: the whole of it, a fenced
+    block, or wherever braces begin one. A comma too many and line ends inside strings are passed over.
 
     Raises:
         NoJsonObjectError: there is none.

@@ -34,7 +34,7 @@ class ModelTeam:
 
 
 def same_for_all(settings: ModelSettings) -> ModelTeam:
-    """One model for every role."""
+    """Return one model for every role."""
     return ModelTeam(settings, settings, settings, settings)
 
 

@@ -57,9 +57,8 @@ class RuleError(Exception):
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """All rules, in the order of ``catalogue.json``: within a dialect, the ones that usually gain most come
-    first.
-    """
+    """Return all rules, in the order of ``catalogue.json``: within a dialect, the ones that usually gain most
+    come first."""
     data = json.loads(resources.files(__package__).joinpath("catalogue.json").read_text("utf-8"))
     return tuple(Rule(**entry) for entry in data["rules"])
 
@@ -130,7 +129,7 @@ def _candidates(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
 
 
 def _everywhere(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
-    """The rule applied wherever it applies, if that is more than one place."""
+    """Yield the rule applied wherever it applies, if that is more than one place."""
     if not rule.repeat:
         return
     text, places = subject.source.text, 0
@@ -153,7 +152,7 @@ _MOST_PLACES = 24
 
 
 def _rewritten(rule: Rule, subject: RuleContext, rewrite: Rewrite) -> str:
-    """The whole file after ``rewrite``, checked against what every rule promises."""
+    """Return the whole file after ``rewrite``, checked against what every rule promises."""
     if any(not _inside(edit, subject) for edit in rewrite.edits):
         raise RuleError(f"{rule.name} edited something outside of {subject.kernel.name}")
     if rewrite.launch_edits and subject.kernel.dialect != "triton":

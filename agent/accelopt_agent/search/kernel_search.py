@@ -187,7 +187,7 @@ class KernelSearch:
         )
 
     def _goal_reached(self) -> str | None:
-        """The reason why the search may stop early, as one line; None if it may not."""
+        """Return the reason why the search may stop early, as one line; None if it may not."""
         goal, best = self.request.budget.percent_of_peak, self.strategy.best()
         percent = best.measurement.percent_of_peak
         if goal is None or percent is None or percent < goal:

@@ -23,7 +23,7 @@ from accelopt_profiling.plain import from_plain
 
 
 def answer_key(fingerprint: str, proposer: str, count: int) -> str:
-    """The key of the ``count``-th answer of ``proposer`` about the rewrite ``fingerprint``."""
+    """Return the key of the ``count``-th answer of ``proposer`` about the rewrite ``fingerprint``."""
     return f"answer {proposer} {count} {fingerprint}"
 
 

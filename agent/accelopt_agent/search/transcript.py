@@ -32,8 +32,8 @@ class Transcript:
         self._stored, self._store = list(entries), store
 
     def replay(self, role: str, node: Node) -> str | None:
-        """The next stored answer if it is one of ``role`` about ``node``; None where the model must be asked. After an
-        entry of another role or text, the remaining entries are dropped."""
+        """Return the next stored answer if it is one of ``role`` about ``node``; None where the model must be
+        asked. After an entry of another role or text, the remaining entries are dropped."""
         if not self._stored:
             return None
         entry = self._stored.pop(0)

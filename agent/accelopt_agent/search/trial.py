@@ -29,7 +29,7 @@ class VersionTexts:
         return file_fingerprint(text), rewrite_fingerprint(self.base_text, text, self.name)
 
     def kernel(self, text: str) -> Kernel | None:
-        """The kernel in ``text``; None when it is gone."""
+        """Return the kernel in ``text``; None when it is gone."""
         return next((k for k in find_kernels(text).kernels if k.name == self.name), None)
 
 
@@ -96,7 +96,8 @@ def goes_back(text: str, parent: Node) -> bool:
 
 
 def _ways(old: str, new: str) -> dict[str, bool]:
-    """The named numbers (``BLOCK=64``, ``"BLOCK": 64``) that differ between two texts, and whether they grew."""
+    """Return the named numbers (``BLOCK=64``, ``"BLOCK": 64``) that differ between two texts, and whether
+    they grew."""
     before, after = (split_lines(text).texts for text in (old, new))
     ways: dict[str, bool] = {}
     for code, start, end, first, last in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
@@ -115,7 +116,8 @@ _NAMED_NUMBER = re.compile(r"""(\w+)["']?\s*[=:]\s*(\d+)\b""")
 
 
 def unified_diff(old: str, new: str, path: str) -> str:
-    """The unified diff between two texts, with LF line ends and no mark for a missing final newline."""
+    """Return the unified diff between two texts, with LF line ends and no mark for a missing final
+    newline."""
     before, after = split_lines(old).texts, split_lines(new).texts
     name = path.replace("\\", "/").rpartition("/")[2] or "kernel.py"
     lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="")

@@ -53,7 +53,7 @@ class Conversation:
         return answered
 
     def answer(self, question: Question, count: int) -> str:
-        """What was said then. Raises NotRecordedError."""
+        """Return what was said then. Raises NotRecordedError."""
         for turn in self.turns:
             if (turn.question, turn.count) == (question.key, count):
                 return turn.answer

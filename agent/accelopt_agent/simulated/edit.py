@@ -28,7 +28,7 @@ class Edit:
 
 
 def told(changes: tuple[tuple[str, ...], ...]) -> str:
-    """What each place becomes, as coders answer."""
+    """Return what each place becomes, as coders answer."""
     parts = []
     for number, lines in enumerate(changes, 1):
         body = "\n".join(lines)
@@ -42,7 +42,7 @@ def edit_of(before: str, candidate: Candidate) -> Edit:
 
 
 def edited(before: str, after: str, said: str) -> Edit:
-    """The difference of two files as an edit; ``said`` is the plan in words."""
+    """Return the difference of two files as an edit; ``said`` is the plan in words."""
     old, new = split_lines(before).texts, split_lines(after).texts
     places: list[tuple[int, int, int, int]] = []
     for tag, low, high, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -106,7 +106,8 @@ class SimulatedTeam:
         return "I do not know what is meant."
 
     def _planned(self, question: Question) -> Edit | None:
-        """What was planned for the question, which ends with the plan (before an answer that was caught)."""
+        """Return what was planned for the question, which ends with the plan (before an answer that was
+        caught)."""
         said = {plan: question.user.rfind(plan) for plan in self._plans}
         plan = max(said, key=lambda p: (said[p], len(p)), default=None)
         return None if plan is None or said[plan] < 0 else self._plans[plan]
@@ -146,7 +147,7 @@ class SimulatedTeam:
 
 
 def _edits(text: str, kernel: Kernel) -> list[Edit]:
-    """The rewrites of the catalogue that a team may make: inside the kernel, in a few places."""
+    """Return the rewrites of the catalogue that a team may make: inside the kernel, in a few places."""
     found = []
     for candidate in proposals(text, kernel):
         edit = edit_of(text, candidate)
@@ -156,7 +157,7 @@ def _edits(text: str, kernel: Kernel) -> list[Edit]:
 
 
 def _tidied(text: str, kernel: Kernel) -> Edit:
-    """An edit that changes no cost: a name for a number that nobody uses."""
+    """Return an edit that changes no cost: a name for a number that nobody uses."""
     number = 1 + max((int(n) for n in re.findall(r"\bstep_(\d+)\b", text)), default=0)
     lines = list(split_lines(text).texts)
     last = kernel.end_line - 1
@@ -169,7 +170,7 @@ def _tidied(text: str, kernel: Kernel) -> Edit:
 
 
 def _broken(edit: Edit, *, crashes: bool) -> Edit:
-    """The edit with a fault: an operation that is another one, or a name that does not exist."""
+    """Return the edit with a fault: an operation that is another one, or a name that does not exist."""
     changes = [list(lines) for lines in edit.changes]
     for lines in changes if not crashes else []:
         for at, line in enumerate(lines):

@@ -51,7 +51,7 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
 
 
 def pair_of(suggestion: Suggestion) -> Pair:
-    """The slow-fast pair of an accepted suggestion.
+    """Return the slow-fast pair of an accepted suggestion.
 
     Raises:
         ValueError: one of its texts does not hold its kernel.

@@ -148,8 +148,8 @@ def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[_Hunk]:
 
 
 def _scope_of(hunk: _Hunk, scopes: Sequence[Scope]) -> Scope | None:
-    """The innermost function that holds the whole hunk; None for the module. An insertion belongs where its
-    neighbours on both sides do."""
+    """Return the innermost function that holds the whole hunk; None for the module. An insertion belongs
+    where its neighbours on both sides do."""
     first, last = (hunk.start - 1, hunk.start) if hunk.start == hunk.end else (hunk.start, hunk.end - 1)
     holding = [s for s in scopes if s.start <= first and last < s.end]
     return max(holding, key=lambda s: s.start, default=None)
@@ -220,7 +220,7 @@ def _says_nothing(line: str) -> bool:
 
 
 def _widened(hunk: _Hunk, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The hunk's lines together with the rest of every simple statement they touch."""
+    """Return the hunk's lines together with the rest of every simple statement they touch."""
     start, end = hunk.start, hunk.end
     for first, last in spans:
         if first < hunk.end and hunk.start < last:
@@ -270,5 +270,5 @@ def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:
 
 
 def _bodies(text: str) -> dict[str, str]:
-    """The functions of ``text`` by name, as comparable syntax trees."""
+    """Return the functions of ``text`` by name, as comparable syntax trees."""
     return {s.name: ast.dump(s.node) for s in scopes_of(parse_python(text))}

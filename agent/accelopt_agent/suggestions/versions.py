@@ -21,12 +21,13 @@ class MeasuredVersions:
     fast: KernelMeasurement | None = None
 
     def moved(self) -> list[tuple[str, Quantity, Quantity]]:
-        """The counters that differ, each with both values; the one that changed most, relatively, first."""
+        """Return the counters that differ, each with both values; the one that changed most, relatively,
+        first."""
         pairs = [(name, a, b) for name, a, b in self._both() if a.value != b.value]
         return sorted(pairs, key=lambda pair: -_relative(pair[1], pair[2]))
 
     def unmoved(self) -> list[str]:
-        """The names of the counters that are the same in both and not zero."""
+        """Return the names of the counters that are the same in both and not zero."""
         return [name for name, a, b in self._both() if a.value == b.value and a.value]
 
     def _both(self) -> list[tuple[str, Quantity, Quantity]]:

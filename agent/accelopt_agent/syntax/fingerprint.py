@@ -12,7 +12,8 @@ from accelopt_profiling.source_text import parse_python
 
 
 def file_fingerprint(text: str) -> str:
-    """A hash of the whole file, blind to comments, layout, docstrings and the names of local variables.
+    """Return a hash of the whole file, blind to comments, layout, docstrings and the names of local
+    variables.
 
     Raises:
         SyntaxError: the text does not parse.
@@ -21,7 +22,8 @@ def file_fingerprint(text: str) -> str:
 
 
 def rewrite_fingerprint(base_text: str, text: str, kernel: str) -> str:
-    """A hash of what a rewrite makes of ``kernel`` and of every other top-level statement that it changes.
+    """Return a hash of what a rewrite makes of ``kernel`` and of every other top-level statement that it
+    changes.
 
     Code that the rewrite leaves alone does not count, so that a rewrite is known again after the rest of the
     file has changed.
@@ -42,7 +44,7 @@ def rewrite_fingerprint(base_text: str, text: str, kernel: str) -> str:
 
 @lru_cache(maxsize=64)
 def _statements(text: str) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-    """The dumps of the top-level statements, each with the names and dumps of the functions in it."""
+    """Return the dumps of the top-level statements, each with the names and dumps of the functions in it."""
     tree = normalised(text)
     names = {scope.node: scope.name for scope in scopes_of(tree)}
     return tuple(
@@ -51,7 +53,8 @@ def _statements(text: str) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...
 
 
 def normalised(text: str) -> ast.Module:
-    """The syntax tree without docstrings and other lone constants, local variables numbered by first binding."""
+    """Return the syntax tree without docstrings and other lone constants, local variables numbered by first
+    binding."""
     tree = parse_python(text)
     for scope in scopes_of(tree):
         _strip(scope.node)

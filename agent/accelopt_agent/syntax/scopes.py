@@ -20,7 +20,7 @@ class Scope:
 
 
 def scopes_of(tree: ast.AST) -> list[Scope]:
-    """All functions of ``tree``, nested ones and methods included, in source order."""
+    """Return all functions of ``tree``, nested ones and methods included, in source order."""
     found: list[Scope] = []
     seen: dict[str, int] = {}
 

@@ -44,7 +44,7 @@ def transfer(slow_text: str, fast_text: str, pair_kernel: str, text: str, kernel
 
 
 def imported_names(text: str) -> frozenset[str]:
-    """All names that imports bind anywhere in ``text``."""
+    """Return all names that imports bind anywhere in ``text``."""
     return frozenset(
         (alias.asname or alias.name).split(".")[0]
         for node in ast.walk(parse_python(text))

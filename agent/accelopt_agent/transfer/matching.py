@@ -21,7 +21,8 @@ class Occurrence:
 
 
 def occurrences(template: Template, function: ast.AST, modules: frozenset[str]) -> list[Occurrence]:
-    """The places in ``function`` where ``template`` fits, none of which share a statement, in source order.
+    """Return the places in ``function`` where ``template`` fits, none of which share a statement, in source
+    order.
 
     Other statements may lie between the matched ones if they share no variable with what those assign. Variables
     that the template's fast side no longer assigns must not be used outside the place.
@@ -73,7 +74,7 @@ def _match_run(
 
 
 def assigned_roots(statement: ast.stmt) -> set[str]:
-    """The variables that ``statement`` assigns, or assigns parts of."""
+    """Return the variables that ``statement`` assigns, or assigns parts of."""
     roots = set()
     for node in ast.walk(statement):
         target = node

@@ -35,7 +35,8 @@ class Template:
 
 
 def templates_of(slow: Function, fast: Function, modules: frozenset[str]) -> list[Template]:
-    """The edits between two versions of a function, largest first. ``modules`` are names that mean an API.
+    """Return the edits between two versions of a function, largest first. ``modules`` are names that mean an
+    API.
 
     Edits that only remove declarations are left out (a declaration that an edit makes useless is dropped where the
     edit is applied), and so are pure insertions, edits whose new names cannot be explained, and edits that need a
@@ -72,12 +73,12 @@ def fragments(
 
 
 def telling(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The statements that do something: no docstrings and no lone constants."""
+    """Return the statements that do something: no docstrings and no lone constants."""
     return [s for s in statements if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
 
 
 def shape(node: ast.AST) -> str:
-    """The node's syntax as text, blind to position and to whether it is read or written."""
+    """Return the node's syntax as text, blind to position and to whether it is read or written."""
     return ast.dump(node, annotate_fields=False).replace("Store()", "Load()")
 
 
@@ -93,7 +94,7 @@ def names_in(*nodes: ast.AST) -> set[str]:
 
 
 def declarations(function: Function) -> dict[str, ast.Assign]:
-    """The statements of the function's outermost block that declare a buffer, by the buffer's name."""
+    """Return the statements of the function's outermost block that declare a buffer, by the buffer's name."""
     found = {}
     for statement in function.body:
         if isinstance(statement, ast.Assign) and (name := declared_name(statement)):
@@ -102,7 +103,8 @@ def declarations(function: Function) -> dict[str, ast.Assign]:
 
 
 def declared_name(statement: ast.stmt) -> str | None:
-    """The name of the buffer that ``statement`` declares, if it is ``name = module.ndarray(...)`` or the like."""
+    """Return the name of the buffer that ``statement`` declares, if it is ``name = module.ndarray(...)`` or
+    the like."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr=call))):
             return name if call in _DECLARING else None
@@ -124,7 +126,7 @@ def _without_blocks(statement: ast.stmt) -> ast.stmt:
 
 
 def _abstract(before: Statements, after: Statements, modules: frozenset[str]) -> Template | None:
-    """The template of one edit; None when ``after`` uses names that nothing explains."""
+    """Return the template of one edit; None when ``after`` uses names that nothing explains."""
     sides = (*before, *after)
     for node in (n for s in sides for n in ast.walk(s)):
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)):

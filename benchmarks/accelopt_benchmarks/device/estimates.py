@@ -64,7 +64,7 @@ async def _profiled(place: DeviceSession, subject: CorpusKernel) -> FileMeasurem
 
 
 def within(model: Quantity, us: float) -> bool:
-    """Whether a measured time lies in the interval of an estimate, both in microseconds."""
+    """Return whether a measured time lies in the interval of an estimate, both in microseconds."""
     return model.low is not None and model.high is not None and model.low <= us <= model.high
 
 

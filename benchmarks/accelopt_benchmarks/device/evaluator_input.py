@@ -31,7 +31,8 @@ def evaluator_input(kernel: Path, problem: Path) -> EvaluatorInput:
 
 
 def entry_of(text: str, inputs: int) -> str:
-    """The last function of a kernel file's text that no decorator makes a kernel and that takes so many arguments.
+    """Return the last function of a kernel file's text that no decorator makes a kernel and that takes so
+    many arguments.
 
     Raises:
         ValueError: there is none.

@@ -72,7 +72,7 @@ async def evaluators(place: DeviceSession, kernelbench: Path | None) -> PartResu
 
 
 async def compared(place: DeviceSession, judges: dict[str, Evaluate], lacks: list[str]) -> PartResult:
-    """Every judge on the honest kernels, the tricks and their twins."""
+    """Return every judge on the honest kernels, the tricks and their twins."""
     times = Table("Times (us) and seconds per evaluation", ["kernel", *judges])
     verdicts = Table("Tricks: what is accepted as right, and its time (us)", ["trick", "file", *judges])
     caught, alarms, total = dict.fromkeys(judges, 0), dict.fromkeys(judges, 0), 0
@@ -112,7 +112,7 @@ async def _both(
 
 
 def gained_nothing(attack: EvaluatorVerdict | str, honest: EvaluatorVerdict | str) -> bool:
-    """An attack that is refused, fails, or is as slow as its honest twin."""
+    """Return an attack that is refused, fails, or is as slow as its honest twin."""
     if isinstance(attack, str) or not attack.accepted:
         return True
     return isinstance(honest, EvaluatorVerdict) and bool(

@@ -108,7 +108,8 @@ def _value(kernel: KernelMeasurement, name: str) -> float | None:
 def row(
     name: str, kernel: KernelMeasurement, driver: dict[str, Any], counted: ncu.Counted | None
 ) -> list[str]:
-    """The cells of a kernel in the order of the header, "-" for what is not known. A sector has 32 bytes."""
+    """Return the cells of a kernel in the order of the header, "-" for what is not known. A sector has 32
+    bytes."""
     values = counted.values if counted is not None else {}
     dram, estimate = counted.dram_bytes if counted is not None else None, _value(kernel, "dram_bytes")
     ratio = f"{estimate / dram:.2f}" if dram and estimate else "-"

@@ -18,14 +18,14 @@ from accelopt_benchmarks.device.programs import tell_judgement
 
 
 def missing() -> str:
-    """Why it cannot run here; "" when it can be imported."""
+    """Return why it cannot run here; "" when it can be imported."""
     command = [sys.executable, "-c", "import flashinfer_bench"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["it cannot be imported"])[-1]
 
 
 def data_set(asked: EvaluatorInput) -> dict[str, str]:
-    """The files of a data set with one definition, one solution and one workload, by their paths."""
+    """Return the files of a data set with one definition, one solution and one workload, by their paths."""
     axes: dict[str, dict[str, Any]] = {}
 
     def tensor(value: Any) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def write(files: dict[str, str], root: Path) -> None:
 
 
 def verdict(bench: Any, root: Path) -> tuple[bool, float | None, str]:
-    """Whether the candidate passed, its time in microseconds, and the evaluator's words."""
+    """Return whether the candidate passed, its time in microseconds, and the evaluator's words."""
     traces = bench.TraceSet.from_path(str(root))
     benchmark = bench.Benchmark(traces, bench.BenchmarkConfig())
     try:

@@ -31,7 +31,7 @@ def stand_in_for_unused() -> None:
 
 
 def texts(asked: EvaluatorInput) -> tuple[str, str]:
-    """The original and the candidate in KernelBench's layout."""
+    """Return the original and the candidate in KernelBench's layout."""
     forward = "(torch.nn.Module):\n    def forward(self, *given):\n        return "
     original = f"{asked.problem}\n\nclass Model{forward}reference(*given)\n\n\ndef get_init_inputs():\n    return []\n"
     return original, f"{asked.kernel}\n\nclass ModelNew{forward}{asked.entry}(*given)\n"

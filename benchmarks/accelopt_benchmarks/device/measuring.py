@@ -23,7 +23,7 @@ from accelopt_profiling.plain import from_plain, to_plain
 
 
 def measures(kernelbench: Path | None) -> dict[str, Callable[[DeviceSession], Awaitable[PartResult]]]:
-    """What measures each part. ``kernelbench`` is a checkout of KernelBench, if there is one."""
+    """Return what measures each part. ``kernelbench`` is a checkout of KernelBench, if there is one."""
     return {
         "worker": worker, "timing": timing, "estimates": estimates, "tricks": tricks_on_device, "facts": facts,
         "evaluators": partial(evaluators, kernelbench=kernelbench),
@@ -61,7 +61,7 @@ async def measure(
 
 
 def read_found(folder: Path) -> list[PartResult]:
-    """What earlier runs left anywhere below ``folder``, in the order of the parts, the newest of each.
+    """Return what earlier runs left anywhere below ``folder``, in the order of the parts, the newest of each.
 
     Raises:
         ValueError: a file cannot be read.

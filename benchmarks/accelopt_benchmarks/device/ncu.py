@@ -70,7 +70,8 @@ def count(
 
 
 def parse(text: str) -> list[Counted]:
-    """The rows of ``ncu --csv --page raw``: a header, a line of units, a line per launch; other words around."""
+    """Return the rows of ``ncu --csv --page raw``: a header, a line of units, a line per launch; other words
+    around."""
     lines = text.splitlines()
     begin = next((n for n, line in enumerate(lines) if line.startswith('"ID"')), None)
     if begin is None:

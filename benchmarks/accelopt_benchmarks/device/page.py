@@ -7,7 +7,7 @@ from accelopt_benchmarks.result import GoalResult
 
 
 def page(found: list[PartResult]) -> str:
-    """The page as Markdown, a section a part."""
+    """Return the page as Markdown, a section a part."""
     devices = sorted({one.device or "no GPU" for one in found})
     lines = [f"# Measured on {', '.join(devices)}", ""]
     for one in found:

@@ -39,7 +39,8 @@ class PartResult:
 
 
 async def attempt(work: Awaitable[T], seconds: float) -> T | str:
-    """The result, or in words why there is none: a device's day must not end with the first surprise."""
+    """Return the result, or in words why there is none: a device's day must not end with the first
+    surprise."""
     try:
         return await asyncio.wait_for(work, seconds)
     except (asyncio.TimeoutError, TimeoutError):
@@ -56,5 +57,5 @@ async def attempt(work: Awaitable[T], seconds: float) -> T | str:
 
 
 def microseconds(us: float | None) -> str:
-    """A time for a table: tenths below a millisecond, "-" where there is none."""
+    """Return a time for a table: tenths below a millisecond, "-" where there is none."""
     return "-" if us is None else f"{us:,.1f}" if us < 1000 else f"{us:,.0f}"

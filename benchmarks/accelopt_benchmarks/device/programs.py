@@ -19,7 +19,7 @@ JUDGED, FACTS = "JUDGED", "FACTS"
 
 
 def program(module: str, *arguments: object) -> list[str]:
-    """The command that runs a module of this folder with this interpreter."""
+    """Return the command that runs a module of this folder with this interpreter."""
     return [sys.executable, "-m", f"accelopt_benchmarks.device.{module}", *map(str, arguments)]
 
 

@@ -32,9 +32,9 @@ def called(path: Path, module: ModuleType, problem: ModuleType) -> Any:
 
 
 def compiled_kernels(module: ModuleType) -> dict[str, dict[str, Any]]:
-    """What the driver said of each Triton kernel that was loaded: registers and spilled words per thread, shared
-    memory in bytes. Triton keeps them in a dictionary per device, whose form has changed between its versions.
-    """
+    """Return what the driver said of each Triton kernel that was loaded: registers and spilled words per
+    thread, shared memory in bytes. Triton keeps them in a dictionary per device, whose form has changed
+    between its versions."""
     found: dict[str, dict[str, Any]] = {}
     for name, value in vars(module).items():
         function = getattr(value, "fn", value) if not hasattr(value, "device_caches") else value

@@ -25,7 +25,7 @@ assert float(x.sum()) == 1 << 20
 
 
 def opening_job(text: str = OPENING) -> Job:
-    """A job whose one step imports ``text`` in a process with torch that has the device."""
+    """Return a job whose one step imports ``text`` in a process with torch that has the device."""
     return Job(
         Source("opening.py", {"opening.py": text}, name="opening.py"), [Step("load", "torch", device=True)]
     )
@@ -57,7 +57,7 @@ class DeviceSession:
 
 
 async def run(host: LocalHost, job: Job) -> Any:
-    """The value of a job's last step. Raises what ``Host.run`` does."""
+    """Return the value of a job's last step. Raises what ``Host.run`` does."""
     value: Any = None
     async with contextlib.aclosing(host.run(job)) as messages:
         async for message in messages:
@@ -83,7 +83,7 @@ async def open_session(seconds: float) -> DeviceSession:
 
 
 async def _tried(host: LocalHost, ends: float) -> DeviceSession:
-    """The worker with what it says of its device; ``usable`` only if a step has opened that."""
+    """Return the worker with what it says of its device; ``usable`` only if a step has opened that."""
     try:
         facts = await host.facts()
         device = str(facts.devices[0].get("name", "GPU")) if facts.devices else ""

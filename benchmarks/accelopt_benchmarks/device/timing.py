@@ -99,7 +99,8 @@ async def _do_bench(place: DeviceSession, subject: CorpusKernel) -> float:
 
 
 async def _comparisons(place: DeviceSession, lacks: list[str]) -> list[GoalResult]:
-    """A against itself is noise; against itself done twice it is faster, and the other way round slower."""
+    """Return a against itself is noise; against itself done twice it is faster, and the other way round
+    slower."""
     subject = named(kernels(), "scale")
     once = subject.text()
     call = "    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)\n"

@@ -72,7 +72,7 @@ def judge_attack(
 
 
 def wrong_with(honest: TimingSession | str) -> str:
-    """Why a twin was not timed, or what is wrong with its outputs; empty where all is well."""
+    """Return why a twin was not timed, or what is wrong with its outputs; empty where all is well."""
     if isinstance(honest, str):
         return honest
     if honest.checked is None:
@@ -81,7 +81,7 @@ def wrong_with(honest: TimingSession | str) -> str:
 
 
 def _read(trick: Trick) -> list[str]:
-    """What reading the text finds for certain, before anything runs: the gate's first step."""
+    """Return what reading the text finds for certain, before anything runs: the gate's first step."""
     text = trick.attack.text()
     return sorted({finding.code for finding in read(text, trick.honest.text()) if finding.certain})
 

@@ -52,7 +52,8 @@ async def worker(place: DeviceSession) -> PartResult:
 
 
 async def _overhead(place: DeviceSession) -> list[GoalResult]:
-    """A candidate that opens the device and adds up: as a step of a warm worker, and as a fresh process, in turns."""
+    """Return a candidate that opens the device and adds up: as a step of a warm worker, and as a fresh
+    process, in turns."""
     warm: list[float] = []
     fresh: list[float] = []
     await run(place.host, opening_job())

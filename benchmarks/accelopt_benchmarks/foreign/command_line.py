@@ -40,6 +40,6 @@ async def run_accelopt(
 
 
 def last_line(errors: str) -> str:
-    """The last line of what a command wrote to standard error."""
+    """Return the last line of what a command wrote to standard error."""
     lines = errors.strip().splitlines()
     return lines[-1] if lines else ""

@@ -75,7 +75,8 @@ async def _operators() -> GoalResult:
 
 
 async def liger_times(data: Sequence[Path]) -> list[GoalResult]:
-    """The estimate beside the times that the Liger-Kernel project published; ``data`` holds checkouts."""
+    """Return the estimate beside the times that the Liger-Kernel project published; ``data`` holds
+    checkouts."""
     what = "Liger-Kernel's published times within -25/+33 % of the estimate, shapes above 40 us"
     goal = ">= 90 %"
     files = [folder / LIGER_DATA for folder in data if (folder / LIGER_DATA).exists()]
@@ -101,7 +102,8 @@ async def liger_times(data: Sequence[Path]) -> list[GoalResult]:
 
 
 async def _compared(data: Path, package: Path) -> list[timings.PublishedTiming]:
-    """The comparison in a limited process of its own: it executes the package's host code. Raises RuntimeError."""
+    """Return the comparison in a limited process of its own: it executes the package's host code. Raises
+    RuntimeError."""
     command = [sys.executable, "-m", "nkibench.liger.timings", str(data), str(package), "--json"]
     shell = f'ulimit -v {_MEMORY_GIB << 20}; exec "$@"'
     child = await asyncio.create_subprocess_exec(

@@ -62,7 +62,7 @@ class LibraryOutcome:
 
 
 def read_library_files() -> list[LibraryFile]:
-    """The files of both sets, as the data file lists them."""
+    """Return the files of both sets, as the data file lists them."""
     data = json.loads(_FOLDER.joinpath("library_files.json").read_text("utf-8"))
     return [
         LibraryFile(
@@ -74,7 +74,8 @@ def read_library_files() -> list[LibraryFile]:
 
 
 def site_packages(python: str) -> Path:
-    """The folder that the environment of ``python`` has its packages in. Raises OSError and CalledProcessError."""
+    """Return the folder that the environment of ``python`` has its packages in. Raises OSError and
+    CalledProcessError."""
     code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
     return Path(
         subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
@@ -177,7 +178,7 @@ async def _record(file: LibraryFile, root: Path, python: str, folders: Sequence[
 
 
 def rows(outcomes: Sequence[LibraryOutcome]) -> list[GoalResult]:
-    """The share of files with a number, by way and set."""
+    """Return the share of files with a number, by way and set."""
     table: list[GoalResult] = []
     for way, chosen in dict.fromkeys((o.way, o.file.set) for o in outcomes):
         group = [o for o in outcomes if (o.way, o.file.set) == (way, chosen)]

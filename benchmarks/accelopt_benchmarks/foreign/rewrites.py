@@ -65,7 +65,7 @@ class RewriteOutcome:
 
 
 def rewrite_files(sets: Sequence[RewriteSet], data: Sequence[Path]) -> list[RewriteFile]:
-    """The files of ``sets``; ``data`` are checkouts and a site-packages folder.
+    """Return the files of ``sets``; ``data`` are checkouts and a site-packages folder.
 
     Raises:
         FileNotFoundError: a file is in none of them.
@@ -102,8 +102,8 @@ def _planted() -> dict[str, list[str]]:
 async def search_files(
     chosen: Sequence[RewriteFile], budget: str, python: str | None, work: Path
 ) -> AsyncGenerator[RewriteOutcome, None]:
-    """One file after the other: each search may use the whole machine, as a person's does. What one search learned is
-    not known to the next, nor is what the user's memory holds."""
+    """Yield one file after the other: each search may use the whole machine, as a person's does. What one
+    search learned is not known to the next, nor is what the user's memory holds."""
     planted = _planted()
     for number, file in enumerate(chosen):
         place = work / str(number)
@@ -122,7 +122,7 @@ async def search_files(
 
 
 async def _finding_on(path: Path, texts: Sequence[str], python: str | None) -> str | None:
-    """The code of the first finding of a profile on a line that holds one of ``texts``."""
+    """Return the code of the first finding of a profile on a line that holds one of ``texts``."""
     _, printed, _ = await run_accelopt(["profile", str(path), "--target", "h100", "--json"], python)
     lines = path.read_text("utf-8").splitlines()
     numbers = {n for n, line in enumerate(lines, 1) if any(text in line for text in texts)}

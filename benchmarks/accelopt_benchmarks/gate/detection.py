@@ -90,7 +90,7 @@ def processor_seconds() -> float:
 
 
 def rows(judged: list[CorpusVerdict], *, reading: bool = True) -> list[GoalResult]:
-    """The table: detection, right reasons, false alarms, and the time of a check."""
+    """Return the table: detection, right reasons, false alarms, and the time of a check."""
     attacks, twins = [j for j in judged if j.attack], [j for j in judged if not j.attack]
     caught = [j for j in attacks if not j.accepted]
     alarms = [j for j in twins if not j.accepted]

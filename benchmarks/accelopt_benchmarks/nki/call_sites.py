@@ -35,7 +35,7 @@ class Calls:
         return sum(count for name, count in self.functions.items() if name in known)
 
     def missing(self) -> list[tuple[str, int]]:
-        """What is called and not emulated, most frequent first."""
+        """Return what is called and not emulated, most frequent first."""
         known = isa.names()
         return [(name, count) for name, count in self.functions.most_common() if name not in known]
 
@@ -73,7 +73,7 @@ def _called(tree: ast.Module) -> list[str]:
 
 
 def _imported(tree: ast.Module) -> tuple[set[str], dict[str, str]]:
-    """The local names of the module, and of its functions."""
+    """Return the local names of the module, and of its functions."""
     modules: set[str] = set()
     functions: dict[str, str] = {}
     for node in ast.walk(tree):

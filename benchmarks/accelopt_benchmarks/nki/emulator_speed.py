@@ -59,7 +59,7 @@ class Speed:
 
 
 def tasks(folder: Path) -> list[tuple[str, Path, Path]]:
-    """The tasks of an NKIBench folder: name, kernel file, reference file."""
+    """Return the tasks of an NKIBench folder: name, kernel file, reference file."""
     found = []
     for kernel in sorted((folder / "kernels").glob("*.py")):
         stem = kernel.stem.rpartition("_")[0]
@@ -126,7 +126,7 @@ def _kernel(path: Path) -> Any:
 
 
 def _error(outputs: Any, expected: Any) -> float:
-    """The largest relative L2 error of an output."""
+    """Return the largest relative L2 error of an output."""
     ours, theirs = (leaves_of(list(v) if isinstance(v, (tuple, list)) else [v]) for v in (outputs, expected))
     limit = allowed(["float32"], Tolerance())
     return max(
@@ -135,7 +135,7 @@ def _error(outputs: Any, expected: Any) -> float:
 
 
 def row(speed: Speed) -> str:
-    """One line of the printed table."""
+    """Return one line of the printed table."""
     return (
         f"| {speed.task} | {speed.instructions:,} | {speed.error:.0e} | {speed.trace:.2f} | {speed.emulator:.2f} | "
         f"{speed.reference:.2f} | {speed.ratio:.1f} | {speed.cpu_ratio:.1f} | {speed.peak_bytes / 1e9:.2f} |"

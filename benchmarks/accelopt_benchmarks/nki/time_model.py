@@ -68,7 +68,8 @@ class PublishedComparison:
 
 
 async def time_model(data: Sequence[Path]) -> list[GoalResult]:
-    """The rows of ``accelopt bench self``; those of the baselines if a checkout of AccelOpt is among ``data``."""
+    """Return the rows of ``accelopt bench self``; those of the baselines if a checkout of AccelOpt is among
+    ``data``."""
     rows = variants(await _gather([partial(judge_variant, name) for name in published("trn2")]))
     checkouts = [
         root for folder in data for root in (folder / "NKIBench", folder) if (root / SUMMARY).is_file()
@@ -93,14 +94,14 @@ async def _gather(tasks: Sequence[Callable[[], PublishedComparison]]) -> list[Pu
 
 
 def published(target: str) -> dict[str, float]:
-    """The published times of the kernels for ``target``, in microseconds."""
+    """Return the published times of the kernels for ``target``, in microseconds."""
     text = (resources.files(__package__) / "published.json").read_text(encoding="utf-8")
     per_unit = {"trn1": 1000.0, "trn2": 1.0}[target]
     return {name: time * per_unit for name, time in json.loads(text)[target]["kernels"].items()}
 
 
 def baselines(root: Path) -> Iterator[tuple[str, str, str]]:
-    """The name, task file and kernel file of each NKIBench baseline with a published time."""
+    """Yield the name, task file and kernel file of each NKIBench baseline with a published time."""
     summary = json.loads((root / SUMMARY).read_text(encoding="utf-8"))
     for name in published("trn1"):
         for case in summary[name]["cases"].values():
@@ -174,7 +175,8 @@ def _judge(
 
 
 def settings(machine: Hardware) -> Iterator[tuple[str, Hardware]]:
-    """The hardware as it is, and with one constant at the lower or the upper bound that its file gives."""
+    """Yield the hardware as it is, and with one constant at the lower or the upper bound that its file
+    gives."""
     data = load_target(machine.name).data
     yield "as is", machine
     for group, key, field in CALIBRATED:
@@ -191,7 +193,7 @@ def settings(machine: Hardware) -> Iterator[tuple[str, Hardware]]:
 
 
 def variants(found: Sequence[PublishedComparison]) -> list[GoalResult]:
-    """The three matrix products: each within 20 %, and in the published order."""
+    """Return the three matrix products: each within 20 %, and in the published order."""
     rows = [_row(one, "trn2", "within 20 %", abs(one.error) <= 0.2) for one in found]
     right = _order([j.us for j in found]) == _order([j.published_us for j in found])
     rows.append(
@@ -203,7 +205,7 @@ def variants(found: Sequence[PublishedComparison]) -> list[GoalResult]:
 
 
 def ranking(found: Sequence[PublishedComparison]) -> list[GoalResult]:
-    """The baselines one by one, and how well they are ranked and hit."""
+    """Return the baselines one by one, and how well they are ranked and hit."""
     rows = [_row(one, "trn1", "within 2x", 0.5 <= one.us / one.published_us <= 2) for one in found]
     rank = spearman([j.us for j in found], [j.published_us for j in found])
     errors = [abs(j.error) for j in found]
@@ -259,7 +261,7 @@ def _order(values: Sequence[float]) -> list[int]:
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float:
-    """The rank correlation of two lists of different values."""
+    """Return the rank correlation of two lists of different values."""
     ranks = []
     for values in (one, other):
         rank = [0] * len(values)

@@ -161,7 +161,7 @@ def _print_study(found: list[KernelResult], limit: int) -> None:
 
 
 def _there(candidates: float, reached: int, outcomes: tuple[Any, ...]) -> str:
-    """The mean candidates of a run, with how many of the runs came there where not all did."""
+    """Return the mean candidates of a run, with how many of the runs came there where not all did."""
     seeds = len({o.seed for o in outcomes})
     return f"{candidates:.0f}" if reached == seeds else f"{candidates:.0f} ({reached}/{seeds})"
 

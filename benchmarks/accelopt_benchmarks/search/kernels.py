@@ -31,8 +31,8 @@ SHAPES: Mapping[str, Mapping[str, int]] = {
 
 
 def study_kernels(folder: Path, examples: Path, names: Sequence[str]) -> list[StudyKernel]:
-    """The tasks of NKIBench, written to ``folder`` at the sizes of ``shape_of``, and the Triton examples; only those in
-    ``names``, if there are any.
+    """Return the tasks of NKIBench, written to ``folder`` at the sizes of ``shape_of``, and the Triton
+    examples; only those in ``names``, if there are any.
 
     Raises:
         ValueError: there is no task or example of that name.
@@ -47,8 +47,8 @@ def study_kernels(folder: Path, examples: Path, names: Sequence[str]) -> list[St
 
 
 def shape_of(task: Task) -> dict[str, int]:
-    """The sizes that the study gives a task: its largest further shape, which the emulator runs in a second or so,
-    unless that leaves nothing to find."""
+    """Return the sizes that the study gives a task: its largest further shape, which the emulator runs in a
+    second or so, unless that leaves nothing to find."""
     if task.name in SHAPES:
         return dict(SHAPES[task.name])
     found = re.search(r"^shapes = (\[.*?^\])", task.reference.read_text("utf-8"), re.MULTILINE | re.DOTALL)

@@ -75,7 +75,7 @@ async def explored(world: World, texts: int, memory: Sequence[Candidate] = ()) -
 
 
 async def remembered(world: World, pairs: Sequence[Pair]) -> list[Candidate]:
-    """What the memory proposes for the kernel of ``world`` when ``pairs`` were accepted before."""
+    """Return what the memory proposes for the kernel of ``world`` when ``pairs`` were accepted before."""
     subject = world.subject
     root = Node(subject.text, subject.kernel, (await world.baseline()).kernels[0])
     with tempfile.TemporaryDirectory(prefix="accelopt-study-") as folder:
@@ -90,7 +90,7 @@ async def remembered(world: World, pairs: Sequence[Pair]) -> list[Candidate]:
 
 
 async def _right_us(world: World, candidate: Candidate) -> float | None:
-    """The time of a version that is right; None of any other."""
+    """Return the time of a version that is right; None of any other."""
     try:
         found = await world.cost(candidate.text, candidate.kernel)
     except CostUnavailableError:
@@ -99,7 +99,8 @@ async def _right_us(world: World, candidate: Candidate) -> float | None:
 
 
 async def pair_of(world: World, found: Explored) -> Pair | None:
-    """The fastest version that was explored, as a pair that somebody accepted; None where that is the original."""
+    """Return the fastest version that was explored, as a pair that somebody accepted; None where that is the
+    original."""
     if not found.steps:
         return None
     subject = world.subject

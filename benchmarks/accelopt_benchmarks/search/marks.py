@@ -27,13 +27,13 @@ def fault_of(text: str) -> Fault | None:
 
 
 def repaired(text: str) -> str:
-    """The text without the marks of broken edits."""
+    """Return the text without the marks of broken edits."""
     kept = [line for line in text.rstrip().split("\n") if not line.startswith(_BROKEN)]
     return "\n".join(kept) + "\n"
 
 
 def plain(text: str) -> str:
-    """The text without any marks: what rules are applied to and costs are known of."""
+    """Return the text without any marks: what rules are applied to and costs are known of."""
     kept = [line for line in text.rstrip().split("\n") if not line.startswith((_BROKEN, _SAME))]
     return "\n".join(kept).rstrip() + "\n"
 
@@ -44,7 +44,7 @@ def marked_as(text: str, like: str) -> str:
 
 
 def marks_of(text: str) -> str:
-    """All marks of the text, in their order; empty where it has none."""
+    """Return all marks of the text, in their order; empty where it has none."""
     return " ".join(_marks(text))
 
 

@@ -109,8 +109,8 @@ async def play(
     texts: MarkedTexts | None = None,
     memory: Sequence[Candidate] = (),
 ) -> RunOutcome:
-    """One run of ``contender`` until a right version takes ``goal_us`` or less, or ``candidates`` are tried.
-    ``texts`` is shared by the runs on one subject."""
+    """Return one run of ``contender`` until a right version takes ``goal_us`` or less, or ``candidates`` are
+    tried. ``texts`` is shared by the runs on one subject."""
     random, subject = Random(f"{seed} {world.subject.name} {contender.name}"), world.subject
     base = (await world.baseline()).kernels[0]
     budget = Budget(candidates=candidates, seconds=None, tokens=None)
@@ -151,8 +151,8 @@ async def play(
 
 
 def _withheld(world: World, share: float, random: Random) -> frozenset[str]:
-    """The rules that are kept from the rule proposer: ``share`` of those that apply to the kernel or to what one
-    rewrite makes of it."""
+    """Return the rules that are kept from the rule proposer: ``share`` of those that apply to the kernel or
+    to what one rewrite makes of it."""
     first = world.rewrites(world.subject.text)
     names = sorted({c.origin for c in first} | {c.origin for f in first for c in world.rewrites(f.text)})
     return frozenset(random.sample(names, round(share * len(names))))

@@ -58,9 +58,9 @@ class KernelResult:
 async def study(
     chosen_subjects: Sequence[StudyKernel], plan: StudyPlan, tell: Callable[[str], None]
 ) -> list[KernelResult]:
-    """Every contender on every subject that leaves something to find, ``plan.seeds`` times. Costs are real and found
-    out once per text. What the memory says of a subject is made of the best versions of the others: who remembers
-    searches a world that holds this too, for the same goal."""
+    """Return every contender on every subject that leaves something to find, ``plan.seeds`` times. Costs are
+    real and found out once per text. What the memory says of a subject is made of the best versions of the
+    others: who remembers searches a world that holds this too, for the same goal."""
     worlds: dict[str, World] = {}
     known: dict[str, Explored] = {}
     pairs: dict[str, Pair | None] = {}
@@ -81,8 +81,8 @@ async def study(
 async def token_counts(
     chosen_subjects: Sequence[StudyKernel], plan: StudyPlan, data: Path, tell: Callable[[str], None]
 ) -> list[Tokens]:
-    """What a candidate costs on the kernels of AccelOpt's checkout ``data``, in our prompts and in its own. The digest
-    is that of our kernel for the same task, at its smaller size."""
+    """Return what a candidate costs on the kernels of AccelOpt's checkout ``data``, in our prompts and in its
+    own. The digest is that of our kernel for the same task, at its smaller size."""
     count, found = counter(), []
     for subject in chosen_subjects:
         kernel = next(iter(sorted(data.glob(f"NKIBench/kernels/{subject.name}_[A-Z]*.py"))), None)
@@ -116,7 +116,8 @@ async def _world(subject: StudyKernel, plan: StudyPlan) -> AsyncIterator[World]:
 
 
 async def one_subject(world: World, plan: StudyPlan, alone: Explored, others: Sequence[Pair]) -> KernelResult:
-    """All runs on one subject. ``alone`` is what rules make of it, ``others`` what was accepted on other kernels."""
+    """Return all runs on one subject. ``alone`` is what rules make of it, ``others`` what was accepted on
+    other kernels."""
     measured = (await world.baseline()).kernels[0]
     base = measured.latency.us or float("inf")
     nothing = KernelResult(world.subject.name, base, alone.least_us, (), len(alone.texts), alone.steps)

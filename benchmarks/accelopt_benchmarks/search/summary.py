@@ -25,14 +25,14 @@ class Interval:
 
 
 def mean_of(values: Sequence[float], random: Random, draws: int = DRAWS) -> Interval:
-    """The mean over ``values``, at least one."""
+    """Return the mean over ``values``, at least one."""
     mean = sum(values) / len(values)
     means = sorted(sum(random.choices(values, k=len(values))) / len(values) for _ in range(draws))
     return Interval(mean, means[int(0.025 * draws)], means[int(0.975 * draws) - 1])
 
 
 def ratio_of(over: Sequence[float], under: Sequence[float], random: Random, draws: int = DRAWS) -> Interval:
-    """The quotient of two means of paired values."""
+    """Return the quotient of two means of paired values."""
     pairs = list(zip(over, under, strict=True))
 
     def quotient(chosen: Sequence[tuple[float, float]]) -> float:

@@ -57,7 +57,8 @@ def counter() -> Callable[[str], int]:
 def realistic_edit(
     text: str, kernel: Kernel, measurement: KernelMeasurement | None, target: str
 ) -> Edit | None:
-    """The first rewrite that the catalogue has for the kernel, as a planner and a coder would tell it, or None."""
+    """Return the first rewrite that the catalogue has for the kernel, as a planner and a coder would tell it,
+    or None."""
     candidate = next(iter(proposals(text, kernel, measurement, target)), None)
     return None if candidate is None else edit_of(text, candidate)
 
@@ -65,7 +66,7 @@ def realistic_edit(
 def our_tokens(
     count: Callable[[str], int], path: Path, measurement: KernelMeasurement, target: str
 ) -> tuple[int, int, int, int] | None:
-    """One plan and one edit with the prompts as they are rendered for the kernel in ``path``."""
+    """Return one plan and one edit with the prompts as they are rendered for the kernel in ``path``."""
     text = read_text(path)
     kernel = _kernel(text)
     edit = realistic_edit(text, kernel, measurement, target)
@@ -85,8 +86,8 @@ def their_tokens(
     measurement: KernelMeasurement,
     target: str,
 ) -> tuple[int, int, int, int] | None:
-    """The same plan and edit in AccelOpt's layout, with the prompts of its checkout ``data``: the whole kernel, its
-    problem, all profile fields and ``EXPERIENCES`` experiences in, the whole kernel out."""
+    """Return the same plan and edit in AccelOpt's layout, with the prompts of its checkout ``data``: the
+    whole kernel, its problem, all profile fields and ``EXPERIENCES`` experiences in, the whole kernel out."""
     text, prompts = read_text(path), data / "prompts"
     kernel = _kernel(text)
     edit = realistic_edit(text, kernel, measurement, target)
@@ -109,7 +110,7 @@ def their_tokens(
 
 
 def _experience(text: str, edit: Edit) -> str:
-    """One item as its summarizer is told to write it: a title, a description, two short snippets."""
+    """Return one item as its summarizer is told to write it: a title, a description, two short snippets."""
     lines = split_lines(text).texts
     old = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in edit.anchors)
     new = "\n".join(line for line in edit.answer.splitlines() if not line.startswith(("<<<<<<<", ">>>>>>>")))
@@ -126,7 +127,8 @@ def _filled(template: str, **values: str) -> str:
 
 
 def call_tokens(measurement: KernelMeasurement, text: str, target: str) -> CallTokens:
-    """What one call of each role takes for the kernel, at four characters per token: for simulated runs."""
+    """Return what one call of each role takes for the kernel, at four characters per token: for simulated
+    runs."""
     kernel = next(k for k in find_kernels(text).kernels if k.name == measurement.name)
     node = Node(text, kernel, measurement)
     edit = realistic_edit(text, kernel, measurement, target)

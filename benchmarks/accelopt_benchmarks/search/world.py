@@ -60,7 +60,7 @@ class World:
                 self._known[entry["key"]] = _known(entry)
 
     def __len__(self) -> int:
-        """How many different texts have a cost."""
+        """Return how many different texts have a cost."""
         return len(self._known)
 
     async def baseline(self) -> FileMeasurement:
@@ -93,7 +93,7 @@ class World:
         return Verdict(True, [], [], receipt.id), receipt
 
     def rewrites(self, text: str) -> Sequence[Candidate]:
-        """What the rule catalogue makes of a text without marks, most promising first."""
+        """Return what the rule catalogue makes of a text without marks, most promising first."""
         found = self._rewrites.get(text)
         if found is None:
             from accelopt_agent.rules.catalogue import proposals

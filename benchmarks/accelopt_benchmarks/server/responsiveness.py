@@ -103,7 +103,8 @@ async def _workspace(examples: Path) -> AsyncGenerator[tuple[Editor, Path], None
 
 
 def _changed(text: str, number: int) -> str:
-    """The text with one more statement before the last line of its first kernel, so that nothing remembered fits."""
+    """Return the text with one more statement before the last line of its first kernel, so that nothing
+    remembered fits."""
     kernel = find_kernels(text).kernels[0]
     lines = text.splitlines(keepends=True)
     last = lines[kernel.end_line - 1]

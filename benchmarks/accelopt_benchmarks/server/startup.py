@@ -130,7 +130,7 @@ class _Client:
         self.send({"id": self._number, "method": method, "params": params})
 
     def answer(self) -> Any:
-        """The result of the last request.
+        """Return the result of the last request.
 
         Raises:
             EOFError: the server ended.

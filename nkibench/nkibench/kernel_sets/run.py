@@ -47,7 +47,8 @@ class SetPlan:
         return f"{self.target} {asked}{f' {self.ablation}' if self.ablation else ''}"
 
     def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
-        """The search for faster versions. What is left out decides whether there is anything to learn from."""
+        """Return the search for faster versions. What is left out decides whether there is anything to learn
+        from."""
         if self.ablation is None or self.memory is None:
             return optimize(request, host, self.memory, model=self.team)
         happening = optimize(self.ablation.of(request), host, self.memory, model=self.team)
@@ -55,7 +56,7 @@ class SetPlan:
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:
-    """The results in the tasks' order; those that the folder's journal has are told at once.
+    """Yield the results in the tasks' order; those that the folder's journal has are told at once.
 
     Raises:
         HostUnreachableError, EvaluatorLostError: the host was lost. OSError: the folder cannot be written.
@@ -99,7 +100,7 @@ async def _one(host: Host, task: SetTask, plan: SetPlan) -> SetResult:
 
 
 async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: SetPlan) -> SetResult:
-    """Whether the gate accepts the kernel as it is, and its time."""
+    """Return whether the gate accepts the kernel as it is, and its time."""
     examined = request.kernel_file()
     asked = ProfileRequest(
         examined,
@@ -140,7 +141,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
 
 
 async def _searched(host: Host, result: SetResult, request: OptimizeRequest, plan: SetPlan) -> SetResult:
-    """The result with the fastest version that a search proved."""
+    """Return the result with the fastest version that a search proved."""
     best: Suggestion | None = None
     baseline, percent, found = result.latency, result.percent, result
     async with aclosing(plan.search(request, host)) as events:

@@ -27,9 +27,9 @@ class SetTask:
 
 
 def kernelbench(data: Path, kernels: Path) -> Iterator[SetTask]:
-    """The tasks of a KernelBench checkout (``level1/19_ReLU.py``), each with the kernel that ``kernels`` has for it: a
-    file of the same name or beginning in a folder of the level, or a file of one of KernelBench's runs, of which the
-    first sample is taken.
+    """Yield the tasks of a KernelBench checkout (``level1/19_ReLU.py``), each with the kernel that
+    ``kernels`` has for it: a file of the same name or beginning in a folder of the level, or a file of one of
+    KernelBench's runs, of which the first sample is taken.
 
     Raises:
         ValueError: the checkout has no tasks.
@@ -77,8 +77,8 @@ def _number(file: Path) -> tuple[int, str]:
 
 
 def flashinfer(data: Path, workloads: int) -> Iterator[SetTask]:
-    """The Triton solutions of a FlashInfer-Bench data set, each with its definition and the first ``workloads``
-    workloads that can be drawn without the set's tensors.
+    """Yield the Triton solutions of a FlashInfer-Bench data set, each with its definition and the first
+    ``workloads`` workloads that can be drawn without the set's tensors.
 
     Raises:
         ValueError: the data set has no definitions.
@@ -126,7 +126,7 @@ def _solution(
 
 
 def _drawable(data: Path, definition: str, most: int) -> list[str]:
-    """The first workloads whose inputs are all random or scalars."""
+    """Return the first workloads whose inputs are all random or scalars."""
     found: list[str] = []
     for file in sorted(data.glob("workloads/**/*.jsonl")):
         if file.stem != definition:

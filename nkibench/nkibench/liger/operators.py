@@ -136,7 +136,8 @@ sys.modules[{module!r}].drive = drive
 
 
 def problem_text(name: str) -> str:
-    """The problem file for the operator: it runs the operator out of the kernel file ``liger_<name>.py``."""
+    """Return the problem file for the operator: it runs the operator out of the kernel file
+    ``liger_<name>.py``."""
     operator = OPERATORS[name]
     return PROBLEM.format(
         names=tuple(operator.inputs),

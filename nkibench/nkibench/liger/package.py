@@ -13,7 +13,7 @@ VERSION = "0.8.5"
 
 
 def fetch(cache: Path | None = None) -> Path:
-    """The folder that holds the ``liger_kernel`` package.
+    """Return the folder that holds the ``liger_kernel`` package.
 
     Raises:
         RuntimeError: pip cannot get it; its message says why.

@@ -243,13 +243,14 @@ CASES: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 def share_within_goal(rows: Iterable[PublishedTiming]) -> float:
-    """The share (0..1) of the shapes measured above 40 us that lie within -25 % and +33 % of the estimate."""
+    """Return the share (0..1) of the shapes measured above 40 us that lie within -25 % and +33 % of the
+    estimate."""
     large = [row for row in rows if row.measured_us > GOAL_ABOVE_US]
     return sum(row.within_goal for row in large) / len(large) if large else 0.0
 
 
 def table(rows: list[PublishedTiming]) -> str:
-    """One line per shape, then one per kernel and the totals."""
+    """Return one line per shape, then one per kernel and the totals."""
     out = [
         f"{r.kernel:18} {r.target:10} {r.shape:34} {r.measured_us:9.1f} us  model {r.estimate_us:9.1f} "
         f"({r.low_us:.1f}..{r.high_us:.1f})  ratio {r.ratio:.2f}  {r.bound} {r.percent_of_peak:.0f} %"

@@ -100,7 +100,7 @@ class _Pieces:
     known: Array | None
 
     def __iter__(self) -> Iterator[tuple[int, Array, Array, list[Array]]]:
-        """The first row of each piece, and the piece of each array."""
+        """Yield the first row of each piece, and the piece of each array."""
         rows, columns = self.actual.shape
         step = max(1, _CHUNK // max(columns, 1))
         for start in range(0, rows, step):
@@ -207,7 +207,8 @@ def _ratios(error: Array, bound: Array) -> Array:
 
 
 def _compare_masks(pieces: _Pieces, shape: Any) -> OutputComparison | None:
-    """The first place where one is NaN or infinite and the other is not the same; None when there is none."""
+    """Return the first place where one is NaN or infinite and the other is not the same; None when there is
+    none."""
     for start, mine, theirs, _ in pieces:
         special = ~(np.isfinite(mine) & np.isfinite(theirs))
         if not special.any():

@@ -44,8 +44,9 @@ def same_values(one: Any, other: Any) -> bool:
 def with_inplace_outputs(
     call: Callable[[], list[Any] | None], arguments: list[Any], written: list[int]
 ) -> list[Any]:
-    """The outputs of ``call``, followed by what it left in the arguments ``written``. Such a call may return nothing or
-    one of these arguments: the result then holds a copy, since the next call is given the same memory.
+    """Return the outputs of ``call``, followed by what it left in the arguments ``written``. Such a call may
+    return nothing or one of these arguments: the result then holds a copy, since the next call is given the
+    same memory.
 
     Raises:
         ProblemError: as ``call`` does.
@@ -60,7 +61,8 @@ def with_inplace_outputs(
 
 
 def returned(run: Callable[[], list[Any]]) -> list[Any] | None:
-    """The outputs of ``run``; None where the kernel's function returned nothing, as those that write in place do.
+    """Return the outputs of ``run``; None where the kernel's function returned nothing, as those that write
+    in place do.
 
     Raises:
         ProblemError: anything else that ``run`` raises.

@@ -36,7 +36,7 @@ class Leaf:
 
 
 def flattened(values: Any, where: str = "output ") -> Iterator[tuple[str, Any]]:
-    """The values in nested lists, tuples and dictionaries in order, each with its place in words."""
+    """Yield the values in nested lists, tuples and dictionaries in order, each with its place in words."""
     items = values.items() if isinstance(values, dict) else enumerate(values)
     for key, value in items:
         place = f"{where}{key}" if where.endswith(" ") else f"{where}[{key}]"
@@ -47,8 +47,8 @@ def flattened(values: Any, where: str = "output ") -> Iterator[tuple[str, Any]]:
 
 
 def leaves_of(values: list[Any], others: bool = False) -> list[Leaf]:
-    """The arrays and numbers in ``values``, in order, as ``read_leaves`` gives them for saved ones. With ``others``,
-    values of other kinds are passed over.
+    """Return the arrays and numbers in ``values``, in order, as ``read_leaves`` gives them for saved ones.
+    With ``others``, values of other kinds are passed over.
 
     Raises:
         ValueError: a value is neither.
@@ -87,8 +87,8 @@ def _leaf(where: str, value: Any) -> Leaf | None:
 
 
 def read_leaves(folder: Path, others: bool = False) -> list[Leaf]:
-    """The arrays and numbers saved in ``folder``, in order, lists and tuples flattened. With ``others``, values of
-    other kinds are passed over: inputs may hold names and dtypes, outputs may not.
+    """Return the arrays and numbers saved in ``folder``, in order, lists and tuples flattened. With
+    ``others``, values of other kinds are passed over: inputs may hold names and dtypes, outputs may not.
 
     Raises:
         ValueError: what is there was not written by ``save_values``.

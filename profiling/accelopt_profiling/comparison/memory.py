@@ -21,7 +21,7 @@ ALIGNMENT = 512
 
 
 def arrays_of(values: Any, where: str = "") -> list[tuple[str, Any]]:
-    """The NumPy arrays and torch tensors inside ``values``, with their places."""
+    """Return the NumPy arrays and torch tensors inside ``values``, with their places."""
     torch = sys.modules.get("torch")
     if type(values) in (list, tuple):
         return [
@@ -107,7 +107,7 @@ def fill_in_place(target: list[Any], source: list[Any]) -> None:
 
 
 def poisoned(array: Any) -> Any:
-    """A NumPy array of the same form in which a value nobody wrote shows: NaN, or a large number."""
+    """Return a NumPy array of the same form in which a value nobody wrote shows: NaN, or a large number."""
     return poison(np.array(array))
 
 
@@ -170,9 +170,8 @@ def poisoned_memory() -> Iterator[None]:
 
 
 def aligned(value: Any) -> Any:
-    """A copy of a tensor whose memory begins where a device's allocator would let it begin, for lists and tuples those
-    of their tensors; everything else as it is.
-    """
+    """Return a copy of a tensor whose memory begins where a device's allocator would let it begin, for lists
+    and tuples those of their tensors; everything else as it is."""
     torch = sys.modules.get("torch")
     if type(value) in (list, tuple):
         return type(value)(aligned(v) for v in value)
@@ -206,7 +205,7 @@ def same_bits(one: Any, other: Any) -> bool:
 
 
 def _bits(array: Any) -> np.ndarray[Any, Any]:
-    """An array's bits as whole numbers, the widest that divide it."""
+    """Return an array's bits as whole numbers, the widest that divide it."""
     if not isinstance(array, np.ndarray):
         torch = sys.modules["torch"]
         flat = array.detach().cpu().contiguous().reshape(-1)
@@ -216,7 +215,7 @@ def _bits(array: Any) -> np.ndarray[Any, Any]:
 
 
 def fingerprint(value: Any) -> bytes:
-    """A hash of an argument's type, shape and bits."""
+    """Return a hash of an argument's type, shape and bits."""
     state = hashlib.sha256()
     _feed(value, state.update)
     return state.digest()

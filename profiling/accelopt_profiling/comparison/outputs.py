@@ -75,7 +75,7 @@ class ExpectedOutputs:
         return self._others("rounding")
 
     def _others(self, name: str) -> list[Leaf | None]:
-        """The reference's leaves for other inputs, output by output; None where that is not known."""
+        """Return the reference's leaves for other inputs, output by output; None where that is not known."""
         found = self._load(name) or []
         fits = len(found) == len(self.expected)
         return [
@@ -87,7 +87,7 @@ class ExpectedOutputs:
         return [leaf.dtype for leaf in self.inputs if leaf.floating and leaf.library != "number"]
 
     def allowed(self, mine: Leaf, number: int, stated: Tolerance | None = None) -> Allowed:
-        """The error that output ``number`` may have."""
+        """Return the error that output ``number`` may have."""
         return allowed([*self.input_dtypes(), mine.dtype], self.stated if stated is None else stated)
 
     def compare(
@@ -133,7 +133,8 @@ class ExpectedOutputs:
         return name_equal_elements(values, native, self._floats())
 
     def _native(self, number: int, shape: tuple[int, ...]) -> Leaf:
-        """The native run's output ``number``; the expected one where a lazy native run returned something else."""
+        """Return the native run's output ``number``; the expected one where a lazy native run returned
+        something else."""
         fits = len(self.native) == len(self.expected) and self.native[number].shape == shape
         return self.native[number] if fits or not self._lazy else self.expected[number]
 
@@ -141,25 +142,26 @@ class ExpectedOutputs:
         return [leaf.values for leaf in self.inputs if leaf.floating and leaf.library != "number"]
 
     def first_fault(self, leaves: list[Leaf], masks: Masks | None = None) -> OutputComparison | None:
-        """The comparison of the first output that is wrong; None where all are right. Forms must agree."""
+        """Return the comparison of the first output that is wrong; None where all are right. Forms must
+        agree."""
         return next((found for _, found in self.comparisons(leaves, masks) if found.fault), None)
 
     def comparisons(
         self, leaves: list[Leaf], masks: Masks | None = None
     ) -> Iterator[tuple[Leaf, OutputComparison]]:
-        """Each output with its comparison."""
+        """Yield each output with its comparison."""
         for number, leaf in enumerate(leaves):
             known = (masks or {}).get(number)
             yield leaf, self.compare(leaf.values, number, self.allowed(leaf, number), known)
 
 
 def difference(leaf: Leaf, comparison: OutputComparison) -> str:
-    """A wrong output in words: which one, how far off, and where."""
+    """Return a wrong output in words: which one, how far off, and where."""
     return f"{leaf.where}: {_NOT_NUMBERS.get(comparison.fault, '')}{comparison.detail}."
 
 
 def form_difference(actual: list[Leaf], expected: list[Leaf]) -> tuple[str, str] | None:
-    """A code and a sentence about another count or shape of outputs; None where they agree."""
+    """Return a code and a sentence about another count or shape of outputs; None where they agree."""
     if len(actual) != len(expected):
         return "wrong-count", f"It returned {len(actual)} outputs, the reference {len(expected)}."
     for mine, theirs in zip(actual, expected, strict=True):
@@ -211,9 +213,9 @@ class OutputCheck:
         left: list[Any] | None = None,
         known: Callable[[list[Any]], Masks] = lambda outputs: {},
     ) -> Correctness:
-        """The verdict on a kernel's raw ``outputs``, None where it returned nothing. ``left`` are the inputs that it
-        was given, as it left them, for problems whose reference writes to its inputs. ``known`` gives the masks of
-        outputs that were computed in part.
+        """Return the verdict on a kernel's raw ``outputs``, None where it returned nothing. ``left`` are the
+        inputs that it was given, as it left them, for problems whose reference writes to its inputs.
+        ``known`` gives the masks of outputs that were computed in part.
 
         Raises:
             ProblemError: the reference returned nothing, or the kernel did and should have. What the reference raises

@@ -91,7 +91,7 @@ class ReferenceRuns:
         return ExpectedValues(self.native, own or "exact", note if own else "")
 
     def widened(self) -> list[Any]:
-        """The inputs in float64, in memory of their own."""
+        """Return the inputs in float64, in memory of their own."""
         wide = ((value, widen(value)) for value in self.inputs())
         return [copied(value) if value is other else other for value, other in wide]
 
@@ -151,9 +151,9 @@ class ReferenceRuns:
         return found if rounding is None else {**found, "rounding": rounding}
 
     def _rounding(self, inputs: list[Any]) -> list[Any] | None:
-        """The expected values, each off by the largest error that the reference makes in the inputs' precision on these
-        inputs and on some beside them; None where outputs are large, whose norms tell that as well.
-        """
+        """Return the expected values, each off by the largest error that the reference makes in the inputs'
+        precision on these inputs and on some beside them; None where outputs are large, whose norms tell that
+        as well."""
         expected = [_plain(value) for value in self.expected.values]
         if self.expected.precision != "float64" or any(e is None for e in expected):
             return None
@@ -179,7 +179,7 @@ class ReferenceRuns:
 
 
 def _plain(value: Any) -> np.ndarray[Any, Any] | None:
-    """An array or tensor of floats as float64; None for anything else."""
+    """Return an array or tensor of floats as float64; None for anything else."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         found: np.ndarray[Any, Any] | None = value.detach().double().cpu().numpy()
@@ -225,7 +225,7 @@ def widen(value: Any) -> Any:
 
 
 def dtypes(values: Any) -> list[str]:
-    """The dtypes of the arrays and numbers in ``values``, lists and tuples inside."""
+    """Return the dtypes of the arrays and numbers in ``values``, lists and tuples inside."""
     if isinstance(values, (list, tuple)):
         return [d for v in values for d in dtypes(v)]
     if type(values) is float:

@@ -64,7 +64,7 @@ def read_index(folder: Path) -> list[Any]:
 
 
 def digest(folder: Path) -> str:
-    """A hash of everything below ``folder``: names, index and arrays."""
+    """Return a hash of everything below ``folder``: names, index and arrays."""
     state = hashlib.sha256()
     for file in sorted(p for p in folder.rglob("*") if p.is_file()):
         state.update(file.relative_to(folder).as_posix().encode() + b"\0")
@@ -173,7 +173,8 @@ def _restore(spec: Any, folder: Path) -> Any:
 
 
 def read_bits(spec: dict[str, Any], folder: Path, mapped: bool = False) -> np.ndarray[Any, Any]:
-    """The array file of a spec, as stored: floats as they are, bfloat16 and float8 as unsigned integers.
+    """Return the array file of a spec, as stored: floats as they are, bfloat16 and float8 as unsigned
+    integers.
 
     With ``mapped`` the array is read-only and stays in its file until it is used.
 

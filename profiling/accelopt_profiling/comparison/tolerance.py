@@ -61,12 +61,12 @@ def _table(of: str = "relative") -> dict[str, float]:
 
 
 def rule() -> dict[str, float]:
-    """The gate's own relative tolerance by dtype, for a receipt."""
+    """Return the gate's own relative tolerance by dtype, for a receipt."""
     return dict(_table())
 
 
 def allowed(dtypes: list[str], stated: Tolerance) -> Allowed:
-    """The tolerance for an output, given the float dtypes of the inputs and of the output.
+    """Return the tolerance for an output, given the float dtypes of the inputs and of the output.
 
     The coarsest of them counts: rounding to bfloat16 anywhere in an honest kernel with bfloat16 inputs costs
     that much.
@@ -80,6 +80,7 @@ def allowed(dtypes: list[str], stated: Tolerance) -> Allowed:
 
 
 def coarsest(dtypes: list[str]) -> str | None:
-    """The float dtype with the fewest significant bits among ``dtypes``; None when none of them is a float."""
+    """Return the float dtype with the fewest significant bits among ``dtypes``; None when none of them is a
+    float."""
     known = [d for d in dtypes if d in _COARSENESS]
     return max(known, key=_COARSENESS.index) if known else None

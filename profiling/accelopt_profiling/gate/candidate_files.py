@@ -22,7 +22,7 @@ _ANSWERS = {
 
 
 def with_imports(source: Source) -> Source:
-    """The source with the project's own modules that its files import, copied from this machine."""
+    """Return the source with the project's own modules that its files import, copied from this machine."""
     root = _root_of(source)
     if root is None:
         return source
@@ -33,16 +33,16 @@ def with_imports(source: Source) -> Source:
 
 
 def without_problem(request: GateRequest) -> Source:
-    """The candidate's source as its process gets it. The problem's files are left out unless the original kernel file
-    imports them as well, and so are the folders of this machine, so that no path leads to the project.
-    """
+    """Return the candidate's source as its process gets it. The problem's files are left out unless the
+    original kernel file imports them as well, and so are the folders of this machine, so that no path leads
+    to the project."""
     hidden = _hidden_paths(request)
     files = {n: t for n, t in request.candidate.files.items() if n not in hidden}
     return Source(request.candidate.kernel, files)
 
 
 def _root_of(source: Source) -> Path | None:
-    """The folder that the source's paths are relative to, where it lies on this machine."""
+    """Return the folder that the source's paths are relative to, where it lies on this machine."""
     parts = len(PurePosixPath(source.kernel).parts)
     if not source.import_paths or not source.name or len(Path(source.name).parts) <= parts:
         return None
@@ -93,7 +93,8 @@ def _kernel_file_calls(request: GateRequest, name: str) -> bool:
 
 
 def runtime_of(request: GateRequest) -> Runtime:
-    """The preloaded parent for the steps that run user code: "torch" for Triton and wherever a file imports torch."""
+    """Return the preloaded parent for the steps that run user code: "torch" for Triton and wherever a file
+    imports torch."""
     if request.dialect == "triton" or request.problem.kind in ("kernelbench", "flashinfer"):
         return "torch"
     texts = [*request.original.files.values(), *request.candidate.files.values()]

@@ -31,7 +31,8 @@ def is_problem_fault(step: str, error: StepError) -> bool:
 
 
 def failed_step(step: str, error: StepError, case: str) -> Reason:
-    """The reason for a step that ended without an answer: the candidate's fault, the problem's, or the gate's."""
+    """Return the reason for a step that ended without an answer: the candidate's fault, the problem's, or the
+    gate's."""
     place = f" ({error.file}:{error.line})" if error.file and error.line else ""
     if step == "gate.run" and error.code == "not-judged":
         return Reason(error.code, f"On the case {case!r} {error.message}" if case else error.message)
@@ -258,7 +259,7 @@ class _Decision:
             self.notes.append(Reason("run-on-device", message))
 
     def _why_not(self) -> str:
-        """Why no case was compared, as the end of a sentence."""
+        """Return why no case was compared, as the end of a sentence."""
         why = [d.left_out for d in self.evidence.drawn if d.left_out and not d.derived]
         why += [v.skipped for v in self.verdicts.values() if v.skipped]
         if any(not v.checked for v in self.verdicts.values()):
@@ -274,7 +275,7 @@ _PLAINLY_WRONG = frozenset(["wrong-result", "not-finite", "missed-not-finite", "
 
 
 def _first_cause_first(reasons: list[Reason]) -> list[Reason]:
-    """A result that is wrong in any case is the cause of one that is wrong after other calls."""
+    """Return a result that is wrong in any case is the cause of one that is wrong after other calls."""
     if not any(r.code in _PLAINLY_WRONG for r in reasons):
         return reasons
     return sorted(reasons, key=lambda r: r.code in ("mode-branch", "nondeterministic"))

@@ -113,7 +113,8 @@ async def _run(host: Host, job: Job, cases: list[Case], evidence: Evidence) -> N
 
 
 def _whole(request: GateRequest) -> GateRequest:
-    """The request with every file of the project that it needs, so that its receipt can be replayed anywhere."""
+    """Return the request with every file of the project that it needs, so that its receipt can be replayed
+    anywhere."""
     return replace(
         request, candidate=with_imports(request.candidate), original=with_imports(request.original)
     )
@@ -146,7 +147,7 @@ def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
 
 
 def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> list[Step]:
-    """The step that runs the candidate on the host's Trainium, where it has one."""
+    """Return the step that runs the candidate on the host's Trainium, where it has one."""
     if (
         request.dialect != "nki"
         or not facts.resources.get("neuron_devices")
@@ -159,7 +160,8 @@ def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> l
 
 
 def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bool = False) -> Job:
-    """The steps of a check. With ``measured`` the original runs in every case, so that its own error is known."""
+    """Return the steps of a check. With ``measured`` the original runs in every case, so that its own error
+    is known."""
     candidate = without_problem(request)
     runtime = runtime_of(request)
     whole = replace(request.limits, seconds=BUSY * ALL_CASES * request.limits.seconds)
@@ -217,7 +219,7 @@ def _rewritten(request: GateRequest) -> bool:
 
 
 def _derived_seed(what: str, cases: list[Case]) -> int:
-    """A further seed, for ``what``: made of the first case's, which does not follow from it."""
+    """Return a further seed, for ``what``: made of the first case's, which does not follow from it."""
     return int.from_bytes(hashlib.sha256(f"{what} {cases[0].seed}".encode()).digest()[:8], "big")
 
 
@@ -283,7 +285,7 @@ def _kernels(request: GateRequest) -> CandidateKernels:
 
 
 def _launchable(request: GateRequest) -> list[str]:
-    """The plain names of the candidate's kernels that host code launches."""
+    """Return the plain names of the candidate's kernels that host code launches."""
     found = find_kernels(request.candidate.files[request.candidate.kernel]).kernels
     return sorted({_plain(k.name) for k in found if not k.device_function and k.dialect == request.dialect})
 

@@ -22,9 +22,9 @@ def receipt_of(
     request: GateRequest, hashes: tuple[str, str], host: HostFacts, cases: list[Case], evidence: Evidence,
     accepted: bool, reasons: list[Reason], checks: list[dict[str, Any]],
 ) -> Receipt:  # fmt: skip
-    """The receipt. The seeds are in it: the candidate has ended by now, and they make the draws repeatable. So are both
-    sources with the problem's files; ``hashes`` are those of the candidate's and the original's kernel file.
-    """
+    """Return the receipt. The seeds are in it: the candidate has ended by now, and they make the draws
+    repeatable. So are both sources with the problem's files; ``hashes`` are those of the candidate's and the
+    original's kernel file."""
     tolerance = evidence.reference.tolerance if evidence.reference else None
     run = evidence.run
     return Receipt(
@@ -68,12 +68,12 @@ def receipt_of(
 
 
 def _files(source: Source) -> Any:
-    """A source without the folders of the machine that it was checked on."""
+    """Return a source without the folders of the machine that it was checked on."""
     return to_plain(Source(source.kernel, source.files))
 
 
 def request_of(receipt: Receipt) -> GateRequest:
-    """The check that ``receipt`` is the evidence of, with the same seeds.
+    """Return the check that ``receipt`` is the evidence of, with the same seeds.
 
     Raises:
         ValueError, KeyError: the receipt does not hold what is needed (an older one holds no sources).

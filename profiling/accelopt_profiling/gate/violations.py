@@ -121,7 +121,8 @@ def _traces(run: RunResult) -> list[Reason]:
 
 
 def _manners(evidence: Evidence, run: RunResult, verdict: Mapping[int, CaseVerdict]) -> list[Reason]:
-    """What a caller meets besides numbers, where the original (or, without one, the reference) does otherwise."""
+    """Return what a caller meets besides numbers, where the original (or, without one, the reference) does
+    otherwise."""
     violations: list[Reason] = []
     original, reference = evidence.original, evidence.reference
     model = original or reference

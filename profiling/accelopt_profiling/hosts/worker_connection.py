@@ -205,7 +205,8 @@ class WorkerConnection:
                     self._write_soon(encode({"type": "cancel", "id": job_id}))
 
     async def _next(self, queue: _Inbox) -> dict[str, Any] | None:
-        """The next message of a job, None when the worker is lost: also one that hangs, which a question shows."""
+        """Return the next message of a job, None when the worker is lost: also one that hangs, which a
+        question shows."""
         while True:
             try:
                 return await within(self._silence, queue.get())

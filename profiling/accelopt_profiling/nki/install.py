@@ -90,7 +90,7 @@ _built: dict[str, dict[str, Any]] = {}
 
 
 def _modules() -> dict[str, Any]:
-    """The stand-in modules of both dialects, built once per version of the current one."""
+    """Return the stand-in modules of both dialects, built once per version of the current one."""
     version = emulated_version()
     if version not in _built:
         _built[version] = {**beta1_modules(_launch), **current_modules(_launch, version)}

@@ -174,7 +174,7 @@ class _ProfileRun:
                     self.findings.append(finding)
 
     def measurements(self) -> list[KernelMeasurement]:
-        """The present measurement of each kernel."""
+        """Return the present measurement of each kernel."""
         return [self._measure(kernel, first=at == 0) for at, kernel in enumerate(self.params.kernels)]
 
     def _measure(self, kernel: Kernel, first: bool) -> KernelMeasurement:
@@ -225,7 +225,7 @@ class _ProfileRun:
         return any(k.first_line <= line <= k.end_line for k in self.params.kernels)
 
     def _answer(self, kernel: Kernel) -> TimeEstimate | None:
-        """The model's answer for the kernel's launches; once per trace."""
+        """Return the model's answer for the kernel's launches; once per trace."""
         if kernel.name not in self.answers and (trace := self._trace_of(kernel)) is not None:
             self.answers[kernel.name] = estimate(trace, self.hardware)
         return self.answers.get(kernel.name)
@@ -249,7 +249,8 @@ _PLAIN_TYPES = (bool, int, float, str, type(None))
 
 
 def specs_of(inputs: Sequence[Any]) -> list[dict[str, Any]] | None:
-    """The specifications of drawn inputs; None when one of them is neither an array nor a plain value."""
+    """Return the specifications of drawn inputs; None when one of them is neither an array nor a plain
+    value."""
     specs: list[dict[str, Any]] = []
     for value in inputs:
         if hasattr(value, "shape") and hasattr(value, "dtype"):

@@ -31,7 +31,7 @@ def measurement(
     kernel: Kernel, target: str, host: str, answer: TimeEstimate, findings: list[Finding], correctness: Correctness,
     stage: str, toolchain: dict[str, str],
 ) -> KernelMeasurement:  # fmt: skip
-    """The measurement of one kernel."""
+    """Return the measurement of one kernel."""
     latency = Latency(answer.us, answer.low_us, answer.high_us, Known.ESTIMATED)
     return KernelMeasurement(
         name=kernel.name, line=kernel.line, dialect="nki", target=target, host=host, correctness=correctness,
@@ -71,7 +71,7 @@ def _interval(answer: TimeEstimate, us: float, exact: bool = False) -> Quantity:
 
 
 def lines(answer: TimeEstimate) -> list[LineCost]:
-    """A short text per line that costs something: the engine it keeps busy, or the bytes it moves."""
+    """Return a short text per line that costs something: the engine it keeps busy, or the bytes it moves."""
     plan = answer.schedule
     scale = answer.us / plan.total if plan.total else 0.0
     waiting = {w.line: w for w in reversed(answer.waits) if w.ns >= _WORTH * plan.total}

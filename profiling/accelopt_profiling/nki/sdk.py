@@ -22,7 +22,8 @@ _TARGETS = {2: "trn1", 3: "trn2", 4: "trn3"}
 
 
 def real_packages() -> dict[str, ModuleType]:
-    """The packages of the SDK that are importable and have a simulator, by dotted name. Stand-ins do not count.
+    """Return the packages of the SDK that are importable and have a simulator, by dotted name. Stand-ins do
+    not count.
 
     The placeholders of that name on public package indexes raise when imported, or lack the simulator.
     """

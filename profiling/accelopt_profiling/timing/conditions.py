@@ -34,7 +34,7 @@ class Conditions:
 
 
 def read_conditions(identifier: str | None = None) -> Conditions | None:
-    """The conditions of a device now; None without ``nvidia-smi`` and ``rocm-smi``, or when they fail.
+    """Return the conditions of a device now; None without ``nvidia-smi`` and ``rocm-smi``, or when they fail.
 
     ``identifier`` is what the tool knows it by (``device.TorchDevice``). Without one, ``nvidia-smi`` is asked for the
     first device; of several of AMD's none is taken for the one that is meant.
@@ -65,7 +65,7 @@ def _said(command: list[str]) -> str | None:
 
 
 def parse_nvidia(text: str) -> Conditions | None:
-    """One line of ``nvidia-smi``'s CSV; "[N/A]" and the like are None."""
+    """Return one line of ``nvidia-smi``'s CSV; "[N/A]" and the like are None."""
     cells = [cell.strip() for cell in text.strip().partition("\n")[0].split(",")]
     if len(cells) != len(_NVIDIA) + 1:
         return None

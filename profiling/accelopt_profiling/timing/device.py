@@ -29,7 +29,7 @@ class Device(Protocol):
     name: str
 
     def event(self) -> Event:
-        """A new event that can be timed."""
+        """Return a new event that can be timed."""
 
     def synchronize(self) -> None:
         """Wait until every stream of the device is idle."""
@@ -101,7 +101,7 @@ class _BoundEvent:
 
 
 def identifier_of(properties: Any) -> str | None:
-    """The UUID of a device as ``nvidia-smi --id`` takes it."""
+    """Return the UUID of a device as ``nvidia-smi --id`` takes it."""
     uuid = str(getattr(properties, "uuid", "") or "")
     if not uuid:
         return None
@@ -109,14 +109,15 @@ def identifier_of(properties: Any) -> str | None:
 
 
 def pci_address_of(properties: Any) -> str | None:
-    """The PCI address of a device as ``rocm-smi --showbus`` tells it; None where torch does not."""
+    """Return the PCI address of a device as ``rocm-smi --showbus`` tells it; None where torch does not."""
     parts = [getattr(properties, f"pci_{name}_id", None) for name in ("domain", "bus", "device")]
     known = [part for part in parts if isinstance(part, int)]
     return "{:04x}:{:02x}:{:02x}.0".format(*known) if len(known) == len(parts) else None
 
 
 def _persisting_reset() -> Any:
-    """The CUDA driver's ``cuCtxResetPersistingL2Cache``; where there is none (ROCm), nothing persists."""
+    """Return the CUDA driver's ``cuCtxResetPersistingL2Cache``; where there is none (ROCm), nothing
+    persists."""
     with contextlib.suppress(OSError, AttributeError):
         return ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
     return lambda: 0

@@ -35,7 +35,8 @@ def impossible(latency: Latency, floor: float) -> bool:
 
 
 def target_of_device(name: str) -> str | None:
-    """The target that a device's own name ("NVIDIA H100 80GB HBM3") belongs to; None when none fits for sure."""
+    """Return the target that a device's own name ("NVIDIA H100 80GB HBM3") belongs to; None when none fits
+    for sure."""
     words = set(re.findall(r"[a-z]+[0-9]+[a-z]*|[a-z]+|[0-9]+", name.lower().replace("geforce rtx ", "rtx")))
     fitting = []
     for candidate in target_names("gpu"):

@@ -20,7 +20,8 @@ class Given:
 
 
 def pairing(turn: int, sets: int, movable: bool = True) -> Given:
-    """The run number ``turn``: memory takes turns, and each time round it holds the values of the next set."""
+    """Return the run number ``turn``: memory takes turns, and each time round it holds the values of the next
+    set."""
     memory = turn % sets
     return Given((memory + turn // sets) % sets if movable else memory, memory)
 
@@ -58,7 +59,7 @@ def _overlaps_itself(tensor: Any) -> bool:
 
 
 def tensors_in(value: Any) -> list[Any]:
-    """The tensors in an argument: lists, tuples and dictionaries are looked into."""
+    """Return the tensors in an argument: lists, tuples and dictionaries are looked into."""
     if isinstance(value, (list, tuple)):
         return [tensor for item in value for tensor in tensors_in(item)]
     if isinstance(value, dict):
@@ -67,12 +68,13 @@ def tensors_in(value: Any) -> list[Any]:
 
 
 def on_device(value: Any) -> Any:
-    """The same argument with its tensors on the GPU; lists, tuples and dictionaries are looked into."""
+    """Return the same argument with its tensors on the GPU; lists, tuples and dictionaries are looked
+    into."""
     return each_tensor(value, lambda tensor: tensor.cuda())
 
 
 def each_tensor(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The same argument with every tensor in it changed; what holds none stays the very same."""
+    """Return the same argument with every tensor in it changed; what holds none stays the very same."""
     if not tensors_in(value):
         return value
     if isinstance(value, dict):

@@ -56,9 +56,8 @@ def _size(value: Any) -> int:
 
 
 def own_kinds(value: Any, tensor: type) -> list[str]:
-    """The classes of tensors that are not exactly ``tensor``, or that carry attributes of their own: their work may be
-    done when they are looked at, after the timed call.
-    """
+    """Return the classes of tensors that are not exactly ``tensor``, or that carry attributes of their own:
+    their work may be done when they are looked at, after the timed call."""
     return sorted({
         type(one).__name__ for one in tensors_in(value)
         if type(one).__name__ != "Parameter" and (type(one) is not tensor or vars(one))
@@ -66,5 +65,5 @@ def own_kinds(value: Any, tensor: type) -> list[str]:
 
 
 def copied(value: Any) -> Any:
-    """The outputs on this side of the bus, in memory of their own."""
+    """Return the outputs on this side of the bus, in memory of their own."""
     return each_tensor(value, lambda tensor: tensor.detach().clone().cpu())

@@ -48,7 +48,7 @@ class LaunchTimer:
 
 
 def kernel_name(metadata: Any) -> str:
-    """The kernel's name in the metadata that Triton hands to a launch hook (a lazy dictionary)."""
+    """Return the kernel's name in the metadata that Triton hands to a launch hook (a lazy dictionary)."""
     values = metadata if isinstance(metadata, dict) else metadata.get()
     return str(values["name"])
 
@@ -83,7 +83,8 @@ def traced(torch: Any, call: Callable[[], Any]) -> list[DeviceKernel] | None:
 
 
 def kernels_of(events: Iterable[Any]) -> list[DeviceKernel]:
-    """The kernels among kineto's events: what ran on the device and is no copy, no fill and no annotation."""
+    """Return the kernels among kineto's events: what ran on the device and is no copy, no fill and no
+    annotation."""
     found = []
     for event in events:
         name = str(event.name())

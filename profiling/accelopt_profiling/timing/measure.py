@@ -107,9 +107,8 @@ def measure(
 def _timed(
     device: Device, call: Callable[[Any], Any], given: Any, clock: Callable[[], float]
 ) -> tuple[float, float, float, Any]:
-    """One run from cold caches and an idle device: by events, until all is idle, what came after the last event, and
-    what the call returned.
-    """
+    """Return one run from cold caches and an idle device: by events, until all is idle, what came after the
+    last event, and what the call returned."""
     device.empty_caches()
     start, end = device.event(), device.event()
     began = clock()

@@ -32,7 +32,8 @@ class TimeComparison:
 
 
 def interleaved(names: Sequence[str], rounds: int, generator: random.Random) -> list[str]:
-    """Every name once in each round, in random order: what drifts (clocks, temperature) meets all alike."""
+    """Return every name once in each round, in random order: what drifts (clocks, temperature) meets all
+    alike."""
     order: list[str] = []
     for _ in range(rounds):
         order += generator.sample(list(names), len(names))
@@ -70,7 +71,7 @@ def compare(
 
 
 def median_interval(samples: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float]:
-    """The median and its distribution-free interval from order statistics (binomial with p = 1/2).
+    """Return the median and its distribution-free interval from order statistics (binomial with p = 1/2).
 
     Few samples give the whole range: five are the least for which it means 93 %.
 

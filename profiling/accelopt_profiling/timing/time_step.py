@@ -94,7 +94,7 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
 
 
 def _calls(file: ModuleType, problem: Problem, drawn: list[list[Any]]) -> list[TimedCall]:
-    """The calls of one file, by the number of the memory that their inputs lie in."""
+    """Return the calls of one file, by the number of the memory that their inputs lie in."""
     built: dict[str, Any] = {}
     return [timed_call(file, problem, inputs, built) for inputs in drawn]
 
@@ -133,7 +133,8 @@ class TimedCall:
 
 
 def timed_call(module: ModuleType, problem: Problem, drawn: list[Any], built: dict[str, Any]) -> TimedCall:
-    """The call of ``module`` that the problem makes with the inputs ``drawn``, without drawing or changing them.
+    """Return the call of ``module`` that the problem makes with the inputs ``drawn``, without drawing or
+    changing them.
 
     Outputs that the caller allocates are allocated here. A KernelBench model is built in the first call, and kept in
     ``built`` for the file's other calls; its inputs are on the device by then.

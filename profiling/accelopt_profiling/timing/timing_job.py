@@ -56,7 +56,8 @@ def timing_job(
     plan: TimingPlan | None = None,
     limits: Limits | None = None,
 ) -> Job:
-    """The job that ``time_on`` runs. The baseline lies beside the kernel file, so that it finds the same imports."""
+    """Return the job that ``time_on`` runs. The baseline lies beside the kernel file, so that it finds the
+    same imports."""
     path = None
     if baseline is not None:
         path = str(PurePosixPath(source.kernel).with_name("accelopt_baseline.py"))
@@ -66,7 +67,8 @@ def timing_job(
 
 
 def timing_steps(params: TimeParams, limits: Limits) -> list[Step]:
-    """The steps that time and then compare what the timed runs returned with the reference, for a job."""
+    """Return the steps that time and then compare what the timed runs returned with the reference, for a
+    job."""
     checking = CheckTimedParams(params.problem, params.seed, params.baseline)
     return [
         Step("time", "torch", to_plain(params), limits, device=True),

@@ -88,7 +88,7 @@ def load_function(path: str, name: str) -> Kernel:
 
 
 def argument_names(function: Kernel) -> list[str]:
-    """The names of the kernel's parameters, which are the NEFF's input names."""
+    """Return the names of the kernel's parameters, which are the NEFF's input names."""
     inner = getattr(function, "func", None) or getattr(function, "__wrapped__", None) or function
     try:
         return list(inspect.signature(inner).parameters)
@@ -99,7 +99,7 @@ def argument_names(function: Kernel) -> list[str]:
 def run_beta1(
     function: Kernel, arguments: list[Any], job: dict[str, Any], folder: Path
 ) -> tuple[Any, Executions]:
-    """One execution keeps its profile per run; the warm-ups keep none."""
+    """Return one execution keeps its profile per run; the warm-ups keep none."""
     import neuronxcc.nki as nki
 
     options = {"additional_compile_opt": job["compile_options"]}

@@ -87,7 +87,7 @@ def launch_quantities(execution: LaunchExecution, counts: LaunchCounts) -> dict[
 
 
 def line_costs(execution: LaunchExecution, counts: LaunchCounts) -> list[LineCost]:
-    """One entry per line that moves memory, uses tensor cores or the special function units."""
+    """Return one entry per line that moves memory, uses tensor cores or the special function units."""
     scale = Scale(execution, counts)
     sectors = sum(x.load_sectors + x.store_sectors for x in counts.lines.values())
     again = _read_again(execution, counts)

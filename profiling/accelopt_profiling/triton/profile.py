@@ -454,5 +454,5 @@ def _same_file(name: str, path: str) -> bool:
 
 
 def _copy(values: Sequence[Any]) -> list[Any]:
-    """The inputs as they are now: a kernel may write to them before the reference reads them."""
+    """Return the inputs as they are now: a kernel may write to them before the reference reads them."""
     return [v.detach().clone().requires_grad_(v.requires_grad) if hasattr(v, "detach") else v for v in values]

@@ -37,7 +37,7 @@ class SandboxPlan:
         return cls(base, places_of_interpreter(os.environ), user)
 
     def as_own_user(self) -> SandboxPlan:
-        """The plan in which steps run as the worker's own user."""
+        """Return the plan in which steps run as the worker's own user."""
         return replace(self, user=None)
 
     def user_of(self, device: bool, projects: Iterable[str]) -> int | None:

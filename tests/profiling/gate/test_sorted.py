@@ -7,10 +7,10 @@ import pytest
 
 from accelopt_profiling.gate.inputs.distributions import change
 from accelopt_profiling.gate.inputs.lopsided import skewed
-from accelopt_profiling.gate.request import ALTERED, DISTRIBUTIONS, LONG_SUMS, LOPSIDED
+from accelopt_profiling.gate.request import ALTERED, DISTRIBUTIONS, HALF_RANGE, LONG_SUMS, LOPSIDED, OFFSET
 
 BOUNDS = np.linspace(-3, 3, 20, dtype=np.float32)
-PLAIN = [d for d in DISTRIBUTIONS[1:] if d not in (*ALTERED, *LONG_SUMS, *LOPSIDED)]
+PLAIN = [d for d in DISTRIBUTIONS[1:] if d not in (*ALTERED, *LONG_SUMS, *LOPSIDED, HALF_RANGE, OFFSET)]
 
 
 @pytest.mark.parametrize("distribution", [*PLAIN, "skewed"])

@@ -68,15 +68,21 @@ def test_autotuning_tries_every_configuration_and_runs_none():
     assert [launch.constants["B"] for launch in session.launches] == [128]
 
 
-def test_whose_turn_it_is_wins_in_every_session():
+def test_the_preferred_configuration_wins_in_every_session():
     """An autotuner keeps the timer of the session that first used it; the next session's must be asked all the same."""
     kernels.tuned.cache.clear()
-    for turn, block in ((1, 256), (2, 512), (3, 128)):
+    for block in (256, 512, 128):
         with emulated("h100", "execute") as session:
-            session.driver.turn = turn
+            asked = set()
+
+            def prefers(tuner, configuration, block=block, asked=asked):
+                asked.add(tuner)
+                return configuration.kwargs["B"] == block
+
+            session.driver.prefers = prefers
             x = torch.randn(1000, device="cuda")
             kernels.tuned[lambda meta: (triton.cdiv(1000, meta["B"]),)](x, torch.empty_like(x), 1000)
-            assert session.driver.tuners == [kernels.tuned]
+            assert asked == {kernels.tuned}
         assert [launch.constants["B"] for launch in session.launches] == [block]
         kernels.tuned.cache.clear()
 

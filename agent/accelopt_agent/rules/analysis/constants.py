@@ -28,8 +28,9 @@ _LIMITS = {"pmax": 128, "gemm_stationary_fmax": 128, "gemm_moving_fmax": 512, "p
 def number(
     flow: DataFlow, node: cst.BaseExpression | None, values: Mapping[str, int] | None = None
 ) -> float | int | None:
-    """The value of ``node`` if it is a constant: a literal, arithmetic on constants, ``np.float32(...)`` or
-    ``np.dtype(...).type(...)`` of one, an ``nl.tile_size`` limit, or a variable bound once to such.
+    """Return the value of ``node`` if it is a constant: a literal, arithmetic on constants,
+    ``np.float32(...)`` or ``np.dtype(...).type(...)`` of one, an ``nl.tile_size`` limit, or a variable bound
+    once to such.
 
     ``values`` are taken as known, for example a loop variable's.
     """

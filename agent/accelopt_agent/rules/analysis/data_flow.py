@@ -149,13 +149,13 @@ class DataFlow:
             self._views[statement.target.value].add(value.value)
 
     def statement_of(self, node: cst.CSTNode) -> Statement | None:
-        """The innermost statement that holds ``node``."""
+        """Return the innermost statement that holds ``node``."""
         if node in self._by_node:
             return self._by_node[node]
         return next((self._by_node[p] for p in self.source.parents(node) if p in self._by_node), None)
 
     def simple(self) -> Iterator[Statement]:
-        """The statements that are not compound, in source order."""
+        """Return the statements that are not compound, in source order."""
         return (s for s in self.statements if s.simple)
 
     def sharing(self, names: Iterable[str]) -> set[str]:
@@ -173,16 +173,17 @@ class DataFlow:
         return [n for n in self.names if n.value == name]
 
     def variables(self, node: cst.CSTNode) -> set[str]:
-        """The variables that occur in ``node``."""
+        """Return the variables that occur in ``node``."""
         return {n.value for n in self.source.walk(node, cst.Name) if self._is_variable(n)}
 
     def between(self, first: Statement, second: Statement) -> list[Statement]:
-        """The statements of the block after ``first`` and before ``second``; both must be in one block."""
+        """Return the statements of the block after ``first`` and before ``second``; both must be in one
+        block."""
         block = [s for s in self.statements if s.block is first.block]
         return block[block.index(first) + 1 : block.index(second)]
 
     def before(self, statement: Statement) -> list[Statement]:
-        """The statements of the same block before ``statement``."""
+        """Return the statements of the same block before ``statement``."""
         block = [s for s in self.statements if s.block is statement.block]
         return block[: block.index(statement)]
 
@@ -199,7 +200,8 @@ class DataFlow:
         return statement.writes | self.sharing(statement.stores)
 
     def definition(self, node: cst.BaseExpression) -> Statement | None:
-        """The one statement that gives ``node``, a variable or a part of a tensor, the value it has where it stands.
+        """Return the one statement that gives ``node``, a variable or a part of a tensor, the value it has
+        where it stands.
 
         It writes exactly ``node``, in the same block or around it, and nothing else in its block writes the variable.
         """
@@ -218,8 +220,8 @@ class DataFlow:
         return nearest if not rivals and not loops and self.source.same(nearest.target, node) else None
 
     def readers(self, definition: Statement) -> list[cst.BaseExpression] | None:
-        """The expressions that read exactly the value that ``definition`` writes, in its block or below,
-        after it.
+        """Return the expressions that read exactly the value that ``definition`` writes, in its block or
+        below, after it.
 
         None when anything else happens to the variable: another write, a read of another part of it, a read
         through an attribute, or a read elsewhere, before, or in another iteration.
@@ -249,8 +251,8 @@ class DataFlow:
         return found
 
     def uses_after(self, definition: Statement) -> list[cst.Name] | None:
-        """Every use of the variable that ``definition`` writes, if all only read it, after it, in its block
-        or below.
+        """Return every use of the variable that ``definition`` writes, if all only read it, after it, in its
+        block or below.
 
         Unlike ``readers``, parts and views of it may be read too, as long as nothing writes through them.
         """
@@ -300,7 +302,8 @@ class DataFlow:
         return any(above is block for above in self.source.parents(node))
 
     def only_reader(self, definition: Statement) -> tuple[cst.BaseExpression, Statement] | None:
-        """The one expression that reads what ``definition`` writes, and its statement, if in the same block."""
+        """Return the one expression that reads what ``definition`` writes, and its statement, if in the same
+        block."""
         readers = self.readers(definition)
         if readers is None or len(readers) != 1:
             return None
@@ -310,7 +313,8 @@ class DataFlow:
         return readers[0], statement
 
     def allocation(self, name: str) -> Statement | None:
-        """The statement that binds ``name`` to a fresh tensor, if that is the only one that binds it."""
+        """Return the statement that binds ``name`` to a fresh tensor, if that is the only one that binds
+        it."""
         binding = [s for s in self.statements if isinstance(s.target, cst.Name) and s.target.value == name]
         if len(binding) == 1 and isinstance(binding[0].value, cst.Call):
             called = self.source.code(binding[0].value.func).rpartition(".")[2]

@@ -40,7 +40,8 @@ class ImportedNames:
         self._paths.pop(name, None)
 
     def path(self, node: cst.BaseExpression) -> str | None:
-        """The full path that ``node`` means ("neuronxcc.nki.language.load"); None when it is not imported."""
+        """Return the full path that ``node`` means ("neuronxcc.nki.language.load"); None when it is not
+        imported."""
         written = dotted(node)
         if written is None:
             return None
@@ -60,7 +61,7 @@ class ImportedNames:
         return not isinstance(function, cst.Attribute)
 
     def imported(self) -> set[str]:
-        """The names that an import binds and no assignment: modules and functions, never tensors."""
+        """Return the names that an import binds and no assignment: modules and functions, never tensors."""
         return set(self._paths) - self._assigned
 
     def spelled(self, path: str) -> str | None:

@@ -30,7 +30,8 @@ def trip_count(flow: DataFlow, loop: cst.For) -> int | None:
 
 
 def unwrapped(source: ParsedSource, loop: cst.For) -> list[ByteEdit]:
-    """The edits that take away a loop's header and move its body out by one level, for a loop that runs once."""
+    """Return the edits that take away a loop's header and move its body out by one level, for a loop that
+    runs once."""
     body = loop.body
     if not isinstance(body, cst.IndentedBlock) or loop.orelse is not None:
         return []

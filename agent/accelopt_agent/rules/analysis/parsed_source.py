@@ -22,7 +22,7 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 
 @lru_cache(maxsize=4096)
 def canonical(expression: str) -> str:
-    """A key that is equal for expressions which differ only in layout or redundant parentheses."""
+    """Return a key that is equal for expressions which differ only in layout or redundant parentheses."""
     try:
         return ast.dump(ast.parse(f"({expression}\n)", mode="eval"))
     except SyntaxError:
@@ -70,7 +70,7 @@ class ParsedSource:
             todo += reversed(self._children[at])
 
     def walk(self, node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
-        """All nodes of ``kind`` at and below ``node``, in source order."""
+        """Return all nodes of ``kind`` at and below ``node``, in source order."""
         return (at for at in self.below(node) if isinstance(at, kind))
 
     def children(self, node: cst.CSTNode) -> list[cst.CSTNode]:
@@ -99,7 +99,7 @@ class ParsedSource:
         return span.start + span.length + self._shift
 
     def code(self, node: cst.CSTNode) -> str:
-        """The node's text as written, without parentheses around it."""
+        """Return the node's text as written, without parentheses around it."""
         return self.data[self.start(node) : self.end(node)].decode()
 
     def key(self, node: cst.CSTNode) -> str:
@@ -113,27 +113,28 @@ class ParsedSource:
         return self._parents.get(node)
 
     def parents(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes around ``node``, innermost first."""
+        """Yield the nodes around ``node``, innermost first."""
         above = self.parent(node)
         while above is not None:
             yield above
             above = self.parent(above)
 
     def line(self, node: cst.CSTNode) -> int:
-        """The 1-based line on which ``node`` starts."""
+        """Return the 1-based line on which ``node`` starts."""
         return self.data.count(b"\n", 0, self.start(node)) + 1
 
     def line_start(self, at: int) -> int:
-        """The offset of the first byte of the line that holds offset ``at``."""
+        """Return the offset of the first byte of the line that holds offset ``at``."""
         return self.data.rfind(b"\n", 0, at) + 1
 
     def line_end(self, at: int) -> int:
-        """The offset just after the line end that follows ``at``."""
+        """Return the offset just after the line end that follows ``at``."""
         found = self.data.find(b"\n", at)
         return len(self.data) if found < 0 else found + 1
 
     def block_end(self, statement: cst.CSTNode) -> int:
-        """The offset after the last line of a statement and after the comments that close the blocks in it."""
+        """Return the offset after the last line of a statement and after the comments that close the blocks
+        in it."""
         end = at = self.line_end(self.end(statement))
         inside = f"{self.indent(statement)} ".encode()
         while at < len(self.data):
@@ -147,7 +148,7 @@ class ParsedSource:
         return end
 
     def indent(self, statement: cst.CSTNode) -> str:
-        """The whitespace before the first statement on ``statement``'s line."""
+        """Return the whitespace before the first statement on ``statement``'s line."""
         at = self.start(statement)
         line = self.data[self.line_start(at) : at].decode()
         return line[: len(line) - len(line.lstrip())]
@@ -214,7 +215,8 @@ class ParsedSource:
         return ByteEdit(start, end, "".join(f"{c}\n{indent}" for c in self._comments_in(start, end)))
 
     def comment(self, statement: cst.CSTNode) -> str:
-        """The comment behind a statement on its line (of a loop, behind its header); empty where there is none."""
+        """Return the comment behind a statement on its line (of a loop, behind its header); empty where there
+        is none."""
         body = getattr(statement, "body", None)
         behind = body.header if isinstance(body, cst.IndentedBlock) else statement
         space = (
@@ -226,7 +228,8 @@ class ParsedSource:
         return found.value if found is not None else ""
 
     def with_comment(self, statement: cst.CSTNode, code: str | None = None) -> str:
-        """The statement, or ``code`` in its place, and the comment behind it: what a rule writes elsewhere."""
+        """Return the statement, or ``code`` in its place, and the comment behind it: what a rule writes
+        elsewhere."""
         written, comment = self.code(statement) if code is None else code, self.comment(statement)
         return f"{written}  {comment}" if comment else written
 
@@ -281,7 +284,7 @@ def _field_names(kind: type[cst.CSTNode]) -> tuple[str, ...]:
 
 
 def _fields_of(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The nodes directly below ``node``, whitespace and comments left out."""
+    """Yield the nodes directly below ``node``, whitespace and comments left out."""
     for name in _field_names(type(node)):
         value = getattr(node, name)
         for child in value if isinstance(value, (list, tuple)) else (value,):

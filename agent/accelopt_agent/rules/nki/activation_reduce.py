@@ -74,7 +74,7 @@ def _fused(kernel: NkiKernel, found: FreeAxisReduction) -> Rewrite | None:
 
 
 def _column(kernel: NkiKernel, name: str, data: cst.BaseExpression) -> str | None:
-    """The statement that allocates a column for the sum, one value per partition of ``data``."""
+    """Return the statement that allocates a column for the sum, one value per partition of ``data``."""
     if not isinstance(data, cst.Name):
         return None
     words = {

@@ -27,7 +27,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _on_scalar(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
-    """A VectorE instruction as an activation: a multiply as its scale, a square, a copy."""
+    """Return a VectorE instruction as an activation: a multiply as its scale, a square, a copy."""
     if instruction.statement is None or kernel.code(instruction.get("engine")) not in (
         None,
         *_unknown(kernel),
@@ -62,7 +62,7 @@ def _on_scalar(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
 
 
 def _on_vector(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
-    """A ScalarE instruction on VectorE: a square as a multiply, a scaled copy as ``tensor_scalar``."""
+    """Return a ScalarE instruction on VectorE: a square as a multiply, a scaled copy as ``tensor_scalar``."""
     found = activation(kernel, instruction)
     if instruction.statement is None or found is None or found.bias is not None:
         return None

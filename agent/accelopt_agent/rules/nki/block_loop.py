@@ -108,7 +108,7 @@ class _Blocking:
         )
 
     def _varying(self) -> set[str]:
-        """The names whose value depends on the iteration."""
+        """Return the names whose value depends on the iteration."""
         found = {self.variable}
         while True:
             varying = [s for s in self.inside if s.simple and (s.reads | s.writes) & found]
@@ -118,7 +118,8 @@ class _Blocking:
             found |= more
 
     def _written_by(self, statement: Statement) -> set[str]:
-        """The names that a statement writes, and those that may share storage with one whose contents it changes."""
+        """Return the names that a statement writes, and those that may share storage with one whose contents
+        it changes."""
         return statement.writes | self.flow.sharing(statement.stores)
 
     def _conflict(self, one: Statement, other: Statement) -> bool:
@@ -130,7 +131,7 @@ class _Blocking:
         return bool((statement.reads | statement.writes) & self.varying)
 
     def _items(self, block: cst.CSTNode) -> _Items:
-        """The statements of a block, those done once as early as the data allows."""
+        """Return the statements of a block, those done once as early as the data allows."""
         items: _Items = []
         for statement in [s for s in self.inside if s.block is block]:
             node, group = statement.node, items[-1] if items and isinstance(items[-1], _Group) else None
@@ -282,12 +283,12 @@ class _Blocking:
         return [f"{indent}{line.comment.value}" if line.comment else "" for line in leading]
 
     def _closing(self, loop: cst.For, indent: str) -> list[str]:
-        """The comments at the end of a loop's body."""
+        """Return the comments at the end of a loop's body."""
         footer = loop.body.footer if isinstance(loop.body, cst.IndentedBlock) else ()
         return [f"{indent}{line.comment.value}" for line in footer if line.comment]
 
     def _code(self, statement: Statement, indent: str, more: Sequence[ByteEdit] = ()) -> list[str]:
-        """The statement's lines with the tiles of the current iteration, at another depth."""
+        """Return the statement's lines with the tiles of the current iteration, at another depth."""
         edits = [*more, *(e for n in self._names(statement) for e in self._current(n, statement))]
         start, old = self.source.start(statement.node), self.source.indent(statement.node)
         data = self.source.data[start : self.source.block_end(statement.node)]

@@ -76,7 +76,7 @@ def _read_by_pairs(kernel: NkiKernel, statement: Statement) -> bool:
 
 
 def _ones(kernel: NkiKernel, name: str, narrow: TileShape, wide: TileShape) -> str | None:
-    """The statement that makes a row of ones of the type that is broadcast, one for each partition."""
+    """Return the statement that makes a row of ones of the type that is broadcast, one for each partition."""
     words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ones", "par_dim", "sbuf")}
     if None in words.values():
         return None

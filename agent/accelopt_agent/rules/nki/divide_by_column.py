@@ -23,7 +23,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _multiplied(kernel: NkiKernel, instruction: NkiCall, engine: str | None) -> Rewrite | None:
-    """The multiply on ``engine``, or on the one that the compiler chooses."""
+    """Return the multiply on ``engine``, or on the one that the compiler chooses."""
     source, found = kernel.source, scalar_steps(kernel, instruction)
     if found is None or instruction.path != f"{NL}.divide" or kind(kernel, found.data) != "tile":
         return None

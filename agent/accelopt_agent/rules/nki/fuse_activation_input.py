@@ -37,7 +37,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _reducing(kernel: NkiKernel, instruction: NkiCall) -> Activation | None:
-    """An ``activation_reduce``, which scales and adds as ``activation`` does."""
+    """Return an ``activation_reduce``, which scales and adds as ``activation`` does."""
     if instruction.path != f"{NISA}.activation_reduce":
         return None
     op, data = operation(kernel, instruction.get("op")), instruction.get("data")
@@ -116,7 +116,8 @@ def _product(kernel: NkiKernel, factor: cst.BaseExpression, scale: cst.BaseExpre
 
 
 def _bias(kernel: NkiKernel, step: ScalarStep, name: str | None, preparation: list[str]) -> str | None:
-    """The column to add: the operand of an add, or the negated operand of a subtract (one instruction on a column)."""
+    """Return the column to add: the operand of an add, or the negated operand of a subtract (one instruction
+    on a column)."""
     if kind(kernel, step.operand) != "column" or (step.reverse and step.op == "subtract"):
         return None
     operand = kernel.source.code(step.operand)

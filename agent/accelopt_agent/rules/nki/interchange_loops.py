@@ -26,7 +26,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _only_loop(outer: cst.For) -> cst.For | None:
-    """The loop that is all of ``outer``'s body, but for strings and comments."""
+    """Return the loop that is all of ``outer``'s body, but for strings and comments."""
     body = [s for s in outer.body.body if not is_string(s)]
     only = body[0] if len(body) == 1 else None
     return only if isinstance(only, cst.For) else None

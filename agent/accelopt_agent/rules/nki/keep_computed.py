@@ -42,7 +42,8 @@ def _is_inside(kernel: NkiKernel, one: Chain, other: Chain) -> bool:
 
 
 def _kept(kernel: NkiKernel, found: Chain) -> Rewrite | None:
-    """Every use of the value becomes the kept tile; its loops run once more, before, to fill the tensor."""
+    """Return every use of the value becomes the kept tile; its loops run once more, before, to fill the
+    tensor."""
     source, last = kernel.source, found.last
     name = last.target_name or ""
     if not found.over:
@@ -62,7 +63,8 @@ def _kept(kernel: NkiKernel, found: Chain) -> Rewrite | None:
 
 
 def read_kept(kernel: NkiKernel, kept: ResidentTiles, uses: list[cst.Name]) -> list[ByteEdit]:
-    """The edits that read the kept tile where ``uses`` read the variable; none where one reads it in another way."""
+    """Return the edits that read the kept tile where ``uses`` read the variable; none where one reads it in
+    another way."""
     source, edits = kernel.source, []
     for use in uses:
         parent = source.parent(use)
@@ -78,7 +80,8 @@ def read_kept(kernel: NkiKernel, kept: ResidentTiles, uses: list[cst.Name]) -> l
 
 
 def removed(kernel: NkiKernel, found: Chain) -> list[ByteEdit]:
-    """The edits that take the chain's statements away where they stood, but for those that others read."""
+    """Return the edits that take the chain's statements away where they stood, but for those that others
+    read."""
     gone = {found.last}
     for statement in reversed(found.statements[:-1]):
         uses = kernel.flow.uses_after(statement) or []

@@ -35,7 +35,8 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _loops_to_repeat(kernel: NkiKernel, load: NkiCall, loops: tuple[cst.For, ...]) -> list[cst.For]:
-    """The loops inside ``loops[0]`` that the load depends on, if it does not depend on ``loops[0]`` itself."""
+    """Return the loops inside ``loops[0]`` that the load depends on, if it does not depend on ``loops[0]``
+    itself."""
     flow, statement = kernel.flow, load.statement
     assert statement is not None
     outer, inside = loops[0], loops[1:]

@@ -34,7 +34,8 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _products(kernel: NkiKernel) -> Iterator[tuple[NkiCall, Statement]]:
-    """The calls of ``nl.matmul`` that transpose their first operand, with the statements they stand in."""
+    """Yield the calls of ``nl.matmul`` that transpose their first operand, with the statements they stand
+    in."""
     for call in kernel.source.walk(kernel.subject.function.body, cst.Call):
         product = kernel.instruction(call) if kernel.names.path(call.func) == f"{NL}.matmul" else None
         where = kernel.flow.statement_of(call)

@@ -122,7 +122,8 @@ def _with_width(kernel: NkiKernel, name: str, width: int, divided: list[tuple[cs
 
 
 def _chosen_by_size(kernel: NkiKernel, name: str, width: int, sizes: list[str]) -> ByteEdit | None:
-    """A choice before the first use of a width that the module sets, if the sizes are known there at run time only."""
+    """Return a choice before the first use of a width that the module sets, if the sizes are known there at
+    run time only."""
     flow, source, old = kernel.flow, kernel.source, _value(kernel, name)
     unknown = [size for size in dict.fromkeys(sizes) if number_of_text(flow, size) is None]
     uses = [s for s in flow.simple() if s.block is kernel.subject.function.body and name in s.reads]

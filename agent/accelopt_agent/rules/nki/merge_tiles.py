@@ -90,7 +90,7 @@ def _is_elementwise(kernel: NkiKernel, instruction: NkiCall) -> bool:
 
 
 def _width(kernel: NkiKernel, node: cst.BaseExpression) -> tuple[cst.Call, int] | None:
-    """The one ``nl.arange(n)`` in an index expression, with n."""
+    """Return the one ``nl.arange(n)`` in an index expression, with n."""
     calls = [c for c in kernel.source.walk(node, cst.Call) if kernel.names.path(c.func) == f"{NL}.arange"]
     if len(calls) != 1 or len(calls[0].args) != 1:
         return None

@@ -66,7 +66,8 @@ def _afterwards(kernel: NkiKernel, scaled: ScalarSteps) -> Rewrite | None:
 
 
 def _sum_of(kernel: NkiKernel, use: cst.Name) -> str | None:
-    """The variable that a product with ``use`` on its left is assigned or added to; None for any other use."""
+    """Return the variable that a product with ``use`` on its left is assigned or added to; None for any other
+    use."""
     source, operand = kernel.source, _operand(kernel, use)
     call = next((p for p in source.parents(use) if isinstance(p, cst.Call)), None)
     product = None if call is None else kernel.instruction(call)
@@ -98,7 +99,8 @@ def _target(statement: Statement, product: cst.CSTNode) -> cst.BaseExpression | 
 
 
 def _copied(kernel: NkiKernel, name: str, scaled: Statement) -> NkiCall | None:
-    """The copy that alone reads the sum ``name``, in the block of ``scaled``, if all that is added to it is scaled."""
+    """Return the copy that alone reads the sum ``name``, in the block of ``scaled``, if all that is added to
+    it is scaled."""
     flow = kernel.flow
     allocation, found = flow.allocation(name), None
     for occurrence in flow.occurrences(name):

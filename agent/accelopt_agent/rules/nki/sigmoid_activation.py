@@ -72,7 +72,7 @@ def _sigmoid(kernel: NkiKernel, last: NkiCall) -> _Sigmoid | None:
 
 
 def _one_plus_exp(kernel: NkiKernel, node: cst.BaseExpression, consumer: NkiCall) -> _Sigmoid | None:
-    """The chain that makes ``node = 1 + exp(-scale * data)`` for ``consumer`` alone."""
+    """Return the chain that makes ``node = 1 + exp(-scale * data)`` for ``consumer`` alone."""
     add = kernel.producer(node, consumer.statement) if consumer.statement else None
     steps = scalar_steps(kernel, add)
     if add is None or steps is None or add.statement is None or len(steps.steps) != 1:

@@ -143,7 +143,8 @@ def _stores(kernel: NkiKernel, found: _Sum) -> list[cst.Name] | None:
 
 
 def _identity(kernel: NkiKernel, name: str, rows: str) -> str | None:
-    """The statements that make the identity matrix: ones, kept on and below, then on and above the diagonal."""
+    """Return the statements that make the identity matrix: ones, kept on and below, then on and above the
+    diagonal."""
     arange, ones, par_dim, float32, sbuf = (
         kernel.names.spelled(f"{NL}.{w}") for w in ("arange", "ones", "par_dim", "float32", "sbuf")
     )

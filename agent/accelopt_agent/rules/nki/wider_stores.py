@@ -55,7 +55,7 @@ def _in_full(kernel: NkiKernel, store: NkiCall) -> Rewrite | None:
 
 
 def _copied(kernel: NkiKernel, value: cst.BaseExpression) -> str:
-    """The value as an instruction's result: a variable has to be copied."""
+    """Return the value as an instruction's result: a variable has to be copied."""
     code, copy = kernel.source.code(value), kernel.names.spelled(f"{NL}.copy")
     return f"{copy}({code})" if isinstance(value, (cst.Name, cst.Subscript)) else code
 

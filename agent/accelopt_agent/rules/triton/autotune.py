@@ -72,7 +72,7 @@ def _autotuned(
 
 
 def _keys(kernel: TritonKernel, launch: KernelLaunch) -> list[str]:
-    """The size arguments: those that bound an offset in a comparison or count a loop."""
+    """Return the size arguments: those that bound an offset in a comparison or count a loop."""
     found = []
     nodes: list[cst.CSTNode] = [*kernel.source.walk(kernel.function.body, cst.Comparison)]
     nodes += [f.iter for f in kernel.source.walk(kernel.function.body, cst.For)]
@@ -84,8 +84,8 @@ def _keys(kernel: TritonKernel, launch: KernelLaunch) -> list[str]:
 
 
 def _grid(kernel: TritonKernel, launch: KernelLaunch, name: str, size: int) -> list[ByteEdit] | None:
-    """The edits that make the grid follow the chosen block size; none where it does already, or where each program
-    takes all blocks one after the other. None where other sizes would leave something out."""
+    """Return the edits that make the grid follow the chosen block size; none where it does already, or where
+    each program takes all blocks one after the other. None where other sizes would leave something out."""
     source, grid = kernel.source, kernel.grid_expression(launch)
     if isinstance(grid, cst.Lambda):
         numbers = [n for n in source.walk(grid.body, cst.Integer) if integer(n) == size]

@@ -35,7 +35,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _tensor(kernel: TritonKernel, load: cst.Call) -> str | None:
-    """The pointer argument that the address is made from, if it is one."""
+    """Return the pointer argument that the address is made from, if it is one."""
     found = addressed(kernel, load)
     return found.pop() if len(found) == 1 else None
 

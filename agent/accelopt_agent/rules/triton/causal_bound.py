@@ -45,7 +45,8 @@ _SUMMARY = "End the loop over keys at the diagonal, above which all scores are m
 
 
 def _end(kernel: TritonKernel, loop: cst.For) -> cst.BaseExpression | None:
-    """The end of ``range(0, end, block)`` or ``range(cdiv(end, block))``, where no program shortens it."""
+    """Return the end of ``range(0, end, block)`` or ``range(cdiv(end, block))``, where no program shortens
+    it."""
     call = loop.iter
     if not isinstance(call, cst.Call) or kernel.source.code(call.func) not in (
         "range",
@@ -80,7 +81,8 @@ def _is_masked(kernel: TritonKernel, node: cst.BaseExpression) -> bool:
 
 
 def _past_diagonal(kernel: TritonKernel, loop: cst.For, mask: cst.Call) -> str | None:
-    """The first key after the block's last query row, where the mask keeps keys up to the row and no others."""
+    """Return the first key after the block's last query row, where the mask keeps keys up to the row and no
+    others."""
     condition = _meaning(kernel, mask.args[0].value)
     for node in _conjuncts(condition):
         if not isinstance(node, cst.Comparison) or len(node.comparisons) != 1:
@@ -161,8 +163,8 @@ def _only_weights(kernel: TritonKernel, loop: cst.For, mask: cst.Call) -> bool:
 
 
 def _flags(kernel: TritonKernel, loop: cst.For, mask: cst.Call) -> str | None:
-    """The condition on constexprs under which the mask is applied; empty where it always is, None where it depends on
-    anything else."""
+    """Return the condition on constexprs under which the mask is applied; empty where it always is, None
+    where it depends on anything else."""
     tests = []
     for above in kernel.source.parents(mask):
         if above is loop:

@@ -52,7 +52,7 @@ def _program_id(kernel: TritonKernel, node: cst.BaseExpression) -> str | None:
 
 
 def _grid_argument(kernel: TritonKernel, node: cst.BaseExpression) -> str | None:
-    """The grid axis whose number of programs each launch passes as the argument ``node``."""
+    """Return the grid axis whose number of programs each launch passes as the argument ``node``."""
     if not isinstance(node, cst.Name) or any(node.value in s.writes for s in kernel.flow.statements):
         return None
     for axis in range(3):
@@ -65,7 +65,7 @@ def _grid_argument(kernel: TritonKernel, node: cst.BaseExpression) -> str | None
 def _lanes_times_programs(
     kernel: TritonKernel, node: cst.BaseExpression
 ) -> tuple[cst.BaseExpression, str, str] | None:
-    """The lanes, grid axis and block size of ``arange(0, block) * num_programs(axis)``."""
+    """Return the lanes, grid axis and block size of ``arange(0, block) * num_programs(axis)``."""
     product = _meaning(kernel, node)
     if not isinstance(product, cst.BinaryOperation) or not isinstance(product.operator, cst.Multiply):
         return None

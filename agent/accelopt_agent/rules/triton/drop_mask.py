@@ -67,7 +67,8 @@ def _meaning(kernel: TritonKernel, node: cst.BaseExpression) -> cst.BaseExpressi
 
 
 def _block(kernel: TritonKernel, offsets: cst.BaseExpression, size: str) -> str | None:
-    """The constexpr B of ``arange(0, B)``, ``pid * B + arange(0, B)`` or ``start + arange(0, B)`` in a loop by B."""
+    """Return the constexpr B of ``arange(0, B)``, ``pid * B + arange(0, B)`` or ``start + arange(0, B)`` in a
+    loop by B."""
     lanes = _lanes(kernel, offsets)
     if lanes is not None:
         return lanes
@@ -106,7 +107,7 @@ def _counts_blocks(kernel: TritonKernel, start: cst.BaseExpression, size: str, b
 
 
 def _program_block(kernel: TritonKernel, start: cst.BaseExpression, block: str) -> str | None:
-    """The grid axis of ``program_id(axis) * block``."""
+    """Return the grid axis of ``program_id(axis) * block``."""
     if not isinstance(start, cst.BinaryOperation) or not isinstance(start.operator, cst.Multiply):
         return None
     for pid, factor in ((start.left, start.right), (start.right, start.left)):

@@ -40,7 +40,7 @@ def _scaled(kernel: TritonKernel, factor: cst.BaseExpression) -> ByteEdit:
 
 
 def _factor(kernel: TritonKernel, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The number or scalar argument in ``x * factor``."""
+    """Return the number or scalar argument in ``x * factor``."""
     if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Multiply):
         return None
     for side in (node.right, node.left):
@@ -78,7 +78,8 @@ def _scores(kernel: TritonKernel) -> Rewrite | None:
 
 
 def _all_exponentials(kernel: TritonKernel, name: str) -> list[cst.Call]:
-    """Every ``exp`` of the kernel, if all are of differences of logarithmic values that are used for nothing else."""
+    """Return every ``exp`` of the kernel, if all are of differences of logarithmic values that are used for
+    nothing else."""
     logarithmic = {name}
     flow = kernel.flow
     while True:

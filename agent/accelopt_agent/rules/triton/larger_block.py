@@ -61,7 +61,8 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _blocks(kernel: TritonKernel, values: Evaluation) -> _Blocks | None:
-    """The one way in which all accesses of the kernel split elements into blocks; None where there is another."""
+    """Return the one way in which all accesses of the kernel split elements into blocks; None where there is
+    another."""
     lanes: set[Value] = set()
     for call in kernel.calls("arange"):
         value = values.of(call)
@@ -124,7 +125,7 @@ def _within(
 
 
 def _stride(values: Evaluation, with_lanes: list[tuple[Value, ...]], lane: Value) -> Value | None:
-    """What the lanes are multiplied by in an address: one product."""
+    """Return what the lanes are multiplied by in an address: one product."""
     if len(with_lanes) != 1 or with_lanes[0].count(lane) != 1:
         return None
     rest = [v for v in with_lanes[0] if v is not lane]
@@ -209,7 +210,8 @@ def _covers(
 
 
 def _literals(kernel: TritonKernel, values: Evaluation, size: int) -> list[cst.Integer] | None:
-    """The numbers in the kernel that are the block's size: in its ranges and beside its place in the grid."""
+    """Return the numbers in the kernel that are the block's size: in its ranges and beside its place in the
+    grid."""
     found = []
     for node in kernel.source.walk(kernel.function.body, cst.Integer):
         if integer(node) != size:

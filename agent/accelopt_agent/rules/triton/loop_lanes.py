@@ -72,7 +72,7 @@ def _is_plain(kernel: TritonKernel, call: cst.Call, loop: cst.For) -> bool:
 
 
 def _tiled(kernel: TritonKernel, values: Evaluation, loop: cst.For) -> list[ByteEdit] | None:
-    """The edits that make the loop's variable a second axis of lanes; None where turns might meet."""
+    """Return the edits that make the loop's variable a second axis of lanes; None where turns might meet."""
     source, call = kernel.source, loop.iter
     if not isinstance(call, cst.Call) or len(call.args) != 1:
         return None
@@ -97,7 +97,7 @@ def _tiled(kernel: TritonKernel, values: Evaluation, loop: cst.For) -> list[Byte
 
 
 def _size(kernel: TritonKernel, node: cst.BaseExpression) -> int | None:
-    """The power of two that a count or the end of a range is at every launch."""
+    """Return the power of two that a count or the end of a range is at every launch."""
     numbers = {integer(node)}
     if isinstance(node, cst.Name) and node.value in kernel.constexprs and kernel.launches:
         numbers = {integer(passed(kernel, launch, node.value)) for launch in kernel.launches}

@@ -48,7 +48,7 @@ def _scheduled(subject: RuleContext, configs: list[TuneConfig], names: tuple[str
 
 
 def _wider(subject: RuleContext, configs: list[TuneConfig]) -> list[Copy]:
-    """The largest tile twice as wide in each dimension."""
+    """Return the largest tile twice as wide in each dimension."""
     sized = [c for c in configs if set(c.numbers) - OPTIONS]
     if not sized:
         return []
@@ -63,7 +63,7 @@ def _wider(subject: RuleContext, configs: list[TuneConfig]) -> list[Copy]:
 
 
 def _names(subject: RuleContext) -> tuple[str, str, str] | None:
-    """The arguments that size rows, columns and inner dimension of the kernel's one product."""
+    """Return the arguments that size rows, columns and inner dimension of the kernel's one product."""
     analysis = subject.analysis(TileDimensions)
     found = []
     for kind in ("rows", "columns", "inner"):

@@ -43,7 +43,8 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _condition(kernel: TritonKernel, loop: RowLoop) -> tuple[str, list[ByteEdit]] | None:
-    """What is true at compile time where the row fits into one block, and the edits that declare it."""
+    """Return what is true at compile time where the row fits into one block, and the edits that declare
+    it."""
     if loop.length.op != "parameter" or loop.block.op != "parameter":
         return None
     length, block = str(loop.length.args[0]), str(loop.block.args[0])
@@ -70,7 +71,7 @@ def _condition(kernel: TritonKernel, loop: RowLoop) -> tuple[str, list[ByteEdit]
 
 
 def _branch(kernel: TritonKernel, region: list[Statement], straight: list[str], condition: str) -> ByteEdit:
-    """The straight text where the row fits, and what was written where it does not."""
+    """Return the straight text where the row fits, and what was written where it does not."""
     source = kernel.source
     start = source.line_start(source.start(region[0].node))
     end = min(source.block_end(region[-1].node), kernel.subject.end)
@@ -84,7 +85,8 @@ def _branch(kernel: TritonKernel, region: list[Statement], straight: list[str], 
 
 
 def _launched(kernel: TritonKernel, loop: RowLoop, warps: int | None) -> list[ByteEdit] | None:
-    """The edits that launch with a block for the whole row where it fits, with ``warps`` if more than there are.
+    """Return the edits that launch with a block for the whole row where it fits, with ``warps`` if more than
+    there are.
 
     None where the launch cannot be told to, or there is nothing to change for ``warps``.
     """

@@ -139,7 +139,8 @@ def _merged(
 
 
 def _exponential(kernel: TritonKernel, total: _Pass) -> tuple[cst.Call | None, cst.Call | None]:
-    """The exponential that is summed, behind a variable or a ``tl.where(inside, exp, 0.0)`` if there is one."""
+    """Return the exponential that is summed, behind a variable or a ``tl.where(inside, exp, 0.0)`` if there
+    is one."""
     value, where = _meaning(kernel, total.value), None
     if isinstance(value, cst.Call) and kernel.is_call(value, "where") and len(value.args) == 3:
         if kernel.source.code(value.args[2].value) not in ("0.0", "0"):

@@ -82,8 +82,8 @@ def _counts_blocks(kernel: TritonKernel, count: cst.BaseExpression) -> bool:
 
 
 def _worthwhile(subject: RuleContext) -> list[int]:
-    """The counts to try: of rows as long as measured, those that fit the registers; all where programs share sectors
-    or nothing was measured."""
+    """Return the counts to try: of rows as long as measured, those that fit the registers; all where programs
+    share sectors or nothing was measured."""
     measured = subject.measurement.quantities if subject.measurement is not None else {}
     loaded, stored, programs, use = (
         measured[name].value if name in measured else None
@@ -96,7 +96,7 @@ def _worthwhile(subject: RuleContext) -> list[int]:
 
 
 def _axes(kernel: TritonKernel) -> list[_Axis]:
-    """The grid axes that one variable of the kernel stands for."""
+    """Return the grid axes that one variable of the kernel stands for."""
     found = []
     calls = kernel.calls("program_id")
     for statement in kernel.flow.simple():
@@ -121,8 +121,8 @@ def _axes(kernel: TritonKernel) -> list[_Axis]:
 def _limit(
     kernel: TritonKernel, launch: KernelLaunch, axis: _Axis
 ) -> tuple[str, cst.BaseExpression, bool] | None:
-    """The argument that is the number of programs along the axis, what the grid has for it, and whether the launch has
-    to pass it yet."""
+    """Return the argument that is the number of programs along the axis, what the grid has for it, and
+    whether the launch has to pass it yet."""
     found = grid_axis(kernel, launch, axis.number)
     if found is None or found[1] or is_shared(kernel, launch, launch.grid):
         return None
@@ -143,7 +143,7 @@ def _limit(
 
 
 def _plural(name: str) -> str:
-    """A word for several of what a program's number stands for."""
+    """Return a word for several of what a program's number stands for."""
     return "cols" if "col" in name.lower() else "rows"
 
 

@@ -69,7 +69,7 @@ def _listed(kernel: TritonKernel, kept: dict[cst.Call, str]) -> str:
 
 
 def _still_held(kernel: TritonKernel, values: Evaluation, call: cst.Call) -> str | None:
-    """The variable that holds what the load gives, where it stands."""
+    """Return the variable that holds what the load gives, where it stands."""
     statement, value = kernel.flow.statement_of(call), values.of(call)
     if statement is None or value is None or value.op != "load" or _is_volatile(call):
         return None
@@ -80,8 +80,8 @@ def _still_held(kernel: TritonKernel, values: Evaluation, call: cst.Call) -> str
 def _just_stored(
     kernel: TritonKernel, values: Evaluation, call: cst.Call, stores: list[_Store], named: dict[_Store, str]
 ) -> str | None:
-    """What was stored to the load's address before, in the type of the tensor. A store of an expression gets a variable
-    for it, in ``named``."""
+    """Return what was stored to the load's address before, in the type of the tensor. A store of an
+    expression gets a variable for it, in ``named``."""
     statement = kernel.flow.statement_of(call)
     if statement is None or _is_volatile(call):
         return None
@@ -108,7 +108,7 @@ def _just_stored(
 
 
 def _fresh_name(kernel: TritonKernel, made: int) -> str:
-    """A variable for a stored value, the first that is free after ``made`` others."""
+    """Return a variable for a stored value, the first that is free after ``made`` others."""
     taken = {*kernel.parameters, *(n.value for n in kernel.flow.names)}
     free = [n for n in ("stored", *(f"stored_{i}" for i in range(2, 99))) if n not in taken]
     return free[made]

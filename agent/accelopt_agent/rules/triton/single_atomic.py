@@ -40,7 +40,8 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _shared_address(kernel: TritonKernel, values: Evaluation, node: cst.BaseExpression) -> str | None:
-    """The address as written without the terms that only spread it over the lanes; None where lanes differ."""
+    """Return the address as written without the terms that only spread it over the lanes; None where lanes
+    differ."""
     value = values.of(node)
     if value is None or any(_spreads(product) for product in values.terms(_without_zeros(values, value))):
         return None
@@ -101,7 +102,7 @@ def _has_lanes(values: Evaluation, node: cst.BaseExpression) -> bool:
 
 
 def _total(kernel: TritonKernel, values: Evaluation, call: cst.Call) -> str:
-    """The sum over the lanes that the atomic's mask lets through."""
+    """Return the sum over the lanes that the atomic's mask lets through."""
     source = kernel.source
     placed = [a.value for a in call.args if a.keyword is None]
     given, mask = placed[1], _mask(call)

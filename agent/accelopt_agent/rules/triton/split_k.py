@@ -60,7 +60,8 @@ def _names(kernel: TritonKernel) -> set[str]:
 
 
 def _parts(subject: RuleContext, product: ProductTiles) -> int:
-    """How many programs share a tile: as many as the device has room for, a power of two; 1 where tiles fill it."""
+    """Return how many programs share a tile: as many as the device has room for, a power of two; 1 where
+    tiles fill it."""
     quantities = subject.measurement.quantities if subject.measurement is not None else {}
     programs = quantities["programs"].value if "programs" in quantities else None
     flops = quantities["mma_flops"].value if "mma_flops" in quantities else None
@@ -77,7 +78,8 @@ def _parts(subject: RuleContext, product: ProductTiles) -> int:
 
 
 def _inner_loop(kernel: TritonKernel, product: ProductTiles) -> InnerLoop | None:
-    """The loop, if each of its iterations adds one product to an accumulator that is only stored after it."""
+    """Return the loop, if each of its iterations adds one product to an accumulator that is only stored after
+    it."""
     source = kernel.source
     loops = {loop for d in product.sides[2].dimensions for loop in d.loops}
     loop = loops.pop() if len(loops) == 1 else None
@@ -143,7 +145,8 @@ def _adds_product(kernel: TritonKernel, node: cst.CSTNode) -> bool:
 def _stored(
     kernel: TritonKernel, store: cst.Call, accumulator: str, loop: cst.For
 ) -> tuple[cst.SimpleStatementLine | None] | None:
-    """The statement that converts the accumulator for the store, if any; None where something else changes it."""
+    """Return the statement that converts the accumulator for the store, if any; None where something else
+    changes it."""
     placed = [a for a in store.args if a.keyword is None]
     if len(placed) < 2:
         return None
@@ -227,7 +230,7 @@ def _output(kernel: TritonKernel, launch: KernelLaunch, loop: InnerLoop) -> str 
 
 
 def _allocation(kernel: TritonKernel, value: cst.BaseExpression) -> tuple[list[ByteEdit], str | None] | None:
-    """The edits that allocate float32 zeros instead, and the type that the result had."""
+    """Return the edits that allocate float32 zeros instead, and the type that the result had."""
     source = kernel.source
     if not isinstance(value, cst.Call) or not value.args:
         return None
@@ -257,7 +260,7 @@ def _allocation(kernel: TritonKernel, value: cst.BaseExpression) -> tuple[list[B
 
 
 def _grid_tuple(kernel: TritonKernel, launch: KernelLaunch) -> cst.Tuple | None:
-    """The tuple of the grid, where it stands in the launch, in a variable or in a lambda."""
+    """Return the tuple of the grid, where it stands in the launch, in a variable or in a lambda."""
     grid = kernel.grid_expression(launch)
     body = grid.body if isinstance(grid, cst.Lambda) else grid
     return body if isinstance(body, cst.Tuple) and len(body.elements) < 3 else None

@@ -37,7 +37,8 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _axes_with(launched: LaunchSizes, size: int) -> frozenset[int]:
-    """The grid axes that repeat a block's size as a number, where the kernel does not show which count its blocks."""
+    """Return the grid axes that repeat a block's size as a number, where the kernel does not show which count
+    its blocks."""
     axes = grid_axes(launched.kernel, launched.launch)
     source = launched.kernel.source
     numbers = [[integer(n) for n in source.walk(e, cst.Integer)] for e in axes[0]] if axes is not None else []

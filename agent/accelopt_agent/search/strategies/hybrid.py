@@ -68,8 +68,9 @@ class Experience:
         return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(known) < 2 else 1.0
 
     def _elsewhere(self, origin: str) -> float:
-        """The best ratio that any step of a rule reached, once two were tried: no more is expected of its other steps,
-        so that a rule with many places that gains nothing waits behind one that has gained."""
+        """Return the best ratio that any step of a rule reached, once two were tried: no more is expected of
+        its other steps, so that a rule with many places that gains nothing waits behind one that has
+        gained."""
         ratios = self._of_rule.get(origin, [])
         return min(*ratios, LAST) if len(ratios) > 1 and origin.startswith("rule:") else 0.0
 
@@ -231,7 +232,8 @@ class Hybrid(Frontier):
 
 
 def _alike(node: Node) -> Node:
-    """The first version on the way here after which no rewrite changed the time: they take turns as one."""
+    """Return the first version on the way here after which no rewrite changed the time: they take turns as
+    one."""
     while node.parent is not None and not node.faster_than(node.parent) and not node.parent.faster_than(node):
         node = node.parent
     return node

@@ -90,7 +90,8 @@ class Strategy(Protocol):
         """Take in the result of a step."""
 
     def best(self) -> Node:
-        """The fastest node that may be offered: a proved one, or the original."""
+        """Return the fastest node that may be offered: a proved one, or the original."""
 
     def unproved(self) -> Node | None:
-        """The fastest node that lacks only the gate's verdict to be offered and beats ``best``, if any."""
+        """Return the fastest node that lacks only the gate's verdict to be offered and beats ``best``, if
+        any."""

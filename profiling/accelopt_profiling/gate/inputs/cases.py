@@ -9,7 +9,7 @@ from accelopt_profiling.gate.request import DISTRIBUTIONS, Case, CaseOptions
 
 
 def plan_cases(options: CaseOptions) -> list[Case]:
-    """The cases of one check, with fresh secret seeds from the system's generator.
+    """Return the cases of one check, with fresh secret seeds from the system's generator.
 
     Raises:
         ValueError: an unknown distribution.

@@ -20,7 +20,8 @@ Array = np.ndarray[Any, Any]
 
 
 def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
-    """The inputs in ``distribution``, and whether anything changed. Lists and tuples are changed inside.
+    """Return the inputs in ``distribution``, and whether anything changed. Lists and tuples are changed
+    inside.
 
     "large" is three times the original, "small" a hundredth, "rows" gives each row of the last axis one constant value,
     every other row values about it (off by a quarter at most), and one row in seven zeros, the others not near zero
@@ -75,7 +76,7 @@ class Rewriting(ABC):
         return result.requires_grad_(value.requires_grad)
 
     def _array(self, array: Array) -> Array | None:
-        """The changed array, or None where the distribution leaves it alone."""
+        """Return the changed array, or None where the distribution leaves it alone."""
         with np.errstate(all="ignore"):
             changed = self.rule(array)
         if changed is None:

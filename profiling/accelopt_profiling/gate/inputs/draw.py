@@ -126,7 +126,7 @@ class _Drawing:
         return all(bool(np.isfinite(_plain(a)).all()) for _, a in arrays_of(outputs or []))
 
     def _derived(self, index: int, case: Case) -> DrawnCase:
-        """A case at a shape that the problem did not list: it need not be able to draw it."""
+        """Return a case at a shape that the problem did not list: it need not be able to draw it."""
         shape = dict(self.derived[case.derived or 0])
         axes = getattr(self.problem, "axes", {})
         partial = self.params.dialect != "triton" and any(size % axes[name] for name, size in shape.items())
@@ -185,7 +185,8 @@ class _Drawing:
         return shuffled, [note]
 
     def _home(self) -> int | None:
-        """The shape for the cases whose point is their values: the main one unless a further one is small enough."""
+        """Return the shape for the cases whose point is their values: the main one unless a further one is
+        small enough."""
         if self.sizes[None] <= self.params.large_bytes:
             return None
         small = {at: size for at, size in self.sizes.items() if size <= self.params.large_bytes}

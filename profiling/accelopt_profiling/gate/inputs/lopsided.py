@@ -62,10 +62,9 @@ def spikes(inputs: list[Any], seed: int, work: Collection[str]) -> tuple[list[An
 
 
 def offset(inputs: list[Any], work: Collection[str]) -> tuple[list[Any], bool]:
-    """The largest float array, of both signs, with a mean a thousand times its root mean square, where all floats are
-    float32 and the reference's ``work`` may take a mean off: the mean of squares less the square of the mean says
-    nothing there.
-    """
+    """Return the largest float array, of both signs, with a mean a thousand times its root mean square, where
+    all floats are float32 and the reference's ``work`` may take a mean off: the mean of squares less the
+    square of the mean says nothing there."""
     arrays = [a for _, a in arrays_of(inputs)]
     floats = [a for a in arrays if str(a.dtype).removeprefix("torch.").startswith(("float", "bfloat"))]
     single = all(str(a.dtype).removeprefix("torch.") == "float32" for a in floats)
@@ -89,9 +88,8 @@ class _Offset(Rewriting):
 
 
 def _drawn_integers(inputs: list[Any]) -> tuple[int, ...] | None:
-    """The shape of the only array of int32 or int64 where there is one, of many numbers that repeat in no order: what
-    says how long something is, or where it begins, does not.
-    """
+    """Return the shape of the only array of int32 or int64 where there is one, of many numbers that repeat in
+    no order: what says how long something is, or where it begins, does not."""
     found = [
         a for _, a in arrays_of(inputs) if str(a.dtype).removeprefix("torch.").startswith(("int", "uint"))
     ]
@@ -105,7 +103,7 @@ def _drawn_integers(inputs: list[Any]) -> tuple[int, ...] | None:
 
 
 def _largest_positive(inputs: list[Any]) -> tuple[int, ...] | None:
-    """The shape of the largest float array if no float array has a negative element."""
+    """Return the shape of the largest float array if no float array has a negative element."""
     floats = [
         a for _, a in arrays_of(inputs) if str(a.dtype).removeprefix("torch.").startswith(("float", "bfloat"))
     ]

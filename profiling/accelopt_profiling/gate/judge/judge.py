@@ -144,9 +144,8 @@ class _Case:
         return not self.reasons
 
     def _dtypes(self, theirs: Leaf) -> set[str]:
-        """The dtypes an output may have. A NumPy reference that slipped into float64 (through a Python
-        number, say) does not ask that of a kernel whose inputs hold no float64.
-        """
+        """Return the dtypes an output may have. A NumPy reference that slipped into float64 (through a Python
+        number, say) does not ask that of a kernel whose inputs hold no float64."""
         floats = {leaf.dtype for leaf in self.answers.inputs if leaf.floating and leaf.library != "number"}
         if theirs.library == "number":
             return {theirs.dtype, *floats}
@@ -290,7 +289,8 @@ class _Case:
         return 1.0 - unknown / total if total else 1.0
 
     def _beside_the_original(self, number: int, comparison: OutputComparison) -> OutputComparison:
-        """A comparison without its fault where the original kernel is about as far off in the same case."""
+        """Return a comparison without its fault where the original kernel is about as far off in the same
+        case."""
         if comparison.fault != "wrong-result" or not self.answers.has("original"):
             return comparison
         leaves, expected = self.answers.read("original"), self.answers.expected

@@ -14,9 +14,9 @@ _LEAST = 1e-30
 
 
 def lost_of_zero_rows(values: Array, expected: Array, native: Array, inputs: list[Leaf]) -> int | None:
-    """The place in an output of one value for each row where an input's row is zero and the value is of another size
-    than the reference's; None where there is none. An error that bounds a scale from below shows only there.
-    """
+    """Return the place in an output of one value for each row where an input's row is zero and the value is
+    of another size than the reference's; None where there is none. An error that bounds a scale from below
+    shows only there."""
     if values.dtype.kind != "f" or expected.shape != values.shape or native.shape != values.shape:
         return None
     mine, theirs, own = (a.reshape(-1).astype(np.float64) for a in (values, expected, native))

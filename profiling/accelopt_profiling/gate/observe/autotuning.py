@@ -21,7 +21,7 @@ class _Tuner:
         return [name for name, cases in self.possible.items() if not cases]
 
     def next(self, case: int) -> str | None:
-        """The configuration to prefer in a case: one that has not run at all, or not in this case."""
+        """Return the configuration to prefer in a case: one that has not run at all, or not in this case."""
         elsewhere = [name for name, cases in self.possible.items() if case not in cases]
         return next(iter([*self.left, *elsewhere]), None)
 
@@ -67,7 +67,7 @@ class AutotuneTurns:
         return max(counts, default=0)
 
     def describe(self) -> str:
-        """The preferred configurations in words."""
+        """Return the preferred configurations in words."""
         chosen = [(k.tuner, k.preferred) for k in self._tuners.values() if k.preferred is not None]
         return "; ".join(f"{_name(tuner)}: {preferred}" for tuner, preferred in chosen)
 

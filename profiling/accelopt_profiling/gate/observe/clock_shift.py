@@ -107,7 +107,7 @@ class Counts:
         return moved
 
     def _last_step(self, path: Path) -> Any:
-        """What the last call added to an array."""
+        """Return what the last call added to an array."""
         before, after = (contents.get(path) for contents in self._contents[-2:])
         return None if before is None or after is None else after - before
 
@@ -119,7 +119,7 @@ class Counts:
 
 
 def _number(value: Any) -> float | None:
-    """A number that may count: an int, a float, or the sum of an array."""
+    """Return a number that may count: an int, a float, or the sum of an array."""
     if type(value) in (int, float):
         return float(value)
     if isinstance(value, np.ndarray) and 0 < value.size <= _ELEMENTS and value.dtype.kind in "iuf":

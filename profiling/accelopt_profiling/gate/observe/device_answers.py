@@ -71,7 +71,7 @@ class DeviceAnswers:
         return 0.01 + 0.01 * self._variation.next()
 
     def event_class(self, base: type[Any]) -> type[Any]:
-        """A class of events with times."""
+        """Return a class of events with times."""
         answers = self
 
         class Event(base):  # type: ignore[misc]

@@ -31,7 +31,7 @@ class Seen:
         """Raise what went wrong inside a kernel and did not reach the code that launched it."""
 
     def work(self) -> int | None:
-        """What the launches took to interpret, in elements; None where that is not counted."""
+        """Return what the launches took to interpret, in elements; None where that is not counted."""
         return None
 
     def launched(self) -> list[str] | None:

@@ -191,7 +191,7 @@ def _light() -> frozenset[str]:
 
 
 def _kind(name: str) -> str | None:
-    """The kind of work of an operation; None for what only makes, moves or compares data."""
+    """Return the kind of work of an operation; None for what only makes, moves or compares data."""
     plain = name.strip("_")
     known = (name, plain, plain[1:] if plain[:1] in "ri" else plain, plain.removeprefix("foreach_"))
     kind = next((_KIND_OF[spelling] for spelling in known if spelling in _KIND_OF), None)
@@ -286,9 +286,9 @@ def _torch_mode(work: HostWork) -> Any:
 
 
 def computing_dtype(problem: Problem, inputs: list[Any], work: HostWork) -> str | None:
-    """The coarsest float dtype in which the reference computes on ``inputs``, whatever it returns; None where its
-    arithmetic cannot be observed. ``work`` was given the problem's folder before the problem was loaded.
-    """
+    """Return the coarsest float dtype in which the reference computes on ``inputs``, whatever it returns;
+    None where its arithmetic cannot be observed. ``work`` was given the problem's folder before the problem
+    was loaded."""
     before, work.marking = work.marking, True
     work.dtypes.clear()
     try:

@@ -41,9 +41,8 @@ class Movement:
         self._computed = self._computed or not _among(np.asarray(array), self._given)
 
     def around(self, record: Callable[..., None], whole: Callable[[], bool]) -> Callable[..., None]:
-        """A Triton launch: ``record(fn, source, metadata, grid, args)`` runs it on the tensors among ``args``. Of a
-        launch that was not run ``whole`` nothing can be said.
-        """
+        """Return a Triton launch: ``record(fn, source, metadata, grid, args)`` runs it on the tensors among
+        ``args``. Of a launch that was not run ``whole`` nothing can be said."""
 
         def launch(fn: Any, source: Any, metadata: Any, grid: Any, args: Any) -> None:
             tensors = [a for a in args if hasattr(a, "untyped_storage") and a.is_floating_point()]

@@ -86,7 +86,7 @@ def _is_torch_module(value: Any) -> bool:
 
 
 def _fixed(value: Any) -> Place:
-    """A place that cannot be written; what it holds may have places of its own."""
+    """Return a place that cannot be written; what it holds may have places of its own."""
     return Place(lambda: value, _refuse)
 
 

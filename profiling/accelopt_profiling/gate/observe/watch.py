@@ -194,7 +194,8 @@ class Watch:
         return None
 
     def _judge_descriptor(self, number: int) -> tuple[str, str] | None:
-        """A descriptor that is opened by its number has to be a file in the candidate's own folders."""
+        """Return a descriptor that is opened by its number has to be a file in the candidate's own
+        folders."""
         try:
             held = os.readlink(f"/proc/self/fd/{number}")
         except OSError:

@@ -130,7 +130,8 @@ def _source(names: ResolvedNames, node: ast.AST) -> str | None:
 
 
 def _foreign(names: ResolvedNames, node: ast.expr) -> bool:
-    """An object of a library, a kernel, or the class of one: ``nki``, ``type(triton.runtime.driver.active)``."""
+    """Return an object of a library, a kernel, or the class of one: ``nki``,
+    ``type(triton.runtime.driver.active)``."""
     if isinstance(node, ast.Call) and names.dotted(node.func) == "type" and node.args:
         return _foreign(names, node.args[0])
     if isinstance(node, ast.Attribute) and node.attr in _MAKINGS:
@@ -249,7 +250,8 @@ def _steers(names: ResolvedNames, node: ast.If | ast.While | ast.IfExp) -> bool:
 
 
 def _is_choice(value: ast.expr) -> bool:
-    """A constant, a name in capitals, a configuration made of such, or a collection: a parameter, not a result."""
+    """Return a constant, a name in capitals, a configuration made of such, or a collection: a parameter, not
+    a result."""
     if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
         return all(_is_choice(v) for v in value.elts)
     if isinstance(value, ast.Dict):

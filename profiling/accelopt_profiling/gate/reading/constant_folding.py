@@ -19,7 +19,8 @@ _Tree = TypeVar("_Tree", bound=ast.AST)
 
 
 def plain_spelling(tree: _Tree) -> _Tree:
-    """A copy of ``tree`` with constant texts put together and look-ups by a constant name written as attributes."""
+    """Return a copy of ``tree`` with constant texts put together and look-ups by a constant name written as
+    attributes."""
     return _Plain(_constants(tree)).visit(copy.deepcopy(tree))  # type: ignore[no-any-return]
 
 
@@ -154,7 +155,7 @@ def _constant(node: ast.expr, text: str) -> ast.expr:
 
 
 def _called(node: ast.Call) -> str:
-    """The name of what is called, with one module before it at most."""
+    """Return the name of what is called, with one module before it at most."""
     if isinstance(node.func, ast.Name):
         return node.func.id
     if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
@@ -163,14 +164,14 @@ def _called(node: ast.Call) -> str:
 
 
 def _namespace(node: ast.expr) -> ast.expr | None:
-    """The object whose attributes ``node`` holds: ``vars(x)`` or ``x.__dict__``."""
+    """Return the object whose attributes ``node`` holds: ``vars(x)`` or ``x.__dict__``."""
     if isinstance(node, ast.Call) and _called(node) == "vars" and len(node.args) == 1:
         return node.args[0]
     return node.value if isinstance(node, ast.Attribute) and node.attr == "__dict__" else None
 
 
 def _integer(node: ast.expr | None) -> int | str | None:
-    """An integer constant; None for a missing bound; "" for anything else."""
+    """Return an integer constant; None for a missing bound; "" for anything else."""
     if node is None:
         return None
     negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)

@@ -23,7 +23,7 @@ _BOOKKEEPING = frozenset(
 
 
 def computes(names: ResolvedNames, node: ast.AST) -> str | None:
-    """The first framework computation below ``node``, in words; None where there is none."""
+    """Return the first framework computation below ``node``, in words; None where there is none."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.MatMult):
             return "`@`"
@@ -98,7 +98,8 @@ def _constant(statement: ast.stmt) -> bool:
 
 
 def _own_computation(names: ResolvedNames, node: ast.AST) -> str | None:
-    """A function of the file, called below ``node``, that computes with a framework and launches nothing."""
+    """Return a function of the file, called below ``node``, that computes with a framework and launches
+    nothing."""
     functions = {n.name: n for n in names.tree.body if isinstance(n, ast.FunctionDef)}
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):

@@ -47,7 +47,7 @@ def _rules() -> list[tuple[str, str, bool]]:
 
 
 def rule_for(dotted: str) -> tuple[str, bool] | None:
-    """The code for a dotted name, and whether it is certain; None where it is harmless."""
+    """Return the code for a dotted name, and whether it is certain; None where it is harmless."""
     for name, code, certain in _rules():
         if dotted == name or dotted.startswith(f"{name}."):
             return code, certain
@@ -80,7 +80,8 @@ def reaching(names: ResolvedNames) -> Iterator[StaticFinding]:
 
 
 def _looks_for_the_gate(names: ResolvedNames, node: ast.Constant) -> Iterator[StaticFinding]:
-    """A text with the name of this project, where it is more than a text: beside a look at modules or variables."""
+    """Yield a text with the name of this project, where it is more than a text: beside a look at modules or
+    variables."""
     statement: ast.AST = node
     while not isinstance(statement, ast.stmt) and statement in names.parents:
         statement = names.parents[statement]
@@ -92,7 +93,8 @@ def _looks_for_the_gate(names: ResolvedNames, node: ast.Constant) -> Iterator[St
 
 
 def _asks_for_a_device(names: ResolvedNames, node: ast.Constant) -> Iterator[StaticFinding]:
-    """A text that names Triton's switch for interpretation, or a device's file, where it is not merely set."""
+    """Yield a text that names Triton's switch for interpretation, or a device's file, where it is not merely
+    set."""
     value = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
     if not isinstance(value, str):
         return

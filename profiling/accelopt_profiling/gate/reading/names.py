@@ -49,7 +49,8 @@ class ResolvedNames:
                 self.imported[name] = dotted
 
     def dotted(self, node: ast.AST) -> str | None:
-        """The dotted path of a name or attribute of something imported, or of a built-in; None for anything else."""
+        """Return the dotted path of a name or attribute of something imported, or of a built-in; None for
+        anything else."""
         if isinstance(node, ast.Name):
             if node.id in self.imported:
                 return self.imported[node.id]
@@ -63,13 +64,13 @@ class ResolvedNames:
         return None
 
     def calls(self, within: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
-        """Every call with the dotted path of what is called ("" where that is not known)."""
+        """Yield every call with the dotted path of what is called ("" where that is not known)."""
         for node in ast.walk(within or self.tree):
             if isinstance(node, ast.Call):
                 yield node, self.dotted(node.func) or ""
 
     def function_of(self, node: ast.AST) -> Function | None:
-        """The innermost function around ``node``."""
+        """Return the innermost function around ``node``."""
         place: ast.AST | None = self.parents.get(node)
         while place is not None and not isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef)):
             place = self.parents.get(place)

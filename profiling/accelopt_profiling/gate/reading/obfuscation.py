@@ -54,7 +54,8 @@ def obfuscation(names: ResolvedNames) -> Iterator[StaticFinding]:
 
 
 def _always_named(names: ResolvedNames, node: ast.expr) -> bool:
-    """A parameter for which every call in the file gives the plain name of a harmless module: ``version("torch")``."""
+    """Return a parameter for which every call in the file gives the plain name of a harmless module:
+    ``version("torch")``."""
     function = names.function_of(node)
     if function is None or not isinstance(node, ast.Name):
         return False

@@ -73,9 +73,8 @@ def _read(text: str) -> list[StaticFinding]:
 
 
 def _of_kernels(tree: ast.Module) -> list[ast.stmt]:
-    """The statements that run when the kernels are used: all but a problem's functions, tests and the main block,
-    unless something else of the file uses those.
-    """
+    """Return the statements that run when the kernels are used: all but a problem's functions, tests and the
+    main block, unless something else of the file uses those."""
     aside = {
         node.name: node
         for node in tree.body

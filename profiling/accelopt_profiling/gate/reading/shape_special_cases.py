@@ -73,7 +73,7 @@ def _places(names: ResolvedNames, kernel: ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _base(address: ast.expr) -> str | None:
-    """The name that an address starts with: ``x_ptr`` of ``x_ptr + row * n + columns``."""
+    """Return the name that an address starts with: ``x_ptr`` of ``x_ptr + row * n + columns``."""
     while isinstance(address, (ast.BinOp, ast.Subscript)):
         address = address.left if isinstance(address, ast.BinOp) else address.value
     return address.id if isinstance(address, ast.Name) else None

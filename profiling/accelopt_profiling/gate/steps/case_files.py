@@ -31,7 +31,8 @@ ABOUT = "about.txt"
 
 
 def case_folder(context: StepContext, index: int) -> Path:
-    """The folder of one case; below it ``inputs``, ``arguments``, ``outputs``, ``again``, ``expected``, ..."""
+    """Return the folder of one case; below it ``inputs``, ``arguments``, ``outputs``, ``again``,
+    ``expected``, ..."""
     return context.folder / "gate" / str(index)
 
 
@@ -42,7 +43,7 @@ def raw_folders(folder: Path) -> list[str]:
 
 
 def finished(raw: str) -> str:
-    """Where the outputs of ``raw`` lie once the problem has brought them into its layout."""
+    """Return where the outputs of ``raw`` lie once the problem has brought them into its layout."""
     return "finished" if raw == "outputs" else f"finished {raw}"
 
 

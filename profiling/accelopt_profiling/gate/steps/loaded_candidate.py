@@ -162,9 +162,9 @@ class LoadedCandidate:
         built: dict[str, Any] | None = None,
         turned: bool = False,
     ) -> list[Any]:
-        """One call: what it returns, and what it leaves in the arguments that the reference writes to as well. With
-        ``turned`` gradients are on where they are off otherwise (models), and off where they are on.
-        """
+        """Return one call: what it returns, and what it leaves in the arguments that the reference writes to
+        as well. With ``turned`` gradients are on where they are off otherwise (models), and off where they
+        are on."""
         self.calls += 1
         torch = sys.modules.get("torch")
         quiet = torch.no_grad() if turned and torch is not None else contextlib.nullcontext()

@@ -85,7 +85,7 @@ class _Precision:
         self.caller = CallerState()
 
     def stated(self, runs: ReferenceRuns) -> ExpectedValues:
-        """The expected values, with the precision in which they were computed."""
+        """Return the expected values, with the precision in which they were computed."""
         expected = runs.expected
         if expected.precision in ("float64", "exact") or expected.note:
             return expected

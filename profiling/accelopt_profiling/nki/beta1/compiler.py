@@ -29,7 +29,7 @@ def _allocator(buffer: Buffer) -> Any:
 
 
 def _as_it_is(function: T) -> T:
-    """A decorator that changes how the compiler works, not what the kernel computes."""
+    """Return a decorator that changes how the compiler works, not what the kernel computes."""
     return function
 
 

@@ -153,7 +153,7 @@ def tensor_scalar_reduce(
 
 
 def _like(value: Any, data: Any) -> Any:
-    """A scalar operand in the computation's own type: float32 for floats."""
+    """Return a scalar operand in the computation's own type: float32 for floats."""
     if isinstance(value, np.ndarray):
         return value
     return np.float32(value) if data.dtype.kind == "f" else value

@@ -23,7 +23,8 @@ class Beta1Engine(Enum):
 
 
 def engines_for(machine: Machine, engine: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
-    """The engines an instruction may run on: the developer's choice, or those the compiler would choose from."""
+    """Return the engines an instruction may run on: the developer's choice, or those the compiler would
+    choose from."""
     if engine is None or engine is Beta1Engine.unknown:
         return usual
     chosen = engine.value if isinstance(engine, Beta1Engine) else str(engine)

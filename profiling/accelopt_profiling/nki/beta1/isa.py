@@ -35,12 +35,12 @@ class Beta1NcVersion(Enum):
 
 
 def get_nc_version() -> Beta1NcVersion:
-    """The generation of the core that is emulated."""
+    """Return the generation of the core that is emulated."""
     return Beta1NcVersion.gen3 if current().limits.sbuf_bytes > (192 << 10) else Beta1NcVersion.gen2
 
 
 def names() -> dict[str, Any]:
-    """The module's content."""
+    """Return the module's content."""
     functions = (
         nc_matmul, nc_transpose, activation, activation_reduce, tensor_tensor, tensor_scalar, tensor_reduce, reciprocal,
         tensor_copy, tensor_copy_predicated, memset, iota, affine_select, tensor_tensor_scan, scalar_tensor_tensor,

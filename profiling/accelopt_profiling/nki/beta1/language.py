@@ -56,7 +56,7 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
 
 
 def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
-    """A new tensor, unwritten. Default buffer: SBUF."""
+    """Return a new tensor, unwritten. Default buffer: SBUF."""
     return _create(shape, dtype, buffer, name, None)
 
 
@@ -87,7 +87,7 @@ def _buffer_of(a: Any) -> Buffer:
 
 
 def shared_constant(constant: Any, dtype: Any = None, **unused: Any) -> Tile:
-    """A constant tensor in HBM."""
+    """Return a constant tensor in HBM."""
     return language.constant(constant, dtype)
 
 
@@ -127,7 +127,7 @@ class MGrid:
 
 
 def nl_arange(*bounds: int) -> Affine:
-    """The positions 0..n-1, or start..stop-1."""
+    """Return the positions 0..n-1, or start..stop-1."""
     if len(bounds) == 1 and type(bounds[0]) is int:
         return arange(0, bounds[0])
     numbers = [as_int(b) for b in bounds]
@@ -139,13 +139,13 @@ LOOPS = ("affine_range", "sequential_range", "static_range")
 
 
 def affine_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
-    """The iterations of a loop that promises to take any order."""
+    """Return the iterations of a loop that promises to take any order."""
     numbers = range(*(as_int(b) for b in bounds))
     return current().in_any_order(numbers) or iterations(numbers, sys._getframe(1))
 
 
 def sequential_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
-    """The iterations of a loop."""
+    """Return the iterations of a loop."""
     return iterations(range(*(as_int(b) for b in bounds)), sys._getframe(1))
 
 
@@ -268,7 +268,7 @@ def _operator(name: str, *operands: Any) -> Tile:
 
 
 def names() -> dict[str, Any]:
-    """The module's content."""
+    """Return the module's content."""
     table = language.names()
     table.update(
         mean=_mean, var=var, bitwise_invert=table["invert"], par_dim=ParDim, tile_size=language.TileSize(),

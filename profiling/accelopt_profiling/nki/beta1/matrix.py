@@ -64,7 +64,8 @@ def nc_matmul(
 
 
 def _part(function: Any, box: Any) -> Any:
-    """A product of which a mask leaves the rows and columns of ``box``; the columns are cut off already."""
+    """Return a product of which a mask leaves the rows and columns of ``box``; the columns are cut off
+    already."""
     (low, high), *free = box
 
     def compute(*values: Any) -> Any:

@@ -20,7 +20,7 @@ def _prepare(machine: Machine) -> None:
 
 
 def modules(launch: Launcher) -> dict[str, Any]:
-    """Every stand-in by its import name."""
+    """Return every stand-in by its import name."""
     jit = decorator(launch, _prepare)
 
     def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:

@@ -50,7 +50,7 @@ def tensor_copy_predicated(
 def memset(
     shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any = None, **unused: Any
 ) -> Tile:
-    """A tile filled with a number."""
+    """Return a tile filled with a number."""
     machine = current()
     sizes = tuple(int(n) for n in shape)
     tile = machine.executor.fresh_tile(sizes, as_dtype(dtype), MemorySpace.SBUF)
@@ -62,7 +62,7 @@ def memset(
 
 
 def iota(expr: Any, dtype: Any, *, mask: Any = None, **unused: Any) -> Tile:
-    """The values of an index expression, computed on GpSimdE."""
+    """Return the values of an index expression, computed on GpSimdE."""
     machine = current()
     values = np.asarray(expr)
     tile = machine.executor.fresh_tile(values.shape, as_dtype(dtype), MemorySpace.SBUF)

@@ -47,7 +47,8 @@ class _Copies:
         self.lent: dict[Block, set[Block]] = {}  # original -> blocks that hold copies of it
 
     def original(self, view: View, transposed: bool) -> View | None:
-        """The view that the values of ``view`` were copied from; with ``transposed`` it may be a transpose."""
+        """Return the view that the values of ``view`` were copied from; with ``transposed`` it may be a
+        transpose."""
         for copy in reversed(self.held[view.block]):
             if copy.turned and not transposed:
                 continue
@@ -80,7 +81,7 @@ class _Copies:
 
 
 def elide_copies(steps: list[ComputeStep]) -> list[ComputeStep]:
-    """The steps that remain to be computed at the end of a run; they leave the same values in HBM.
+    """Return the steps that remain to be computed at the end of a run; they leave the same values in HBM.
 
     All steps remain where one has effects that its inputs and target do not show.
     """
@@ -104,7 +105,7 @@ def elide_copies(steps: list[ComputeStep]) -> list[ComputeStep]:
 
 
 def _reads(steps: list[ComputeStep]) -> dict[Block, int]:
-    """The number of elements read of each on-chip block."""
+    """Return the number of elements read of each on-chip block."""
     reads: dict[Block, int] = {}
     for step in steps:
         for item in step.inputs:
@@ -135,7 +136,7 @@ def _plain(step: ComputeStep) -> bool:
 
 
 def _needed(steps: list[ComputeStep]) -> list[ComputeStep]:
-    """The steps without moves to on-chip blocks that nothing reads afterwards."""
+    """Return the steps without moves to on-chip blocks that nothing reads afterwards."""
     read: set[Block] = set()
     kept: list[ComputeStep] = []
     for step in reversed(steps):
@@ -170,7 +171,8 @@ def _meet(a: Box, b: Box) -> bool:
 
 @lru_cache(maxsize=8192)
 def _parts(target: tuple[Dim, ...], source: tuple[Dim, ...], transposed: bool) -> tuple[Part, ...] | None:
-    """The dimensions of a copy, from the largest step in the copy to the smallest; None where they do not match."""
+    """Return the dimensions of a copy, from the largest step in the copy to the smallest; None where they do
+    not match."""
     to, of = [d for d in target if d[0] != 1], [d for d in source if d[0] != 1]
     if transposed:
         if len(source) != 2 or len(target) != 2:

@@ -99,7 +99,7 @@ def _check_functions(steps: list[ComputeStep]) -> None:
 
 
 def _last_uses(steps: list[ComputeStep]) -> dict[int, list[Block]]:
-    """The on-chip blocks that no step after the numbered one touches."""
+    """Return the on-chip blocks that no step after the numbered one touches."""
     last: dict[int, tuple[int, Block]] = {}
     for number, step in enumerate(steps):
         for item in (*step.inputs, step.target):

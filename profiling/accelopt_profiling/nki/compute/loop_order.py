@@ -42,7 +42,8 @@ class LoopOrder:
         self._taken = 0
 
     def iterations(self, numbers: range, steps: Callable[[], list[ComputeStep]]) -> Iterator[int]:
-        """The counters of a loop over ``numbers``, in their own order; ``steps`` are those of the run so far."""
+        """Yield the counters of a loop over ``numbers``, in their own order; ``steps`` are those of the run
+        so far."""
         self._take(steps())
         loop = _FreeLoop()
         self._here().append(loop)
@@ -63,7 +64,8 @@ class LoopOrder:
             loop.ordered = True
 
     def reordered(self, steps: list[ComputeStep]) -> list[ComputeStep]:
-        """All ``steps`` of the run so far, with each loop's iterations in a drawn order; begins anew."""
+        """Return all ``steps`` of the run so far, with each loop's iterations in a drawn order; begins
+        anew."""
         self._take(steps)
         accumulations = _accumulations(steps)
         order: list[ComputeStep] = []
@@ -97,9 +99,8 @@ class LoopOrder:
 
 
 def _accumulations(steps: list[ComputeStep]) -> list[list[ComputeStep]]:
-    """The steps that set a place and those that are combined with it before anything else reads it, by an operation
-    that allows any order.
-    """
+    """Return the steps that set a place and those that are combined with it before anything else reads it, by
+    an operation that allows any order."""
     groups: list[list[ComputeStep]] = []
     under_way: dict[Block, dict[_Place, list[ComputeStep]]] = {}
     for step in steps:
@@ -128,7 +129,8 @@ _ASSOCIATIVE = frozenset((np.add, np.multiply, np.maximum, np.minimum))
 
 
 def _operation(step: ComputeStep) -> Any:
-    """What a step does to the place that it writes: an operation, the sum of a product, or None where it sets it."""
+    """Return what a step does to the place that it writes: an operation, the sum of a product, or None where
+    it sets it."""
     if not _combines(step):
         return None
     return np.add if step.adds else step.operation or step.function

@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 def erf(x: Array) -> Array:
-    """The error function. Abramowitz and Stegun 7.1.26 in float64: absolute error below 1.5e-7."""
+    """Return the error function. Abramowitz and Stegun 7.1.26 in float64: absolute error below 1.5e-7."""
     z = np.abs(x.astype(np.float64))
     t = 1.0 / (1.0 + 0.3275911 * z)
     series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
@@ -102,7 +102,8 @@ _SPELLINGS = {
 
 
 def operation_name(token: Any) -> str:
-    """The name of the operation that a kernel passes as ``op``: an ``nl`` function, a NumPy function or a string."""
+    """Return the name of the operation that a kernel passes as ``op``: an ``nl`` function, a NumPy function
+    or a string."""
     name = token if isinstance(token, str) else getattr(token, "__name__", "")
     return _SPELLINGS.get(name, name)
 
@@ -111,16 +112,16 @@ def operation_name(token: Any) -> str:
 
 
 def copy_values(x: Any) -> Any:
-    """The values as they are: loads, stores and copies."""
+    """Return the values as they are: loads, stores and copies."""
     return x
 
 
 def transpose_values(x: Array) -> Any:
-    """The transpose of a tile, its free dimensions taken as one."""
+    """Return the transpose of a tile, its free dimensions taken as one."""
     return x.reshape(x.shape[0], -1).T
 
 
 def multiply_values(a: Array, b: Array) -> Array:
-    """The product of two operands of TensorE, the first transposed."""
+    """Return the product of two operands of TensorE, the first transposed."""
     product: Array = np.matmul(a.reshape(a.shape[0], -1).T, b.reshape(b.shape[0], -1))
     return product

@@ -16,7 +16,8 @@ _THREAD_SETTERS = ("openblas_set_num_threads", "scipy_openblas_set_num_threads",
 
 @lru_cache(maxsize=1)
 def _thread_setter() -> Callable[[int], object] | None:
-    """The function of the loaded OpenBLAS library that sets the number of threads; None where there is none."""
+    """Return the function of the loaded OpenBLAS library that sets the number of threads; None where there is
+    none."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             paths = {line.split()[-1] for line in maps if "openblas" in line and ".so" in line}
@@ -38,7 +39,7 @@ def _thread_setter() -> Callable[[int], object] | None:
 
 @lru_cache(maxsize=1)
 def _default_threads() -> int:
-    """The number of threads that NumPy would use."""
+    """Return the number of threads that NumPy would use."""
     wanted = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(int(wanted), available) if wanted.isdigit() and int(wanted) else available

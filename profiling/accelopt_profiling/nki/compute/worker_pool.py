@@ -27,7 +27,7 @@ WINDOW = 256
 
 
 def thread_count() -> int:
-    """The number of threads to use: one per processor that this process may run on, up to four."""
+    """Return the number of threads to use: one per processor that this process may run on, up to four."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(available, _MOST)
 

@@ -31,12 +31,12 @@ FUNCTIONS = (
 
 
 def get_nc_version() -> NcVersion:
-    """The generation of the core that is emulated."""
+    """Return the generation of the core that is emulated."""
     return NcVersion(current().limits.generation)
 
 
 def names() -> dict[str, Any]:
-    """The module's content."""
+    """Return the module's content."""
     table: dict[str, Any] = {f.__name__: f for f in FUNCTIONS}
     table.update({f"{member.name}_engine": member for member in NkiEngine})
     table.update(

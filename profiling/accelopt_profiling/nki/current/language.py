@@ -83,7 +83,8 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
 def ndarray(
     shape: Any, dtype: Any, buffer: Any = None, name: str = "", address: Any = None, **unused: Any
 ) -> Tile:
-    """A new tensor, unwritten. Default buffer: SBUF. Dimension 0 of an on-chip tensor is its partitions."""
+    """Return a new tensor, unwritten. Default buffer: SBUF. Dimension 0 of an on-chip tensor is its
+    partitions."""
     return _create(shape, dtype, buffer, name, None)
 
 
@@ -108,12 +109,12 @@ def empty_like(x: Tile, dtype: Any = None, buffer: Any = None, name: str = "") -
 
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tile:
-    """A constant tensor in HBM."""
+    """Return a constant tensor in HBM."""
     return language.constant(constant, dtype)
 
 
 def shared_identity_matrix(n: int, dtype: Any = np.uint8) -> Tile:
-    """The identity matrix as a constant in HBM."""
+    """Return the identity matrix as a constant in HBM."""
     return shared_constant(np.eye(n, dtype=data_type(dtype)))
 
 
@@ -247,7 +248,7 @@ def prepare(machine: Machine, version: str) -> None:
 
 
 def names() -> dict[str, Any]:
-    """The module's content."""
+    """Return the module's content."""
     table = language.names()
     del table["fmod"]
     table.update({n: LoopRange(n) for n in ("affine_range", "sequential_range", "static_range")})

@@ -16,7 +16,7 @@ from accelopt_profiling.nki.frontend.namespace import Namespace
 
 
 def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
-    """Every stand-in by its import name, as ``version`` ("0.3" to "0.7") has them.
+    """Return every stand-in by its import name, as ``version`` ("0.3" to "0.7") has them.
 
     Raises:
         UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
@@ -25,7 +25,7 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
     jit = decorator(launch, lambda machine: language.prepare(machine, emulated))
 
     def simulate(kernel: Any) -> EmulatedKernel:
-        """The kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""
+        """Return the kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""
         function: EmulatedKernel = kernel if isinstance(kernel, EmulatedKernel) else jit(kernel)
         return function
 
@@ -46,7 +46,7 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
 
 
 def _module(name: str, names: dict[str, Any], version: str) -> Namespace:
-    """A stand-in that has what the version has, and says of the rest when it came or went."""
+    """Return a stand-in that has what the version has, and says of the rest when it came or went."""
     missing: dict[str, str] = {}
     for dotted in table()["names"]:
         parent, _, short = dotted.rpartition(".")

@@ -29,7 +29,7 @@ BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "
 
 
 def on_chip(machine: Machine, value: Any, what: str) -> Tile:
-    """An operand that must be a tensor in SBUF or PSUM.
+    """Return an operand that must be a tensor in SBUF or PSUM.
 
     Raises:
         KernelFault: it is something else, or lies in HBM.
@@ -45,7 +45,8 @@ def on_chip(machine: Machine, value: Any, what: str) -> Tile:
 def engines(
     machine: Machine, engine: Any, usual: tuple[str, ...], more: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """The engines an instruction may run on: the one asked for, or those the compiler would choose from.
+    """Return the engines an instruction may run on: the one asked for, or those the compiler would choose
+    from.
 
     Raises:
         KernelFault: the engine asked for has no such instruction.
@@ -81,7 +82,7 @@ def same_size(machine: Machine, dst: Tile, source: Tile, what: str) -> None:
 
 
 def scalar_like(machine: Machine, value: Any, data: Tile, what: str) -> Any:
-    """A number, or a tensor with one element per partition of ``data``.
+    """Return a number, or a tensor with one element per partition of ``data``.
 
     Raises:
         KernelFault: it is neither.
@@ -100,7 +101,8 @@ def scalar_like(machine: Machine, value: Any, data: Tile, what: str) -> Any:
 
 
 def matched(value: Any, data: Array) -> Any:
-    """An operand in the shape of ``data``: same elements regrouped, one value per partition, or a number."""
+    """Return an operand in the shape of ``data``: same elements regrouped, one value per partition, or a
+    number."""
     if not isinstance(value, np.ndarray):
         return np.float32(value) if data.dtype.kind == "f" else value
     if value.shape == data.shape:
@@ -111,14 +113,14 @@ def matched(value: Any, data: Array) -> Any:
 
 
 def real(value: Any) -> Any:
-    """The operand as arithmetic instructions see it: in float32."""
+    """Return the operand as arithmetic instructions see it: in float32."""
     if isinstance(value, np.ndarray) and value.dtype != np.float32:
         return value.astype(np.float32)
     return value
 
 
 def operator(machine: Machine, op: Any) -> Callable[..., Any]:
-    """The function of an operation with two operands; arithmetic is done in float32, bits stay bits.
+    """Return the function of an operation with two operands; arithmetic is done in float32, bits stay bits.
 
     Raises:
         KernelFault: the engines have no such operation.
@@ -139,7 +141,7 @@ def operator(machine: Machine, op: Any) -> Callable[..., Any]:
 
 
 def activation_function(machine: Machine, op: Any) -> Callable[[Array], Array]:
-    """The function that ScalarE applies.
+    """Return the function that ScalarE applies.
 
     Raises:
         KernelFault: it has no such function.
@@ -153,7 +155,7 @@ def activation_function(machine: Machine, op: Any) -> Callable[[Array], Array]:
 
 
 def reduction(machine: Machine, op: Any) -> Callable[..., Array]:
-    """The function that reduces along axes with an operation.
+    """Return the function that reduces along axes with an operation.
 
     Raises:
         KernelFault: there is no such reduction.

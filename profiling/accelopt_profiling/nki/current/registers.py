@@ -34,7 +34,7 @@ class Register:
 
 
 def register_alloc(x: Any = None) -> Register:
-    """A new register: 0, a number, or the value of a tensor with one element."""
+    """Return a new register: 0, a number, or the value of a tensor with one element."""
     register = Register(0)
     if isinstance(x, Tile):
         register_load(register, x)
@@ -67,7 +67,7 @@ def register_store(dst: Any, src: Register) -> None:
 
 
 def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[int]:
-    """A loop whose bounds may be registers."""
+    """Return a loop whose bounds may be registers."""
     first, last = (0, start) if stop is None else (start, stop)
     return iter(range(int(first), int(last), int(step)))
 

@@ -78,7 +78,7 @@ class NkiTensor(Tile):
                 )
 
     def permute(self, dims: Sequence[int]) -> Tile:
-        """The same elements with the dimensions in another order."""
+        """Return the same elements with the dimensions in another order."""
         self._check("permute")
         order = [as_int(d) for d in dims]
         if sorted(order) != list(range(len(self.dims))):
@@ -90,7 +90,7 @@ class NkiTensor(Tile):
         return self.strided(self.offset, tuple(self.dims[d] for d in order))
 
     def broadcast(self, dim: int, size: int) -> Tile:
-        """A dimension of size 1 repeated ``size`` times."""
+        """Return a dimension of size 1 repeated ``size`` times."""
         self._check("broadcast", dim)
         if self.dims[dim][0] != 1:
             self.machine.fault(
@@ -99,21 +99,21 @@ class NkiTensor(Tile):
         return self.strided(self.offset, (*self.dims[:dim], (as_int(size), 0), *self.dims[dim + 1 :]))
 
     def expand_dim(self, dim: int) -> Tile:
-        """A new dimension of size 1 before ``dim``."""
+        """Return a new dimension of size 1 before ``dim``."""
         self._check("expand_dim")
         if not 0 <= dim <= len(self.dims) or (dim == 0 and self._on_chip()):
             self.machine.fault("out-of-bounds", f"No dimension can be put at {dim} of shape {self.shape}.")
         return self.strided(self.offset, (*self.dims[:dim], (1, 0), *self.dims[dim:]))
 
     def squeeze_dim(self, dim: int) -> Tile:
-        """The view without a dimension of size 1."""
+        """Return the view without a dimension of size 1."""
         self._check("squeeze_dim", dim)
         if self.dims[dim][0] != 1:
             self.machine.fault("out-of-bounds", f"Dimension {dim} has size {self.dims[dim][0]}, not 1.")
         return self.strided(self.offset, (*self.dims[:dim], *self.dims[dim + 1 :]))
 
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> Tile:
-        """One dimension split into several; one size may be -1."""
+        """Return one dimension split into several; one size may be -1."""
         self._check("reshape_dim", dim, partition=len(shape) > 1)
         num, step = self.dims[dim]
         sizes = self._sizes(shape, num)
@@ -135,7 +135,7 @@ class NkiTensor(Tile):
         return self.strided(self.offset, (*self.dims[:start_dim], joined, *self.dims[end_dim + 1 :]))
 
     def reshape(self, *shape: Any) -> Tile:
-        """The same elements in order, in another shape."""
+        """Return the same elements in order, in another shape."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         if self.positions is not None:
             self.machine.fault(
@@ -171,7 +171,8 @@ class NkiTensor(Tile):
         return self[tuple(key)]
 
     def select(self, dim: int, index: Any) -> Tile:
-        """One position of a dimension, which goes away. ``index`` is a number or a tensor that holds one."""
+        """Return one position of a dimension, which goes away. ``index`` is a number or a tensor that holds
+        one."""
         self._check("select", dim, partition=isinstance(index, Tile))
         rest = (*self.dims[:dim], *self.dims[dim + 1 :])
         if isinstance(index, Tile):
@@ -181,7 +182,8 @@ class NkiTensor(Tile):
         return self[tuple(key)]
 
     def vector_select(self, dim: int, vector_offset: Tile) -> Tile:
-        """One row of dimension 0 per partition, named by ``vector_offset`` of shape (partitions, 1)."""
+        """Return one row of dimension 0 per partition, named by ``vector_offset`` of shape (partitions,
+        1)."""
         self._check("vector_select", dim)
         if dim != 0 or self._on_chip():
             self.machine.fault("unsupported", "vector_select works on dimension 0 of a tensor in HBM.")
@@ -192,7 +194,7 @@ class NkiTensor(Tile):
         self, pattern: Sequence[Sequence[int]], offset: int | None = None, scalar_offset: Any = None,
         vector_offset: Any = None, indirect_dim: int = 0, dtype: Any = None,
     ) -> Tile:  # fmt: skip
-        """An access pattern on the tensor's own memory: ``[step, number]`` per dimension, in elements.
+        """Return an access pattern on the tensor's own memory: ``[step, number]`` per dimension, in elements.
 
         With ``scalar_offset`` or ``vector_offset`` the values of a tensor, times the step of dimension
         ``indirect_dim`` of this tensor, are added to the address; a vector replaces the first pair's steps.
@@ -232,7 +234,7 @@ class NkiTensor(Tile):
             )
 
     def _indirect(self, start: int, dims: tuple[Dim, ...], index: Tile, along: Dim, vector: bool) -> Tile:
-        """A view whose addresses depend on the values of ``index``, read now."""
+        """Return a view whose addresses depend on the values of ``index``, read now."""
         machine = self.machine
         view = self.strided(start, dims)
         assert isinstance(view, NkiTensor)
@@ -305,7 +307,7 @@ class NkiTensor(Tile):
         return self.index is not None
 
     def view(self, dtype: Any) -> Tile:
-        """The tensor itself, where the type is the same."""
+        """Return the tensor itself, where the type is the same."""
         if np.dtype(dtype) == self.dtype:
             return self
         return self.machine.fault("unsupported", "A view that reinterprets a tensor's bits is not emulated.")
@@ -317,7 +319,7 @@ class NkiTensor(Tile):
 
 
 def merge_dims(dims: Sequence[Dim]) -> Dim | None:
-    """One dimension equal to several, if they lie in one row."""
+    """Return one dimension equal to several, if they lie in one row."""
     total, step, at = 1, 0, 1
     for num, stride in reversed(dims):
         if num == 1:

@@ -28,7 +28,7 @@ class VersionChange:
 
 @lru_cache(maxsize=1)
 def table() -> dict[str, Any]:
-    """The whole table: "versions", "names" (dotted), "methods" of tensors."""
+    """Return the whole table: "versions", "names" (dotted), "methods" of tensors."""
     content: dict[str, Any] = json.loads(
         resources.files(__package__).joinpath("versions.json").read_text("utf-8")
     )
@@ -40,7 +40,7 @@ def number(version: str) -> tuple[int, ...]:
 
 
 def emulated_version() -> str:
-    """The version to emulate: ``ACCELOPT_NKI_VERSION``, else the newest.
+    """Return the version to emulate: ``ACCELOPT_NKI_VERSION``, else the newest.
 
     Raises:
         UnknownVersion: the variable names a version that is not in the table.
@@ -53,7 +53,8 @@ def emulated_version() -> str:
 
 
 def change(kind: Literal["names", "methods"], name: str, version: str) -> VersionChange | None:
-    """The reason not to use ``name`` in ``version``: added later, removed or deprecated; None where there is none."""
+    """Return the reason not to use ``name`` in ``version``: added later, removed or deprecated; None where
+    there is none."""
     entry = table()[kind].get(name)
     if entry is None:
         return None

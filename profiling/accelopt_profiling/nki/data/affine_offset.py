@@ -12,7 +12,7 @@ class BlockTable(Protocol):
     """Blocks under one name, by their position in the block dimensions (Beta 1)."""
 
     def block_at(self, position: tuple[int, ...]) -> Block:
-        """The block at a position; made if it is not there yet."""
+        """Return the block at a position; made if it is not there yet."""
 
 
 class TileLookup:

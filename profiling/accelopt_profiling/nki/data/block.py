@@ -44,7 +44,7 @@ class Block:
         self._bytes: Any = None
 
     def writable(self) -> Array:
-        """The memory, to be written to; allocated if it is not there yet."""
+        """Return the memory, to be written to; allocated if it is not there yet."""
         if self.storage is None:
             if self.fill is None:
                 self.storage = np.empty(self.shape, dtype=self.dtype)
@@ -69,7 +69,7 @@ class Block:
         self.storage = self._bytes = None
 
     def bytes(self) -> Any:
-        """The memory as a buffer that views are cut from."""
+        """Return the memory as a buffer that views are cut from."""
         if self._bytes is None:
             assert self.storage is not None
             self._bytes = self.storage.reshape(-1).view(np.uint8)

@@ -13,7 +13,7 @@ Box = tuple[tuple[int, int], ...]
 
 @lru_cache(maxsize=4096)
 def whole(shape: tuple[int, ...]) -> Box:
-    """The box of all of a block."""
+    """Return the box of all of a block."""
     return tuple([(0, n) for n in shape])
 
 
@@ -75,7 +75,8 @@ class WriteCoverage:
         return self._bitmap
 
     def missing(self) -> npt.NDArray[np.bool_]:
-        """A mask of the block's shape, true where nothing was written; only for blocks that are not full."""
+        """Return a mask of the block's shape, true where nothing was written; only for blocks that are not
+        full."""
         return ~self._use_bitmap()
 
     def untouched_in(self, box: Box) -> bool:
@@ -125,7 +126,7 @@ def _inside(inner: Box, outer: Box) -> bool:
 
 
 def _join(a: Box, b: Box) -> Box | None:
-    """One box equal to the union of both, if there is one."""
+    """Return one box equal to the union of both, if there is one."""
     if _inside(a, b):
         return b
     if _inside(b, a):

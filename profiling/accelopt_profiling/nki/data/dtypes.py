@@ -27,7 +27,7 @@ class MissingTypeError(Exception):
 
 @lru_cache(maxsize=64)
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of a kernel's type name.
+    """Return the NumPy dtype of a kernel's type name.
 
     Raises:
         MissingType: it needs ``ml_dtypes``, which is not installed, or is unknown.
@@ -49,7 +49,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 
 def as_dtype(value: Any) -> np.dtype[Any]:
-    """A dtype from what a kernel passes: a dtype, a scalar type, a type name."""
+    """Return a dtype from what a kernel passes: a dtype, a scalar type, a type name."""
     if isinstance(value, np.dtype):
         return value
     if isinstance(value, str):

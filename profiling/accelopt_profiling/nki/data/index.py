@@ -50,7 +50,7 @@ class Affine:
         return self.offset + sum((num - 1) * step for num, step in self.dims if step > 0)
 
     def array(self) -> IntArray:
-        """All positions, with the shape of the index."""
+        """Return all positions, with the shape of the index."""
         only_now(self.slopes)
         positions = np.full(self.shape, self.offset, dtype=np.int64)
         for axis, (num, step) in enumerate(self.dims):
@@ -178,7 +178,7 @@ _WHOLE = slice(None)
 
 
 def merged(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """The dimensions of the sum of two indices, which broadcast as NumPy's arrays do.
+    """Return the dimensions of the sum of two indices, which broadcast as NumPy's arrays do.
 
     Raises:
         IndexError: they do not.
@@ -202,7 +202,7 @@ def merged(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
 
 @lru_cache(maxsize=1024)
 def arange(start: int, stop: int, step: int = 1) -> Affine:
-    """The positions ``start, start + step, ...`` below ``stop``."""
+    """Return the positions ``start, start + step, ...`` below ``stop``."""
     return Affine(start, ((len(range(start, stop, step)), step),))
 
 
@@ -227,7 +227,7 @@ class Mask:
 
     @staticmethod
     def of(value: Any) -> Mask | None:
-        """A mask from what a kernel passes: None, a mask, a boolean or an array of booleans."""
+        """Return a mask from what a kernel passes: None, a mask, a boolean or an array of booleans."""
         if value is None or isinstance(value, Mask):
             return value
         if isinstance(value, (bool, np.bool_)):
@@ -243,8 +243,8 @@ class Mask:
     __rand__ = __and__
 
     def resolve(self, shape: Sequence[int]) -> tuple[tuple[tuple[int, int], ...], BoolArray | None]:
-        """The box (half-open range per dimension) that holds every true position of an instruction of ``shape``,
-        and an array of booleans over that box where the box alone says too much."""
+        """Return the box (half-open range per dimension) that holds every true position of an instruction of
+        ``shape``, and an array of booleans over that box where the box alone says too much."""
         box = [(0, n) for n in shape]
         rest: list[BoolArray] = list(self.dense)
         for constraint in self.constraints:

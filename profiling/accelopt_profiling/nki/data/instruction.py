@@ -68,7 +68,7 @@ class TracedInstruction:
         self.accumulate = self.onezero = self.transpose = False
 
     def copy(self) -> TracedInstruction:
-        """A copy of the instruction without its regions."""
+        """Return a copy of the instruction without its regions."""
         copy = TracedInstruction(self.opcode, self.engines, self.line, self.partitions, self.free)
         copy.itemsize, copy.pattern, copy.accumulate = self.itemsize, self.pattern, self.accumulate
         copy.bytes, copy.descriptors, copy.flops = self.bytes, self.descriptors, self.flops

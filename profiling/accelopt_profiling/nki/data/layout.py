@@ -20,19 +20,20 @@ def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8192)
 def sizes(dims: tuple[Dim, ...]) -> tuple[int, ...]:
-    """The shape of a view."""
+    """Return the shape of a view."""
     return tuple([num for num, _ in dims])
 
 
 @lru_cache(maxsize=4096)
 def contiguous(shape: tuple[int, ...]) -> tuple[Dim, ...]:
-    """The dimensions of a view of a whole block of ``shape``."""
+    """Return the dimensions of a view of a whole block of ``shape``."""
     return tuple(zip(shape, _strides(shape), strict=True))
 
 
 @lru_cache(maxsize=16384)
 def bounding_box(offset: int, dims: tuple[Dim, ...], shape: tuple[int, ...]) -> tuple[Box, bool]:
-    """The box of a block of ``shape`` that a strided view touches, and whether the view touches all of it."""
+    """Return the box of a block of ``shape`` that a strided view touches, and whether the view touches all of
+    it."""
     strides = _strides(shape)
     low, rest = [], offset
     for stride in strides:

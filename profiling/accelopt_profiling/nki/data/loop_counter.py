@@ -38,7 +38,7 @@ Slopes = tuple[tuple[RecordedLoop, int], ...]
 
 
 def plus(a: Slopes, b: Slopes) -> Slopes:
-    """The slopes of a sum."""
+    """Return the slopes of a sum."""
     if not a or not b:
         return a or b
     total = dict(a)
@@ -48,7 +48,7 @@ def plus(a: Slopes, b: Slopes) -> Slopes:
 
 
 def times(slopes: Slopes, factor: int) -> Slopes:
-    """The slopes of a multiple."""
+    """Return the slopes of a multiple."""
     return tuple([(loop, step * factor) for loop, step in slopes]) if factor else ()
 
 
@@ -92,7 +92,7 @@ def stays_inside(low: int, high: int, size: int, slopes: Slopes) -> None:
 
 
 def counted(value: int, slopes: Slopes) -> Any:
-    """A number with slopes: a plain one where it has none."""
+    """Return a number with slopes: a plain one where it has none."""
     return LoopCounter(value, slopes) if slopes else value
 
 
@@ -106,7 +106,7 @@ class LoopCounter:
         self.value, self.slopes = value, slopes
 
     def plain(self) -> int:
-        """The number as it is now. No other iteration can be predicted from this one any more."""
+        """Return the number as it is now. No other iteration can be predicted from this one any more."""
         only_now(self.slopes)
         return self.value
 
@@ -190,7 +190,8 @@ class LoopCounter:
 
 
 def plain(value: Any) -> Any:
-    """A number as it is now; anything else as it is. For numbers that are computed with, which no slope follows."""
+    """Return a number as it is now; anything else as it is. For numbers that are computed with, which no
+    slope follows."""
     return value.plain() if type(value) is LoopCounter else value
 
 

@@ -33,13 +33,13 @@ class View:
         self.whole = not offset and dims == block.dims and positions is None
 
     def box(self) -> Box:
-        """The box of the block that the view touches."""
+        """Return the box of the block that the view touches."""
         if self.positions is not None:
             return whole(self.block.shape)
         return bounding_box(self.offset, self.dims, self.block.shape)[0]
 
     def array(self, writable: bool = False) -> Array:
-        """The values. The array shares the block's memory, except for a gathered view."""
+        """Return the values. The array shares the block's memory, except for a gathered view."""
         block = self.block
         storage = block.writable() if writable or block.storage is None else block.storage
         if self.whole:

@@ -62,7 +62,7 @@ class BlockArray:
             recorder.events.append(self)
 
     def another(self) -> BlockArray:
-        """A new array like this one, for another iteration."""
+        """Return a new array like this one, for another iteration."""
         rank = len(self.shape) - len(self.tile_shape)
         return BlockArray(
             self._device, self._recorder, self._diagnostics, self.shape, rank, self.dtype, self.memory, self.name,
@@ -70,7 +70,7 @@ class BlockArray:
         )  # fmt: skip
 
     def at(self, position: tuple[int, ...]) -> Tile:
-        """The tile at a position in all block dimensions; made if it is not there yet."""
+        """Return the tile at a position in all block dimensions; made if it is not there yet."""
         tile = self.blocks.get(position)
         if tile is None:
             with self._recorder.paused():  # made once, whichever iteration is the first
@@ -80,11 +80,11 @@ class BlockArray:
         return tile
 
     def block_at(self, position: tuple[int, ...]) -> Block:
-        """The block of the tile at a position."""
+        """Return the block of the tile at a position."""
         return self.at(position).block
 
     def look_up(self, position: tuple[int, ...], slopes: tuple[Slopes, ...], line: int) -> Tile:
-        """The tile at a position, for an iteration that is recorded."""
+        """Return the tile at a position, for an iteration that is recorded."""
         lookup = self._recorder.look_up(self, position, slopes, line)
         tile = self.at(position)
         view = tile.strided(tile.offset, tile.dims)
@@ -141,7 +141,7 @@ class BlockArray:
         return self.at(where), entries[missing:]
 
     def _known(self, leading: tuple[Any, ...]) -> Tile | None:
-        """The tile that was made for these plain integers before."""
+        """Return the tile that was made for these plain integers before."""
         if self.recorded:
             return None
         for entry in leading:
@@ -163,7 +163,7 @@ class BlockArray:
 
 
 def _block_position(entry: Any) -> tuple[int | None, Slopes]:
-    """A position in a block dimension, and how it grows with loops."""
+    """Return a position in a block dimension, and how it grows with loops."""
     if isinstance(entry, LoopCounter):
         return entry.value, entry.slopes
     if isinstance(entry, Affine):

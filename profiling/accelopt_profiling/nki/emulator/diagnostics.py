@@ -23,7 +23,8 @@ class KernelFaultError(Exception):
 
 
 def user_line() -> int:
-    """The 1-based line of the innermost frame outside this package, or 0. Called from this package only."""
+    """Return the 1-based line of the innermost frame outside this package, or 0. Called from this package
+    only."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -48,7 +49,7 @@ class Diagnostics:
         self._reported: set[tuple[str, int]] = set()
 
     def line(self) -> int:
-        """The line of the kernel's source that is being executed or replayed."""
+        """Return the line of the kernel's source that is being executed or replayed."""
         return self.replayed_line or user_line()
 
     def fault(self, code: str, message: str) -> NoReturn:

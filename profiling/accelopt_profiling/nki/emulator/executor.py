@@ -41,7 +41,7 @@ class Executor:
     # Operands
 
     def operand(self, value: Any, what: str = "operand") -> Tile:
-        """A tile as an instruction reads it: at least two dimensions, partition first.
+        """Return a tile as an instruction reads it: at least two dimensions, partition first.
 
         Raises:
             KernelFaultError: ``value`` is not one tile.
@@ -58,7 +58,7 @@ class Executor:
         return value
 
     def number(self, value: Any) -> Any:
-        """A value of the kernel's own Python as an instruction holds it: one number.
+        """Return a value of the kernel's own Python as an instruction holds it: one number.
 
         Raises:
             KernelFaultError: ``value`` is an array; an instruction has no room for one.
@@ -71,7 +71,8 @@ class Executor:
         return value
 
     def read(self, tile: Tile, box: Box | None = None) -> View | None:
-        """The view that an instruction reads; None in trace mode. Unwritten memory is reported and reads as NaN."""
+        """Return the view that an instruction reads; None in trace mode. Unwritten memory is reported and
+        reads as NaN."""
         if box is not None and tile.positions is None:
             tile = tile.within(narrow(box, tile.shape))
         self.check_written(tile)
@@ -97,12 +98,13 @@ class Executor:
                 coverage.full = True  # reported once; the poison is in place
 
     def defer(self, function: Callable[..., Any], *operands: Any) -> ComputeStep | None:
-        """A computation on the present values of ``operands`` (tiles or plain values); None in trace mode."""
+        """Return a computation on the present values of ``operands`` (tiles or plain values); None in trace
+        mode."""
         inputs = [self.read(o) if isinstance(o, Tile) else o for o in operands]
         return ComputeStep(function, inputs) if self.full else None
 
     def values(self, tile: Tile) -> Array | None:
-        """The values of a tile now, for the kernel's own Python; None in trace mode."""
+        """Return the values of a tile now, for the kernel's own Python; None in trace mode."""
         view = self.read(tile)
         self.recorder.forbid_replay()
         if view is None:
@@ -150,7 +152,8 @@ class Executor:
         line: int = 0,
         full: bool = False,
     ) -> Tile:
-        """A tile for the result of an instruction that is not stored yet; ``full``: all of it gets written."""
+        """Return a tile for the result of an instruction that is not stored yet; ``full``: all of it gets
+        written."""
         shape = tuple(shape)
         if len(shape) < 2:
             shape = (*shape, 1) if shape else (1, 1)
@@ -238,7 +241,7 @@ class Executor:
                 self.diagnostics.fault("out-of-bounds", message)
 
     def broadcast_shape(self, tiles: Sequence[Tile]) -> tuple[int, ...]:
-        """The shape of an element-wise result.
+        """Return the shape of an element-wise result.
 
         Raises:
             KernelFault: the shapes do not fit each other.
@@ -270,7 +273,8 @@ class Executor:
     def product(
         self, target: Tile, left: Tile, right: Tile, function: Callable[..., Array], adds: bool
     ) -> TracedInstruction:
-        """One product of TensorE into PSUM, or ``left`` transposed: ``function`` of them, or added to what is there."""
+        """Return one product of TensorE into PSUM, or ``left`` transposed: ``function`` of them, or added to
+        what is there."""
         instruction = self.stream.emit("nc_matmul", (TENSOR,), right)
         instruction.accumulate = adds
         for tile in (left, right):

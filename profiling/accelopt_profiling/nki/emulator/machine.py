@@ -94,15 +94,16 @@ class Machine:
         self.memory.begin_program(first=not any(program))
 
     def argument(self, array: Array) -> Tile:
-        """An input in HBM: the caller's own array, never written."""
+        """Return an input in HBM: the caller's own array, never written."""
         return self.memory.argument(array)
 
     def output(self, tile: Tile) -> Array:
-        """The values of a returned tensor as a plain array."""
+        """Return the values of a returned tensor as a plain array."""
         return self.memory.output(tile)
 
     def in_any_order(self, numbers: range) -> Iterable[int] | None:
-        """The counters of a loop that promises to take any order, where it is to get another one; else None."""
+        """Return the counters of a loop that promises to take any order, where it is to get another one; else
+        None."""
         self.free_loops = self.free_loops or len(numbers) > 1
         order = self.deferred.order
         return None if order is None else order.iterations(numbers, lambda: self.deferred.steps)
@@ -118,15 +119,15 @@ class Machine:
         self.diagnostics.fault(code, message)
 
     def select(self, tile: Tile, key: Any) -> Tile:
-        """The view ``tile[key]``."""
+        """Return the view ``tile[key]``."""
         return select(tile, key)
 
     def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile:
-        """The same elements in another shape, without moving them."""
+        """Return the same elements in another shape, without moving them."""
         return self.memory.reshape(tile, shape)
 
     def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile:
-        """A tile repeated to ``shape``."""
+        """Return a tile repeated to ``shape``."""
         return self.executor.broadcast(tile, shape)
 
     def assign(self, target: Tile, value: Any) -> None:
@@ -144,7 +145,7 @@ class Machine:
         return self.operators(name, *operands)
 
     def index_values(self, tile: Tile) -> Array | None:
-        """The values of a tensor of indices, now; None in trace mode."""
+        """Return the values of a tensor of indices, now; None in trace mode."""
         return self.executor.values(tile)
 
 
@@ -152,7 +153,7 @@ _current: list[Machine] = []
 
 
 def current() -> Machine:
-    """The machine of the emulation under way.
+    """Return the machine of the emulation under way.
 
     Raises:
         KernelFault: there is none: a kernel's body was called outside ``nki.jit``.
@@ -165,7 +166,7 @@ def current() -> Machine:
 
 
 def running_machine() -> Machine | None:
-    """The machine of the emulation under way; None where there is none."""
+    """Return the machine of the emulation under way; None where there is none."""
     return _current[-1] if _current else None
 
 

@@ -42,7 +42,7 @@ class DeviceMemory:
     def describe_block(
         self, memory: MemorySpace, shape: tuple[int, ...], item: int, name: str, line: int, constant: bool
     ) -> BlockInfo:
-        """The description of a new block with elements of ``item`` bytes."""
+        """Return the description of a new block with elements of ``item`` bytes."""
         self._blocks += 1
         return BlockInfo(self._blocks, memory, shape, item, name, line, constant)
 
@@ -56,7 +56,8 @@ class DeviceMemory:
         line: int = 0,
         full: bool = False,
     ) -> Tile:
-        """A new block of ``shape``: unwritten, or filled with ``fill`` (lazily: no values until it is read).
+        """Return a new block of ``shape``: unwritten, or filled with ``fill`` (lazily: no values until it is
+        read).
 
         ``full`` tells that an instruction writes all of it right away.
 
@@ -82,7 +83,7 @@ class DeviceMemory:
         return tile
 
     def allocate_like(self, block: Block) -> Block:
-        """A new block like one that was made in a recorded iteration, for another iteration."""
+        """Return a new block like one that was made in a recorded iteration, for another iteration."""
         old = block.info
         info = self.describe_block(old.memory, old.shape, block.dtype.itemsize, old.name, old.line, False)
         copy = Block(info, block.dtype, block.coverage is WRITTEN)
@@ -92,7 +93,7 @@ class DeviceMemory:
         return copy
 
     def shared(self, shape: Sequence[int], dtype: np.dtype[Any], name: str) -> Tile:
-        """An output in HBM; the programs of one launch share it, by order of allocation."""
+        """Return an output in HBM; the programs of one launch share it, by order of allocation."""
         self._recorder.forbid_replay()
         if self._next_shared < len(self._shared):
             tile = self._shared[self._next_shared]
@@ -109,7 +110,8 @@ class DeviceMemory:
             self._shared = []
 
     def argument(self, array: Array) -> Tile:
-        """An input in HBM: the caller's own array, never written. It has no values until the steps are computed."""
+        """Return an input in HBM: the caller's own array, never written. It has no values until the steps are
+        computed."""
         self._recorder.forbid_replay()
         info = self.describe_block(MemorySpace.HBM, array.shape, array.dtype.itemsize, "", 0, True)
         block = Block(info, array.dtype, full=True)
@@ -119,7 +121,8 @@ class DeviceMemory:
         return self.tile_class(self._owner, block, 0, block.dims)
 
     def output(self, tile: Tile) -> Array:
-        """The values of a returned tensor. Elements that were never written are NaN, which is a finding."""
+        """Return the values of a returned tensor. Elements that were never written are NaN, which is a
+        finding."""
         self._trace.output_bytes += tile.size * tile.dtype.itemsize
         if not tile.block.coverage.holds(tile.box()):
             name = tile.block.info.name or f"tensor of shape {tile.shape}"
@@ -144,7 +147,7 @@ class DeviceMemory:
         self._deferred.steps.append(ComputeStep(spoil, ()))
 
     def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile:
-        """The same elements in another shape, without moving them; one size may be -1.
+        """Return the same elements in another shape, without moving them; one size may be -1.
 
         Raises:
             KernelFaultError: the sizes do not fit, or the tile is a part of its block.

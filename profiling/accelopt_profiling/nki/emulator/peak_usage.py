@@ -35,7 +35,7 @@ class PeakUsage:
 
 
 def peak_usage(instructions: list[TracedInstruction], memory: MemorySpace = MemorySpace.SBUF) -> PeakUsage:
-    """The peak of ``memory``; holders largest first. Nothing alive gives a peak of 0 on line 0."""
+    """Return the peak of ``memory``; holders largest first. Nothing alive gives a peak of 0 on line 0."""
     begun: dict[BlockInfo, int] = {}
     ended: dict[BlockInfo, int] = {}
     for number, instruction in enumerate(instructions):
@@ -67,7 +67,7 @@ def peak_usage(instructions: list[TracedInstruction], memory: MemorySpace = Memo
 def overflow(
     instructions: list[TracedInstruction], limits: CoreLimits, compiler_spills: bool
 ) -> Finding | None:
-    """A finding if more is alive in SBUF at once than it holds.
+    """Return a finding if more is alive in SBUF at once than it holds.
 
     ``compiler_spills``: the dialect's compiler writes tiles out to HBM then (Beta 1), which costs time; else the
     kernel does not compile.

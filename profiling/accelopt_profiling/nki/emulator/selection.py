@@ -13,7 +13,8 @@ from accelopt_profiling.nki.emulator.tile import Tile
 
 
 def select(tile: Tile, key: Any) -> Tile:
-    """The view ``tile[key]``. Lazy: nothing is read. Indices out of range are kept for a mask to make legal.
+    """Return the view ``tile[key]``. Lazy: nothing is read. Indices out of range are kept for a mask to make
+    legal.
 
     Raises:
         KernelFault: the index has too many entries, or is of a kind the dialect does not have.
@@ -44,7 +45,7 @@ _MANY = 50_000
 
 
 def _signature(dims: tuple[Dim, ...], entries: tuple[Any, ...]) -> Any:
-    """A key of everything that a selection depends on; None for indices that are not plain."""
+    """Return a key of everything that a selection depends on; None for indices that are not plain."""
     parts: list[Any] = [dims]
     for entry in entries:
         kind = type(entry)
@@ -180,7 +181,7 @@ def _slice(tile: Tile, entry: slice, num: int, axis: int) -> tuple[int, int, int
 
 
 def _counted(tile: Tile, value: Any, axis: int) -> tuple[int, Slopes]:
-    """An integer, and how it grows with loops."""
+    """Return an integer, and how it grows with loops."""
     if isinstance(value, LoopCounter) or (isinstance(value, Affine) and all(n == 1 for n, _ in value.dims)):
         return (value.value if isinstance(value, LoopCounter) else value.offset), value.slopes
     return _integer(tile, value, axis), ()

@@ -181,17 +181,17 @@ class Tile:
     # For the emulator
 
     def box(self) -> Box:
-        """The box of the block that the view touches."""
+        """Return the box of the block that the view touches."""
         if self.positions is not None:
             return tuple((0, n) for n in self.block.shape)
         return bounding_box(self.offset, self.dims, self.block.shape)[0]
 
     def as_view(self) -> View:
-        """The view as it is now."""
+        """Return the view as it is now."""
         return View(self.block, self.offset, self.dims, self.positions, self.affine_offset)
 
     def region(self) -> Region:
-        """The block and the box."""
+        """Return the block and the box."""
         if self.affine_offset is None:
             return self.block.info, self.box()
         return LoopRegion.of(self.as_view())
@@ -204,7 +204,7 @@ class Tile:
         )
 
     def addresses(self) -> IntArray:
-        """The offset of each element in the flattened block."""
+        """Return the offset of each element in the flattened block."""
         if self.positions is not None:
             return self.positions
         flat = np.full(self.shape, self.offset, dtype=np.int64)
@@ -213,7 +213,7 @@ class Tile:
         return flat
 
     def array(self, writable: bool = False) -> Array:
-        """The view as a NumPy array that shares the block's memory."""
+        """Return the view as a NumPy array that shares the block's memory."""
         block = self.block
         storage = block.writable() if writable or block.storage is None else block.storage
         if not self.dims and self.positions is None:
@@ -226,7 +226,7 @@ class Tile:
         return view
 
     def within(self, box: Box) -> Tile:
-        """The part of the view inside ``box`` (ranges of its own dimensions)."""
+        """Return the part of the view inside ``box`` (ranges of its own dimensions)."""
         offset = self.offset + sum(low * step for (low, _), (_, step) in zip(box, self.dims, strict=True))
         dims = tuple(
             (max(0, high - low), step) for (low, high), (_, step) in zip(box, self.dims, strict=True)

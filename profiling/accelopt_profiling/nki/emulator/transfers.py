@@ -123,14 +123,15 @@ class Transfers:
             self._executor.write(self._inside(target, False), ComputeStep(compute, inputs))
 
     def _beyond(self, tile: Tile) -> npt.NDArray[np.bool_] | None:
-        """A mask of the positions of an indirect view outside the tensor; None where there are none."""
+        """Return a mask of the positions of an indirect view outside the tensor; None where there are
+        none."""
         if tile.positions is None:
             return None
         outside = (tile.positions < 0) | (tile.positions >= prod(tile.block.shape))
         return outside if outside.any() else None
 
     def _inside(self, tile: Tile, skip: bool) -> Tile:
-        """The view, checked; with ``skip`` positions outside are replaced by the first one."""
+        """Return the view, checked; with ``skip`` positions outside are replaced by the first one."""
         outside = self._beyond(tile)
         if outside is None or tile.positions is None:
             return tile
@@ -174,7 +175,8 @@ class Transfers:
 
 
 def descriptors(dram: Tile) -> int:
-    """The number of contiguous pieces of HBM that a transfer of the view touches; at least one per partition."""
+    """Return the number of contiguous pieces of HBM that a transfer of the view touches; at least one per
+    partition."""
     if dram.positions is not None:
         return dram.size
     run = 1

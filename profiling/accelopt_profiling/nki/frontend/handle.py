@@ -142,7 +142,8 @@ def handing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def handing_all(names: dict[str, Any], but: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The functions of a module for kernel code; the rest, and the functions named in ``but``, as they are."""
+    """Return the functions of a module for kernel code; the rest, and the functions named in ``but``, as they
+    are."""
     return {
         name: handing(value) if isinstance(value, FunctionType) and name not in but else value
         for name, value in names.items()

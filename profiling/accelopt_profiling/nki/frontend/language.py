@@ -57,7 +57,7 @@ class Fp32:
 
 
 def data_type(value: Any) -> np.dtype[Any]:
-    """The dtype that a kernel names.
+    """Return the dtype that a kernel names.
 
     Raises:
         KernelFault: there is no such type, or the package that holds it is missing.
@@ -74,7 +74,7 @@ def data_type_or_none(value: Any) -> np.dtype[Any] | None:
 
 
 def constant(value: Any, dtype: Any) -> Tile:
-    """A constant tensor in HBM."""
+    """Return a constant tensor in HBM."""
     array = np.asarray(value)
     return current().argument(array if dtype is None else array.astype(data_type(dtype)))
 
@@ -84,7 +84,7 @@ WITHOUT_TENSORS = ("arange", "ds", "program_id", "num_programs", "program_ndim")
 
 
 def ds(start: Any, size: int) -> slice:
-    """A slice of ``size`` elements from ``start``."""
+    """Return a slice of ``size`` elements from ``start``."""
     return slice(start, start + size)
 
 

@@ -91,7 +91,8 @@ def per_partition(value: Any) -> bool:
 
 
 def binary(machine: Machine, name: str, x: Any, y: Any, dtype: Any = None, mask: Any = None) -> Any:
-    """One element-wise instruction with two operands; partitions are broadcast where a row meets a tile."""
+    """Return one element-wise instruction with two operands; partitions are broadcast where a row meets a
+    tile."""
     if not isinstance(x, Tile) and not isinstance(y, Tile):
         return BINARY[name](np.asarray(x), np.asarray(y))
     kind = as_dtype(dtype) if dtype is not None else _common(x, y)

@@ -96,7 +96,7 @@ class IterationRemap:
             self._recorder.access(view, event.writes)
 
     def step(self, recorded: ComputeStep) -> ComputeStep:
-        """The step of this iteration."""
+        """Return the step of this iteration."""
         inputs = [
             self._view(item)
             if type(item) is View

@@ -78,7 +78,7 @@ def is_replayable(frame: FrameType) -> bool:
 
 @lru_cache(maxsize=64)
 def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _BodyRequirements]:
-    """The loops in the file of ``code`` that can be replayed, by the line of what they loop over.
+    """Return the loops in the file of ``code`` that can be replayed, by the line of what they loop over.
 
     ``file`` and ``lines`` tell code objects apart that are equal but for their places.
     """
@@ -211,7 +211,7 @@ class _Reader:
 
 
 def _path(function: ast.expr) -> tuple[list[str], ast.expr]:
-    """The attributes of a called expression, outermost last, and what they are attributes of."""
+    """Return the attributes of a called expression, outermost last, and what they are attributes of."""
     path: list[str] = []
     while isinstance(function, ast.Attribute):
         path.insert(0, function.attr)

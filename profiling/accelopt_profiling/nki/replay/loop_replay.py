@@ -33,7 +33,7 @@ _FEWEST = 3
 
 
 def iterations(numbers: range, frame: FrameType) -> Iterable[Any]:
-    """The counters of the loop that ``frame`` is about to begin over ``numbers``."""
+    """Return the counters of the loop that ``frame`` is about to begin over ``numbers``."""
     machine = running_machine()
     if len(numbers) < _FEWEST or machine is None or not machine.recorder.enabled or not is_replayable(frame):
         return numbers
@@ -127,7 +127,8 @@ class RecordedIteration:
 
 
 def _without_unused_blocks(events: list[Event], steps: list[ComputeStep]) -> list[Event]:
-    """The events, without blocks that nothing touched: results that were assigned elsewhere at once."""
+    """Return the events, without blocks that nothing touched: results that were assigned elsewhere at
+    once."""
     used: set[BlockInfo] = set()
     for event in events:
         if type(event) is TracedInstruction:

@@ -95,7 +95,8 @@ class _Sharing:
                 self.values[block].parts.append((box, key))
 
     def _resolve(self, block: BlockInfo, number: int) -> Hashable:
-        """The content of a tile at its first read; a tile that is written again later has none that repeats."""
+        """Return the content of a tile at its first read; a tile that is written again later has none that
+        repeats."""
         value = self.values.get(block)
         if value is None:
             return None

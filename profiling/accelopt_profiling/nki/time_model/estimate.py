@@ -36,7 +36,7 @@ class TimeEstimate:
 
 
 def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None) -> TimeEstimate:
-    """The model's answer for one launch (or several, one after another) recorded in ``trace``.
+    """Return the model's answer for one launch (or several, one after another) recorded in ``trace``.
 
     ``compiler`` says what is done to the program before it runs; by default what the hardware's usual one does.
     """
@@ -57,7 +57,8 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
 
 
 def roofline_us(trace: Trace, hardware: Hardware) -> float:
-    """The least time by HBM bandwidth for inputs and outputs once, and by TensorE's peak for the useful products."""
+    """Return the least time by HBM bandwidth for inputs and outputs once, and by TensorE's peak for the
+    useful products."""
     memory = (trace.input_bytes + trace.output_bytes) / hardware.hbm_gbps / 1000
     narrow = sum(i.flops for i in trace.instructions if not i.transpose and i.itemsize < 4)
     wide = sum(i.flops for i in trace.instructions if not i.transpose and i.itemsize >= 4)

@@ -67,7 +67,7 @@ def _late(on: dict[str, float], lines: dict[int, float], engine: str, line: int,
 
 
 def waits(plan: Schedule, engine: str) -> list[Wait]:
-    """The waits of ``engine``, longest first."""
+    """Return the waits of ``engine``, longest first."""
     order = plan.residency.order
     mine = sorted((n for n, step in enumerate(order) if step.engine == engine), key=plan.start.__getitem__)
     free = 0.0

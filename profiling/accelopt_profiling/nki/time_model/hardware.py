@@ -70,7 +70,7 @@ class Hardware:
 
 @lru_cache(maxsize=16)
 def hardware(name: str) -> Hardware:
-    """The constants of ``name`` ("trn1", "trn2", "trn3").
+    """Return the constants of ``name`` ("trn1", "trn2", "trn3").
 
     Raises:
         UnknownTargetError: there is no such target, or NKI kernels do not run on it; the message lists those there are.

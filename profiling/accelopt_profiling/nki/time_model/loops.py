@@ -66,7 +66,7 @@ class _Folding:
                 self.growing[part.body[-1].ident].pop()
 
     def _grow(self) -> Part | None:
-        """One more iteration of the loop in front of the last parts."""
+        """Return one more iteration of the loop in front of the last parts."""
         parts = self.parts
         end = len(parts) - 1
         for at in reversed(self.growing.get(parts[end].ident, ())[-2:]):
@@ -80,7 +80,7 @@ class _Folding:
         return None
 
     def _join(self) -> Part | None:
-        """The last parts twice in a row: a loop of two iterations."""
+        """Return the last parts twice in a row: a loop of two iterations."""
         parts = self.parts
         end = len(parts) - 1
         for at in reversed(self.where[parts[end].ident][-1 - _TRIES : -1]):
@@ -96,7 +96,7 @@ class _Folding:
 
 
 def find_loops(keys: Sequence[int]) -> list[Part]:
-    """The keys as single steps and loops; spelled out, the parts give ``keys`` again."""
+    """Return the keys as single steps and loops; spelled out, the parts give ``keys`` again."""
     folding = _Folding()
     for key in keys:
         folding.push(folding.leaf(key))
@@ -104,7 +104,7 @@ def find_loops(keys: Sequence[int]) -> list[Part]:
 
 
 def spell_out(parts: Sequence[Part]) -> list[int]:
-    """The idents of the single steps of ``parts``, all iterations of all loops."""
+    """Return the idents of the single steps of ``parts``, all iterations of all loops."""
     idents: list[int] = []
     for part in parts:
         if part.body:

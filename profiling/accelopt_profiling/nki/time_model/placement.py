@@ -179,7 +179,7 @@ class _Placing:
                 self.result.predecessor[later.info] = earlier.info
 
     def spill(self, kinds: Kinds) -> list[ScheduledStep]:
-        """The steps with spills and reloads in between."""
+        """Return the steps with spills and reloads in between."""
         return _Spilling(self, kinds).run()
 
 
@@ -318,7 +318,7 @@ class _Spilling:
         self.result.spilled[line] = self.result.spilled.get(line, 0) + transfer.bytes
 
     def _needed(self, tile: _Tile, number: int) -> float:
-        """The share of a tile that is read before it leaves again."""
+        """Return the share of a tile that is read before it leaves again."""
         boxes: set[Box] = set()
         before = self.steps[number].number
         for use in tile.uses[max(0, tile.at - 1) :]:

@@ -138,7 +138,8 @@ class _Lane:
         self.gaps: list[tuple[float, float, int, int]] = []
 
     def take(self, ready: float, ns: float, position: int, lookahead: int) -> tuple[float, int]:
-        """The start of a step that is ready at ``ready``, and the step before it on the lane, if it waited for it."""
+        """Return the start of a step that is ready at ``ready``, and the step before it on the lane, if it
+        waited for it."""
         gaps = self.gaps
         self.used = True
         self.busy += ns
@@ -226,7 +227,8 @@ class _Scheduler:
         return {name: (lane.end, lane.busy) for name, lane in self.lanes.items()}
 
     def _advance(self, ends: list[_Ends], period: int) -> float | None:
-        """The time that every lane in use advanced by in each of the last two periods, if it is the same."""
+        """Return the time that every lane in use advanced by in each of the last two periods, if it is the
+        same."""
         if len(ends) < 2 * period + 1:
             return None
         now, before, earlier = ends[-1], ends[-1 - period], ends[-1 - 2 * period]

@@ -46,7 +46,7 @@ class Kinds:
         self._examples: list[ScheduledStep] = []
 
     def of(self, instructions: list[TracedInstruction]) -> list[ScheduledStep]:
-        """A step per instruction, in program order."""
+        """Return a step per instruction, in program order."""
         return [self._of(instruction, number) for number, instruction in enumerate(instructions)]
 
     def _of(self, i: TracedInstruction, number: int) -> ScheduledStep:
@@ -79,7 +79,7 @@ class Kinds:
         step.key = key
 
     def transfer(self, opcode: str, block: BlockInfo, number: int, share: float = 1.0) -> ScheduledStep:
-        """A spill or a reload of a tile, or of the ``share`` of it that is needed."""
+        """Return a spill or a reload of a tile, or of the ``share`` of it that is needed."""
         step = ScheduledStep(opcode, block.line, number, DMA)
         step.bytes = int(block.free_bytes * block.shape[0] * share)
         step.descriptors = block.shape[0]

@@ -17,7 +17,7 @@ _WHY = {OPERAND: "operand", ROOM: "room", QUEUE: "queue"}
 
 
 def timeline(plan: Schedule) -> Timeline:
-    """The schedule with times in microseconds; lanes that do nothing are left out."""
+    """Return the schedule with times in microseconds; lanes that do nothing are left out."""
     engines = [e for e in (*COMPUTE_ENGINES, DMA) if plan.busy[e]]
     lanes = {engine: n for n, engine in enumerate(engines)}
     names: dict[str, int] = {}
@@ -46,7 +46,7 @@ def timeline(plan: Schedule) -> Timeline:
 
 
 def _shares(plan: Schedule, engine: str) -> list[float]:
-    """The engine's share of each of ``_PARTS`` equal parts of the time."""
+    """Return the engine's share of each of ``_PARTS`` equal parts of the time."""
     mine = [n for n, step in enumerate(plan.residency.order) if step.engine == engine]
     start, end = _sorted(plan.start, mine), _sorted(plan.end, mine)
     done = np.cumsum(np.concatenate([[0.0], end - start]))

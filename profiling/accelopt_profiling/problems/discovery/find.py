@@ -200,7 +200,7 @@ class _ProblemSearch:
         return lookup
 
     def _gpumode(self) -> ProblemLookup | None:
-        """A submission to GPU MODE: its task's files are put beside it, where it imports them from."""
+        """Return a submission to GPU MODE: its task's files are put beside it, where it imports them from."""
         task = gpumode_task(self.path) if self.own and "custom_kernel" in self.own.names else None
         return self._task(task, f"GPU MODE task {task.folder.name}") if task else None
 

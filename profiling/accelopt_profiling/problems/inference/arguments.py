@@ -63,7 +63,7 @@ class InferredCall:
         return evaluate(dimension, self.sizes)
 
     def shape(self, argument: InferredArgument) -> list[int]:
-        """The sizes of a tensor's dimensions. Raises NoSizeError."""
+        """Return the sizes of a tensor's dimensions. Raises NoSizeError."""
         return [self.size_of(d) for d in argument.dims]
 
     def expression(self, size: int) -> str | None:

@@ -27,12 +27,14 @@ def _look_up(kind: str, name: str) -> Any:
 
 
 def usual_size(name: str) -> int:
-    """A small size that a dimension of this name may have, to try a call with; 32 where the name says nothing."""
+    """Return a small size that a dimension of this name may have, to try a call with; 32 where the name says
+    nothing."""
     return int(_look_up("sizes", name) or _OTHER_SIZE)
 
 
 def size_in_use(name: str) -> int:
-    """The size that a dimension of this name has where such kernels are used; at least the one of ``usual_size``."""
+    """Return the size that a dimension of this name has where such kernels are used; at least the one of
+    ``usual_size``."""
     return int(_look_up("sizes in use", name) or _OTHER_SIZE)
 
 
@@ -42,13 +44,13 @@ def names_a_size(name: str) -> bool:
 
 
 def usual_value(name: str) -> str | None:
-    """The usual value of a number, flag, string or dtype of this name, as Python; None where the name says nothing."""
+    """Return the usual value of a number, flag, string or dtype of this name, as Python; None where the name
+    says nothing."""
     value = _look_up("values", name)
     return None if value is None else str(value)
 
 
 def usual_tensor(name: str) -> dict[str, Any]:
-    """What a tensor of this name usually is: ``dims``, ``dtype`` and ``fill``, ``vector`` (one number a column) or
-    ``rows`` (one a row); empty where the name says nothing.
-    """
+    """Return what a tensor of this name usually is: ``dims``, ``dtype`` and ``fill``, ``vector`` (one number
+    a column) or ``rows`` (one a row); empty where the name says nothing."""
     return dict(_look_up("tensors", name) or {})

@@ -32,7 +32,8 @@ def enlarged_calls(call: InferredCall) -> Iterator[InferredCall]:
 
 
 def _larger(name: str, size: int, product: bool) -> int:
-    """The size by as much larger as its name has it in use; a size of a product is that of a square one."""
+    """Return the size by as much larger as its name has it in use; a size of a product is that of a square
+    one."""
     if product:
         return max(size, 2048)
     return size * max(1, size_in_use(name) // usual_size(name))

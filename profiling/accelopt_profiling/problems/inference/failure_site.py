@@ -35,7 +35,7 @@ class FailureSite:
             raise NoValueError(ast.unparse(node)) from error
 
     def expressions(self) -> Iterator[ast.expr]:
-        """Every expression of the statement; of a compound one those of its head."""
+        """Yield every expression of the statement; of a compound one those of its head."""
         heads: list[ast.AST] = [
             child for child in ast.iter_child_nodes(self.statement) if not isinstance(child, ast.stmt)
         ]
@@ -70,7 +70,7 @@ def _is_theirs(file: str) -> bool:
 
 
 def _statement(file: str, line: int) -> list[ast.stmt] | None:
-    """The statement of a line and those around it, innermost first."""
+    """Return the statement of a line and those around it, innermost first."""
     tree = _parsed(file)
     around: list[ast.stmt] = []
     body: list[ast.AST] = [tree] if tree else []

@@ -42,7 +42,8 @@ class _Guessing:
         return self.call.add_size(name, usual_size(name))
 
     def dims(self, use: ParameterUse) -> tuple[list[str], str]:
-        """The dimensions that the code or the documentation gives a tensor, and which of them; [] where none does."""
+        """Return the dimensions that the code or the documentation gives a tensor, and which of them; []
+        where none does."""
         stated = self.docs.get(use.name, [])
         if use.rank is not None:
             dims = [d or (stated[n] if len(stated) == use.rank else "") for n, d in enumerate(use.dims)]
@@ -58,7 +59,8 @@ class _Guessing:
         return [], ""
 
     def _rank(self, use: ParameterUse) -> int:
-        """The rank of a tensor of which the code shows a dimension or two: that of the main tensor, if it has more."""
+        """Return the rank of a tensor of which the code shows a dimension or two: that of the main tensor, if
+        it has more."""
         usual = usual_tensor(use.name)
         first_alone = use.at_least == 1 and list(use.named) == [0]
         if usual.get("vector") or usual.get("rows") or usual.get("dims") or first_alone:
@@ -161,7 +163,7 @@ def _add_tensors(guessing: _Guessing, tensors: list[ParameterUse]) -> None:
 
 
 def _sized(guessing: _Guessing, dimension: str) -> str:
-    """A dimension whose names have sizes: those of a call are made for it."""
+    """Return a dimension whose names have sizes: those of a call are made for it."""
     if dimension.isdigit():
         return dimension
     names = names_in(dimension)
@@ -174,12 +176,13 @@ def _sized(guessing: _Guessing, dimension: str) -> str:
 
 
 def _main(guessing: _Guessing) -> list[str]:
-    """The dimensions of the tensor that the others follow: the first with the highest rank."""
+    """Return the dimensions of the tensor that the others follow: the first with the highest rank."""
     return max(guessing.shapes.values(), key=len, default=[])
 
 
 def _filled(guessing: _Guessing, use: ParameterUse) -> list[str]:
-    """The dimensions of a tensor of which some or all are not named: as those of the main tensor, or by convention."""
+    """Return the dimensions of a tensor of which some or all are not named: as those of the main tensor, or
+    by convention."""
     dims, _ = guessing.dims(use)
     usual = usual_tensor(use.name)
     main = _main(guessing)
@@ -272,7 +275,7 @@ def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
 
 
 def _size_like(guessing: _Guessing, name: str) -> str | None:
-    """A size whose usual value is that of ``name``: ``n_cols`` is ``columns``."""
+    """Return a size whose usual value is that of ``name``: ``n_cols`` is ``columns``."""
     wanted = usual_size(name)
     return next((s for s, size in guessing.call.sizes.items() if size == wanted and names_a_size(name)), None)
 

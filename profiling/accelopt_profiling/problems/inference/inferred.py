@@ -50,13 +50,14 @@ class InferredProblem:
 
 
 def inference_key(file: KernelFile) -> str:
-    """A key of what an inferred problem rests on: the host code, and the kernels' names and arguments."""
+    """Return a key of what an inferred problem rests on: the host code, and the kernels' names and
+    arguments."""
     kernels = [(k.name, k.arguments) for k in file.discovery.kernels]
     return f"{file.path}:{file.discovery.rest_hash}:{kernels}"
 
 
 def to_be_inferred(file: KernelFile) -> KernelFile:
-    """The file with the problem that its profile is to infer, in place of none."""
+    """Return the file with the problem that its profile is to infer, in place of none."""
     path = file.path.resolve().with_name(f"{file.path.stem}_problem.py").relative_to(file.root).as_posix()
     options = {"unreferenced": True, "inferred": True}
     ref = ProblemRef("inferred", path, None, "inferred", file.discovery.rest_hash, options)
@@ -64,7 +65,8 @@ def to_be_inferred(file: KernelFile) -> KernelFile:
 
 
 def with_problem(file: KernelFile, problem: InferredProblem) -> KernelFile:
-    """The file with an inferred problem in place of none, as if its text stood in ``<stem>_problem.py``."""
+    """Return the file with an inferred problem in place of none, as if its text stood in
+    ``<stem>_problem.py``."""
     path = file.path.resolve().with_name(f"{file.path.stem}_problem.py")
     relative = path.relative_to(file.root).as_posix()
     digest = hashlib.sha256(problem.text.encode()).hexdigest()[:16]
@@ -80,7 +82,7 @@ def with_problem(file: KernelFile, problem: InferredProblem) -> KernelFile:
 
 
 def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
-    """The finding that says what the numbers of such a file rest on."""
+    """Return the finding that says what the numbers of such a file rest on."""
     line = file.kernels[0].line if file.kernels else 1
     message = (
         f"No problem was found: the arguments of {problem.entry} were inferred, and its results are not checked. "
@@ -92,7 +94,7 @@ def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
 
 
 def not_inferred_finding(kernel: Kernel, why: str) -> Finding:
-    """The finding of a file without a problem for which none could be inferred."""
+    """Return the finding of a file without a problem for which none could be inferred."""
     message = (
         f"No problem was found, and inputs for {kernel.name} could not be inferred ({why[:300].rstrip('.')}). "
         "Add get_inputs() here or in a problem file beside it; `accelopt problem` writes a first version."

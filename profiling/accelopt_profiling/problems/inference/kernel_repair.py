@@ -99,7 +99,7 @@ def _count(argument: InferredArgument, subjects: CallSubjects) -> int:
 
 
 def _host_name(pointer: str, subjects: CallSubjects) -> str | None:
-    """The parameter of the entry that has the name of a kernel's pointer, without its ending."""
+    """Return the parameter of the entry that has the name of a kernel's pointer, without its ending."""
     plain = pointer.lower().removesuffix("_ptr").removesuffix("_pointer").removesuffix("ptr").strip("_")
     names = {name.lower().strip("_"): name for name in subjects.parameters}
     return names.get(plain) or names.get(pointer.lower())

@@ -40,7 +40,7 @@ def _axis(kernel: ast.FunctionDef, program: str, values: dict[str, str], sizes: 
 
 
 def _bound(kernel: ast.FunctionDef, sizes: list[str], tile: str) -> str | None:
-    """The size that offsets are compared with."""
+    """Return the size that offsets are compared with."""
     for node in ast.walk(kernel):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt):
             right = ast.unparse(node.comparators[0])

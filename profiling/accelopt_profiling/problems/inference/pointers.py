@@ -58,7 +58,7 @@ def _assigned(kernel: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
 
 
 def _loaded(kernel: ast.FunctionDef) -> dict[str, set[str]]:
-    """The names that hold what was loaded, each with the pointers that it was loaded from."""
+    """Return the names that hold what was loaded, each with the pointers that it was loaded from."""
     loaded: dict[str, set[str]] = {}
     for name, value in _assigned(kernel):
         for call in ast.walk(value):
@@ -76,7 +76,7 @@ def single_pointers(kernel: ast.FunctionDef) -> set[str]:
 
 
 def _outside_of_accesses(kernel: ast.FunctionDef) -> set[str]:
-    """The names that the body uses in anything but a load or a store."""
+    """Return the names that the body uses in anything but a load or a store."""
     names: set[str] = set()
     waiting: list[ast.AST] = list(kernel.body)
     while waiting:
@@ -104,7 +104,8 @@ def _addresses(kernel: ast.FunctionDef) -> list[ast.expr]:
 
 
 def _roots(kernel: ast.FunctionDef, address: ast.expr) -> set[str]:
-    """The names that an address starts from: the leftmost term of a sum, through earlier assignments."""
+    """Return the names that an address starts from: the leftmost term of a sum, through earlier
+    assignments."""
     starts: dict[str, list[ast.expr]] = {}
     for node in ast.walk(kernel):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

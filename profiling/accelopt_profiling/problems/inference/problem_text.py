@@ -82,6 +82,6 @@ def _tensor(call: InferredCall, argument: InferredArgument) -> str:
 
 
 def _lowest(call: InferredCall) -> str:
-    """The smallest size: an index below it is inside every dimension."""
+    """Return the smallest size: an index below it is inside every dimension."""
     smallest = min((size for size in call.sizes.values() if size > 1), default=1)
     return next((name for name, size in call.sizes.items() if size == smallest), "1")

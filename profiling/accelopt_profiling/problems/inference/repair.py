@@ -42,7 +42,7 @@ def repair(error: BaseException, subjects: CallSubjects) -> str | None:
 
 
 def _condition(site: FailureSite, subjects: CallSubjects) -> str | None:
-    """An ``assert``, or a ``raise`` below conditions."""
+    """Return an ``assert``, or a ``raise`` below conditions."""
     solver = ConditionSolver(site, subjects)
     if isinstance(site.statement, ast.Assert):
         return solver.make(site.statement.test, True)
@@ -119,13 +119,13 @@ def _missing(matched: re.Match[str], site: FailureSite | None, subjects: CallSub
 
 
 def _decided(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
-    """An autotuner or a heuristic gives the argument."""
+    """Return an autotuner or a heuristic gives the argument."""
     made = [subjects.leave_out(name.strip(), decided=True) for name in matched[1].split(",")]
     return "; ".join(filter(None, made)) or None
 
 
 def _number(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
-    """A tensor stands where a number, a flag or a dtype is needed."""
+    """Return a tensor stands where a number, a flag or a dtype is needed."""
     flag = "ambiguous" in matched[0]
     for name, argument in _arguments_in(site, subjects):
         if argument.kind == "tensor" and not argument.firm and _plain_use(site, name):
@@ -138,7 +138,7 @@ def _number(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -
 
 
 def _nothing(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
-    """None stands where a number or a tensor is needed."""
+    """Return None stands where a number or a tensor is needed."""
     items = "subscriptable" in matched[0] or "iterable" in matched[0] or "len()" in matched[0]
     for node in site.expressions():
         if isinstance(node, ast.Name) and site.frame.f_locals.get(node.id, 0) is None:
@@ -253,7 +253,7 @@ def _literal(value: Any) -> str:
 
 
 def _arguments_in(site: FailureSite, subjects: CallSubjects) -> Iterator[tuple[str, InferredArgument]]:
-    """The tensor arguments that a statement names, each with the name that it has there."""
+    """Yield the tensor arguments that a statement names, each with the name that it has there."""
     for node in site.expressions():
         if isinstance(node, ast.Name):
             argument = subjects.argument_of(site.frame.f_locals.get(node.id))

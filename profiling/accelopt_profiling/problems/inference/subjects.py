@@ -28,7 +28,7 @@ class CallSubjects:
         self.parameters = list(use.parameters)[entry.skip :]
 
     def argument_of(self, value: Any) -> InferredArgument | None:
-        """The tensor argument that ``value`` is, or is a view of."""
+        """Return the tensor argument that ``value`` is, or is a view of."""
         if not isinstance(value, torch.Tensor):
             return None
         for name, given in self.values.items():

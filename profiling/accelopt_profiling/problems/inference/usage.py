@@ -289,7 +289,7 @@ def _constant(node: ast.AST) -> int | None:
 
 
 def _shape_of(node: ast.AST, parameters: dict[str, ParameterUse]) -> ParameterUse | None:
-    """The parameter of ``x.shape`` or ``x.size()``."""
+    """Return the parameter of ``x.shape`` or ``x.size()``."""
     if isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Attribute):
         return _parameter(node.func.value, parameters) if node.func.attr in ("size", "stride") else None
     if isinstance(node, ast.Attribute) and node.attr == "shape":
@@ -298,7 +298,7 @@ def _shape_of(node: ast.AST, parameters: dict[str, ParameterUse]) -> ParameterUs
 
 
 def _place(node: ast.AST, parameters: dict[str, ParameterUse]) -> tuple[ParameterUse, int] | None:
-    """The parameter and the dimension of ``x.shape[i]`` or ``x.size(i)``."""
+    """Return the parameter and the dimension of ``x.shape[i]`` or ``x.size(i)``."""
     if isinstance(node, ast.Subscript):
         use, index = _shape_of(node.value, parameters), _constant(node.slice)
         return (use, index) if use and index is not None else None
@@ -309,7 +309,7 @@ def _place(node: ast.AST, parameters: dict[str, ParameterUse]) -> tuple[Paramete
 
 
 def _slice_of(node: ast.AST, parameters: dict[str, ParameterUse]) -> tuple[ParameterUse, int] | None:
-    """The parameter and the first dimension of ``x.shape[a:b]``."""
+    """Return the parameter and the first dimension of ``x.shape[a:b]``."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
         use = _shape_of(node.value, parameters)
         start = _constant(node.slice.lower) if node.slice.lower else 0
@@ -318,7 +318,7 @@ def _slice_of(node: ast.AST, parameters: dict[str, ParameterUse]) -> tuple[Param
 
 
 def _rank_of(node: ast.AST, parameters: dict[str, ParameterUse]) -> ParameterUse | None:
-    """The parameter of ``x.dim()``, ``x.ndim`` or ``len(x.shape)``."""
+    """Return the parameter of ``x.dim()``, ``x.ndim`` or ``len(x.shape)``."""
     if isinstance(node, ast.Attribute) and node.attr == "ndim":
         return _parameter(node.value, parameters)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "dim":

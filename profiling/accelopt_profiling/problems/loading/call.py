@@ -29,7 +29,7 @@ def perform(
 
 
 def listed(result: Any) -> list[Any]:
-    """What a call returned, as a list of outputs."""
+    """Return what a call returned, as a list of outputs."""
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 

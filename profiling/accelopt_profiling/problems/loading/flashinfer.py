@@ -56,7 +56,7 @@ class FlashInferProblem:
         return [to_device(v) for v in drawn] if torch.cuda.is_available() else drawn
 
     def _drawn(self, torch: Any, spec: TensorSpec, workload: Workload) -> Any:
-        """An input as the workload says: from a safetensors file, a number, or drawn."""
+        """Return an input as the workload says: from a safetensors file, a number, or drawn."""
         given, sizes = workload.inputs.get(spec.name, {}), self._sizes(workload)
         if given.get("type") != "safetensors":
             return _draw(torch, spec, workload, sizes)

@@ -53,7 +53,7 @@ class KernelBenchProblem(PythonProblem):
         return Call(entry, "model", seed=WEIGHT_SEED), [self._construction(), list(inputs)]
 
     def with_parameters(self, call: Call, seed: int) -> Call:
-        """The call with parameters that are drawn anew from ``seed``, where the model has any."""
+        """Return the call with parameters that are drawn anew from ``seed``, where the model has any."""
         model = self._model()
         shapes = parameter_shapes(model)
         return replace(call, parameters=shapes, parameter_seed=seed, buffers=floating_buffers(model))

@@ -13,7 +13,8 @@ _SPREAD = 0.25
 
 
 def parameter_shapes(model: Any) -> dict[str, list[int]]:
-    """The floating parameters of a model by name; none where it holds tensors that may have been made of them."""
+    """Return the floating parameters of a model by name; none where it holds tensors that may have been made
+    of them."""
     import torch
 
     if any(True for _ in _loose_tensors(model)):
@@ -47,7 +48,7 @@ def redraw(model: Any, shapes: Mapping[str, Sequence[int]], buffers: int, seed: 
 
 
 def floating_buffers(model: Any) -> int:
-    """How many floating buffers a model has."""
+    """Return how many floating buffers a model has."""
     import torch
 
     return sum(1 for _, b in torch.nn.Module.named_buffers(model) if b.is_floating_point())

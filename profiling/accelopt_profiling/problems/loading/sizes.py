@@ -64,7 +64,7 @@ class ProblemSizes:
         return self._problem.inputs(seed, shape) if shape else self._problem.inputs(seed)
 
     def __str__(self) -> str:
-        """The smaller sizes beside the full ones: ``dim=6144 instead of 393216``."""
+        """Return the smaller sizes beside the full ones: ``dim=6144 instead of 393216``."""
         return ", ".join(f"{n}={v} instead of {self._full[n]}" for n, v in self.smaller.items())
 
 

@@ -293,7 +293,7 @@ def device_properties(target: GpuTarget) -> Any:
 
 
 def _nothing() -> Callable[..., None]:
-    """A new function every time: torch's compiler refuses two names for one function."""
+    """Return a new function every time: torch's compiler refuses two names for one function."""
     return lambda *_, **__: None
 
 

@@ -239,7 +239,8 @@ class OperationCounter:
         return float(np.where(seen > 1, updates * scale, updates).max()) if addresses.size else 0.0
 
     def finish(self) -> LaunchCounts:
-        """The counts, with the distinct sectors of the whole sample per tensor and the hottest addresses."""
+        """Return the counts, with the distinct sectors of the whole sample per tensor and the hottest
+        addresses."""
         for number, programs in self._updates.items():
             self.counts.lines[number].hottest = self._hottest(programs)
         for (kind, name), parts in self._sectors.items():

@@ -91,7 +91,7 @@ def _tensor(data: Any, dtype: Any, front: int) -> Any:
 
 
 def _rewrap(data: Array, dtype: Any, front: int) -> Any:
-    """A tensor on values that are already in the interpreter's own representation."""
+    """Return a tensor on values that are already in the interpreter's own representation."""
     shape = data.shape[front:]
     kind = tl.block_type(dtype.scalar, list(shape)) if shape else dtype.scalar
     handle = Varying if front else stock.TensorHandle

@@ -66,7 +66,7 @@ class FreeAxisReduction:
 
 
 def operation(kernel: NkiKernel, node: cst.BaseExpression | None) -> str | None:
-    """The short name of an operation token: "multiply" for ``nl.multiply`` and for ``np.multiply``."""
+    """Return the short name of an operation token: "multiply" for ``nl.multiply`` and for ``np.multiply``."""
     if node is None:
         return None
     path = kernel.names.path(node)
@@ -139,7 +139,7 @@ def activation(kernel: NkiKernel, instruction: NkiCall | None) -> Activation | N
 
 
 def square(kernel: NkiKernel, instruction: NkiCall | None) -> Activation | None:
-    """A product of a tile with itself, as the activation that computes the same."""
+    """Return a product of a tile with itself, as the activation that computes the same."""
     both = pair(kernel, instruction)
     if both is None or both.op != "multiply" or not kernel.source.same(both.left, both.right):
         return None
@@ -161,7 +161,7 @@ def pair(kernel: NkiKernel, instruction: NkiCall | None) -> TensorPair | None:
 
 
 def reduction(kernel: NkiKernel, instruction: NkiCall) -> FreeAxisReduction | None:
-    """A sum, maximum or minimum over the whole free dimension of a two-dimensional tile."""
+    """Return a sum, maximum or minimum over the whole free dimension of a two-dimensional tile."""
     module, _, name = instruction.path.rpartition(".")
     if instruction.path == f"{NISA}.tensor_reduce":
         op, data = operation(kernel, instruction.get("op")), instruction.get("data")

@@ -154,17 +154,18 @@ class NkiKernel:
         return NkiCall(path, node, args, statement)
 
     def of(self, *functions: str) -> list[NkiCall]:
-        """The instructions that call one of ``functions``, written "nl.load" or "nisa.activation"."""
+        """Return the instructions that call one of ``functions``, written "nl.load" or "nisa.activation"."""
         paths = {full(f) for f in functions}
         return [i for i in self.instructions if i.path in paths]
 
     def definition(self, node: cst.BaseExpression) -> NkiCall | None:
-        """The instruction that computes exactly ``node``, if there is one that certainly does."""
+        """Return the instruction that computes exactly ``node``, if there is one that certainly does."""
         statement = self.flow.definition(node)
         return next((i for i in self.instructions if i.statement is statement), None) if statement else None
 
     def producer(self, node: cst.BaseExpression, consumer: Statement) -> NkiCall | None:
-        """The instruction whose only use is the operand ``node`` of ``consumer``, and that can move down to it.
+        """Return the instruction whose only use is the operand ``node`` of ``consumer``, and that can move
+        down to it.
 
         It stands in the same block, under no mask of its own, and nothing changes its operands in between.
         """
@@ -178,7 +179,8 @@ class NkiKernel:
         return found if movable else None
 
     def without(self, instruction: NkiCall) -> list[ByteEdit]:
-        """The edits that remove an instruction whose value nobody reads, and the tensor made for that value only."""
+        """Return the edits that remove an instruction whose value nobody reads, and the tensor made for that
+        value only."""
         statement = instruction.statement
         assert statement is not None
         edits = [self.source.without(statement.node)]
@@ -189,7 +191,7 @@ class NkiKernel:
         return edits
 
     def spell(self, function: str, *positional: str, **arguments: str | None) -> str | None:
-        """A call of ``function`` as this file would write it; arguments that are None are left out.
+        """Return a call of ``function`` as this file would write it; arguments that are None are left out.
 
         None when the file imports no module that has the function.
         """
@@ -200,7 +202,7 @@ class NkiKernel:
         return f"{name}({', '.join(written)})"
 
     def code(self, node: cst.BaseExpression | None) -> str | None:
-        """The text of an argument, None for one that is absent or ``None``."""
+        """Return the text of an argument, None for one that is absent or ``None``."""
         return None if node is None or self.is_none(node) else self.source.code(node)
 
     def same_mask(self, one: NkiCall, other: NkiCall) -> bool:
@@ -214,12 +216,12 @@ class NkiKernel:
 
 
 def full(function: str) -> str:
-    """The dotted path of a function written with the usual short module name."""
+    """Return the dotted path of a function written with the usual short module name."""
     module, _, name = function.partition(".")
     return f"{ {'nl': NL, 'nisa': NISA}[module] }.{name}".replace(" ", "")
 
 
 def open_nki(subject: RuleContext) -> NkiKernel | None:
-    """The kernel, or None when it does not use the Beta 1 language module (another dialect)."""
+    """Return the kernel, or None when it does not use the Beta 1 language module (another dialect)."""
     kernel = subject.analysis(NkiKernel)
     return kernel if kernel.names.spelled(f"{NL}.load") else None

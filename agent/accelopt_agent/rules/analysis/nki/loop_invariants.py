@@ -33,7 +33,8 @@ class Chain:
 
 
 def chain(kernel: NkiKernel, statement: Statement) -> Chain | None:
-    """The chain that ends with ``statement`` and leaves as many loops as it can; None where it must stay."""
+    """Return the chain that ends with ``statement`` and leaves as many loops as it can; None where it must
+    stay."""
     if not isinstance(statement.target, cst.Name) or kernel.flow.uses_after(statement) is None:
         return None
     for position in range(len(statement.loops)):
@@ -44,7 +45,7 @@ def chain(kernel: NkiKernel, statement: Statement) -> Chain | None:
 
 
 def _before(kernel: NkiKernel, statement: Statement, position: int) -> Chain | None:
-    """The chain before the loop at ``position``, if the value does not depend on that loop."""
+    """Return the chain before the loop at ``position``, if the value does not depend on that loop."""
     flow, outer, inside = kernel.flow, statement.loops[position], statement.loops[position + 1 :]
     steps = [*(flow.statement_of(loop) for loop in inside), statement]
     if any(

@@ -72,7 +72,7 @@ def _kind_of_binding(kernel: NkiKernel, statement: Statement, depth: int) -> Kin
 
 
 def _kind_of_part(kernel: NkiKernel, node: cst.Subscript) -> Kind | None:
-    """A part of a tensor: a column if its last index picks one element, a tile otherwise."""
+    """Return a part of a tensor: a column if its last index picks one element, a tile otherwise."""
     if isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape":
         return "number"
     name = root_name(node)
@@ -92,7 +92,7 @@ def _kind_of_part(kernel: NkiKernel, node: cst.Subscript) -> Kind | None:
 
 
 def _picks_one(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
-    """An index made of loop variables, numbers and ``arange(1)`` only: it picks one element."""
+    """Return an index made of loop variables, numbers and ``arange(1)`` only: it picks one element."""
     names = kernel.flow.variables(node)
     single = {n for n in names & kernel.index_variables if _is_single(kernel, n)}
     calls = any(True for _ in kernel.source.walk(node, cst.Call))

@@ -28,7 +28,7 @@ class ResidentTiles:
     words: dict[str, str]
 
     def place(self, kernel: NkiKernel) -> str:
-        """The tile of the current iteration."""
+        """Return the tile of the current iteration."""
         rows = f"{self.words['arange']}({self.tile.rows})[:, None]"
         columns = f"{self.words['arange']}({self.tile.columns})[None, :]"
         return f"{self.name}[{', '.join([*self.indices(kernel), rows, columns])}]"
@@ -37,18 +37,18 @@ class ResidentTiles:
         return [kernel.source.code(loop.target) for loop in self.loops]
 
     def made(self) -> str:
-        """The statement that makes the tensor."""
+        """Return the statement that makes the tensor."""
         sizes = [*self.counts, f"{self.words['par_dim']}({self.tile.rows})", self.tile.columns]
         options = f"dtype={self.tile.dtype}, buffer={self.words['sbuf']}"
         return f"{self.name} = {self.words['ndarray']}(({', '.join(sizes)}), {options})"
 
     def filled(self, kernel: NkiKernel, statements: Sequence[str]) -> str:
-        """The tensor made, and ``statements`` run for each of its tiles: whole lines of code."""
+        """Return the tensor made, and ``statements`` run for each of its tiles: whole lines of code."""
         return "\n".join([self.made(), *in_loops(kernel, self.loops, statements)])
 
 
 def in_loops(kernel: NkiKernel, loops: Sequence[cst.For], statements: Sequence[str]) -> list[str]:
-    """The lines that run ``statements`` in loops with the headers of ``loops``, outermost first."""
+    """Return the lines that run ``statements`` in loops with the headers of ``loops``, outermost first."""
     lines, indent = [], ""
     for loop in loops:
         lines.append(f"{indent}for {kernel.source.code(loop.target)} in {kernel.source.code(loop.iter)}:")
@@ -59,8 +59,8 @@ def in_loops(kernel: NkiKernel, loops: Sequence[cst.For], statements: Sequence[s
 def keep(
     kernel: NkiKernel, name: str, tile: TileShape | None, loops: Sequence[cst.For]
 ) -> ResidentTiles | None:
-    """A tensor of that name to keep ``tile`` in; None where it cannot be written or would be too large. Sizes that are
-    not constant count as 1: the emulator finds out whether they fit."""
+    """Return a tensor of that name to keep ``tile`` in; None where it cannot be written or would be too
+    large. Sizes that are not constant count as 1: the emulator finds out whether they fit."""
     words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "arange", "sbuf")}
     found = {w: spelled for w, spelled in words.items() if spelled is not None}
     counts = [_count(kernel, loop) for loop in loops]

@@ -33,7 +33,7 @@ class RowParts:
         return f"{self.tensor}[{', '.join([*self.before, f'{self.arange}({self.length})[None, :]'])}]"
 
     def part(self, name: str) -> str:
-        """The part of the current iteration of a tile ``name`` that holds the rows in full."""
+        """Return the part of the current iteration of a tile ``name`` that holds the rows in full."""
         return f"{name}[{self.arange}({self.rows})[:, None], {self.offset} + {self.arange}({self.width})[None, :]]"
 
 

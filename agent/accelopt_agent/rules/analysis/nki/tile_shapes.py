@@ -46,7 +46,7 @@ def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> TileSha
 
 
 def _known(subject: RuleContext) -> dict[cst.BaseExpression, TileShape | None]:
-    """The tiles found so far in one kernel."""
+    """Return the tiles found so far in one kernel."""
     return {}
 
 
@@ -61,8 +61,8 @@ def _tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int) -> TileShape 
 
 
 def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> TileShape | None:
-    """A part of a tensor, chosen by indices made of ``nl.arange``, each size being the one that its aranges have, or by
-    two slices."""
+    """Return a part of a tensor, chosen by indices made of ``nl.arange``, each size being the one that its
+    aranges have, or by two slices."""
     root = _root(node)
     dtype = _dtype_of(kernel, root, depth) if root else None
     if all(isinstance(element.slice, cst.Slice) for element in node.slice):
@@ -96,7 +96,7 @@ def _extent(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:
 
 
 def _root(node: cst.BaseExpression) -> str | None:
-    """The tensor that a part is of, through ``reshape``."""
+    """Return the tensor that a part is of, through ``reshape``."""
     while isinstance(node, (cst.Subscript, cst.Call)):
         if isinstance(node, cst.Subscript):
             node = node.value

@@ -30,8 +30,8 @@ class BlockSize:
 
 
 def passed(kernel: TritonKernel, launch: KernelLaunch, name: str) -> cst.Integer | None:
-    """The number that becomes the constexpr argument ``name``: at the launch, in a variable of the function that
-    launches, a default, or a constant of the module."""
+    """Return the number that becomes the constexpr argument ``name``: at the launch, in a variable of the
+    function that launches, a default, or a constant of the module."""
     given = launch.arguments.get(name)
     if given is None:
         return _default(kernel.function.params, name)
@@ -58,8 +58,8 @@ def _number(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression
 
 
 def _bindings(kernel: TritonKernel, body: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression | None]:
-    """What statements below ``body`` bind a variable to, None for what is no single expression; of a module only its
-    own statements."""
+    """Yield what statements below ``body`` bind a variable to, None for what is no single expression; of a
+    module only its own statements."""
     for node in kernel.source.below(body):
         if not isinstance(node, (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For)):
             continue
@@ -123,7 +123,8 @@ def _default(parameters: cst.Parameters, name: str) -> cst.Integer | None:
 
 
 def grid_axes(kernel: TritonKernel, launch: KernelLaunch) -> tuple[list[cst.BaseExpression], str] | None:
-    """What the launch gives for each grid axis, and the name that a grid function gives its argument ("" for none)."""
+    """Return what the launch gives for each grid axis, and the name that a grid function gives its argument
+    ("" for none)."""
     grid: cst.BaseExpression | None = kernel.grid_expression(launch)
     meta: list[str] = []
     if isinstance(grid, cst.Name) and launch.function is not None:
@@ -144,7 +145,8 @@ def grid_axes(kernel: TritonKernel, launch: KernelLaunch) -> tuple[list[cst.Base
 
 
 def grid_axis(kernel: TritonKernel, launch: KernelLaunch, axis: int) -> tuple[cst.BaseExpression, str] | None:
-    """What the launch gives for one grid axis, and the name that a grid function gives its argument."""
+    """Return what the launch gives for one grid axis, and the name that a grid function gives its
+    argument."""
     axes = grid_axes(kernel, launch)
     return (axes[0][axis], axes[1]) if axes is not None and axis < len(axes[0]) else None
 
@@ -180,8 +182,8 @@ def grid_blocks(
     number: cst.Integer | None,
     size: int,
 ) -> BlockSize | None:
-    """The size of the blocks that a grid axis splits something into, as ``cdiv(n, size)`` or ``(n + size - 1) //
-    size``, where it is the argument ``name`` given as ``number``, or ``size`` written out."""
+    """Return the size of the blocks that a grid axis splits something into, as ``cdiv(n, size)`` or ``(n +
+    size - 1) // size``, where it is the argument ``name`` given as ``number``, or ``size`` written out."""
     found = grid_axis(kernel, launch, axis)
     if found is None:
         return None
@@ -215,7 +217,8 @@ def _same_block(
     meta: str,
     size: int,
 ) -> list[cst.Integer] | None:
-    """The numbers behind ``node`` where it is the block's size; none for ``meta["BLOCK"]``. None for another."""
+    """Return the numbers behind ``node`` where it is the block's size; none for ``meta["BLOCK"]``. None for
+    another."""
     if isinstance(node, cst.Subscript) and name is not None:
         written = kernel.source.code(node).replace("'", '"')
         return [] if written == f'{meta}["{name}"]' else None

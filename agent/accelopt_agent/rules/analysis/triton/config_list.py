@@ -54,7 +54,7 @@ class ConfigList:
         return [self._config(call, names) for call, names in self._calls]
 
     def added(self, texts: list[str]) -> list[ByteEdit]:
-        """The edits that add configurations, given as source text."""
+        """Return the edits that add configurations, given as source text."""
         listed = self._listed
         if listed is not None and listed.elements:
             last = listed.elements[-1]
@@ -127,7 +127,7 @@ class ConfigList:
         return []
 
     def _iterated(self, part: cst.CompFor | None) -> dict[str, tuple[int, ...]]:
-        """The numbers that the variables of a comprehension take, where they are written out."""
+        """Return the numbers that the variables of a comprehension take, where they are written out."""
         values: dict[str, tuple[int, ...]] = {}
         while part is not None:
             taken = part.iter
@@ -173,7 +173,8 @@ class ConfigList:
 
 
 def open_configs(kernel: TritonKernel) -> ConfigList | None:
-    """The configurations of an autotuned kernel; None where they are made in a way that is not read."""
+    """Return the configurations of an autotuned kernel; None where they are made in a way that is not
+    read."""
     autotune = kernel.autotuner
     if autotune is None:
         return None
@@ -186,7 +187,8 @@ def open_configs(kernel: TritonKernel) -> ConfigList | None:
 
 
 def config_text(kernel: TritonKernel, like: TuneConfig, settings: Mapping[str, int]) -> str:
-    """A configuration as source text: ``like`` (the largest of its values each) but for ``settings``."""
+    """Return a configuration as source text: ``like`` (the largest of its values each) but for
+    ``settings``."""
     values = (
         {n: str(max(v)) for n, v in like.numbers.items()}
         | like.others

@@ -14,7 +14,8 @@ Division = tuple[str, str]
 def divisions_as_flags(
     kernel: TritonKernel, divisions: list[Division]
 ) -> tuple[dict[Division, str], list[ByteEdit]] | None:
-    """A constexpr flag for each division, true where it leaves no rest, and the edits that declare them.
+    """Return a constexpr flag for each division, true where it leaves no rest, and the edits that declare
+    them.
 
     The flags are computed by ``triton.heuristics`` from the launch's own arguments. None when the kernel has
     heuristics already, or its file no name for them.

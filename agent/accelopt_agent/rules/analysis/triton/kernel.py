@@ -55,7 +55,7 @@ class TritonKernel:
         return isinstance(node, cst.Call) and self.names.path(node.func) in {f"{TL}.{f}" for f in functions}
 
     def calls(self, *functions: str) -> list[cst.Call]:
-        """The calls in the kernel of ``functions`` of ``triton.language``, in source order."""
+        """Return the calls in the kernel of ``functions`` of ``triton.language``, in source order."""
         return [c for c in self.source.walk(self.function.body, cst.Call) if self.is_call(c, *functions)]
 
     def spell(self, function: str) -> str | None:
@@ -104,7 +104,7 @@ class TritonKernel:
         )
 
     def decorator(self, path: str) -> cst.Call | None:
-        """The decorator of the kernel that calls ``path`` ("triton.autotune")."""
+        """Return the decorator of the kernel that calls ``path`` ("triton.autotune")."""
         for decorator in self.function.decorators:
             call = decorator.decorator
             if isinstance(call, cst.Call) and self.names.path(call.func) == path:
@@ -138,7 +138,7 @@ class TritonKernel:
         return self.autotuner is not None
 
     def assigned(self, launch: KernelLaunch, name: str) -> cst.Assign | None:
-        """The one assignment of ``name`` in the function that launches."""
+        """Return the one assignment of ``name`` in the function that launches."""
         if launch.function is None:
             return None
         found = []
@@ -162,7 +162,7 @@ class TritonKernel:
         return not (isinstance(parent, cst.Attribute) and parent.attr is name)
 
     def grid_expression(self, launch: KernelLaunch) -> cst.BaseExpression:
-        """The grid itself, where the launch names a variable that is assigned once before."""
+        """Return the grid itself, where the launch names a variable that is assigned once before."""
         if isinstance(launch.grid, cst.Name) and (assign := self.assigned(launch, launch.grid.value)):
             return assign.value
         return launch.grid
@@ -177,11 +177,12 @@ class TritonKernel:
 
 
 def open_triton(subject: RuleContext) -> TritonKernel | None:
-    """The kernel, or None when the file does not import ``triton.language`` in a way that names resolve."""
+    """Return the kernel, or None when the file does not import ``triton.language`` in a way that names
+    resolve."""
     kernel = subject.analysis(TritonKernel)
     return kernel if kernel.names.spelled(f"{TL}.load") else None
 
 
 def integer(node: cst.BaseExpression | None) -> int | None:
-    """The value of an integer literal."""
+    """Return the value of an integer literal."""
     return int(node.value, 0) if isinstance(node, cst.Integer) else None

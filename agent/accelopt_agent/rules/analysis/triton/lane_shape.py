@@ -62,7 +62,7 @@ class Shapes:
         self.depends = self._dependent()
 
     def _dependent(self) -> set[str]:
-        """The variables that depend on the row."""
+        """Return the variables that depend on the row."""
         found = {self.row}
         while True:
             more = {name for s in self.kernel.flow.simple() if s.reads & found for name in s.writes} - found
@@ -71,7 +71,8 @@ class Shapes:
             found |= more
 
     def edits(self, limit: str) -> list[ByteEdit] | None:
-        """The edits for a tile of ``{ROWS}`` rows before ``limit``; None where the kernel does not allow it."""
+        """Return the edits for a tile of ``{ROWS}`` rows before ``limit``; None where the kernel does not
+        allow it."""
         kernel = self.kernel
         edits: list[ByteEdit] = []
         if not self._plain():
@@ -103,7 +104,7 @@ class Shapes:
         return True
 
     def _call(self, call: cst.Call, limit: str) -> list[ByteEdit] | None:
-        """What becomes of a call; None for one that has no meaning on tiles."""
+        """Return what becomes of a call; None for one that has no meaning on tiles."""
         kernel, source = self.kernel, self.kernel.source
         path = kernel.names.path(call.func) or ""
         name = path.removeprefix("triton.language.")
@@ -138,7 +139,7 @@ class Shapes:
         return [ByteEdit(end, source.end(call.args[-1]), ", axis=1, keep_dims=True")]
 
     def _access(self, call: cst.Call, limit: str) -> list[ByteEdit] | None:
-        """A load or store that depends on the row leaves out the rows at and past ``limit``."""
+        """Return a load or store that depends on the row leaves out the rows at and past ``limit``."""
         kernel, source = self.kernel, self.kernel.source
         if not call.args or any(a.star for a in call.args):
             return None

@@ -45,7 +45,8 @@ class LaunchSizes:
         self.kernel, self.launch, self._source = kernel, launch, kernel.source
 
     def value(self, name: str) -> SizeValue | None:
-        """The number that the launch passes for ``name``, also through a variable that is assigned once."""
+        """Return the number that the launch passes for ``name``, also through a variable that is assigned
+        once."""
         given = self.launch.arguments.get(name)
         node = passed(self.kernel, self.launch, name) if given is not None else None
         if node is None:
@@ -53,7 +54,8 @@ class LaunchSizes:
         return SizeValue(int(node.value, 0), node, given.value if isinstance(given, cst.Name) else None)
 
     def edits(self, resizes: list[Resize]) -> list[ByteEdit] | None:
-        """The edits of the launch and of what it is made from; None where the grid cannot be followed."""
+        """Return the edits of the launch and of what it is made from; None where the grid cannot be
+        followed."""
         edits: list[ByteEdit] = []
         by_name = {r.name: r for r in resizes if r.name is not None}
         held: dict[str, list[Resize]] = {}
@@ -133,7 +135,8 @@ class LaunchSizes:
         return None if any(r.text not in {t.text for t in taken} for r in left) else edits
 
     def _counted_by(self, number: cst.Integer, resizes: list[Resize]) -> Resize | None:
-        """The block size that a number in the grid stands for: one of this value, and of the size that it divides.
+        """Return the block size that a number in the grid stands for: one of this value, and of the size that
+        it divides.
 
         Where two fit that divide the same size, either does: the grid counts the blocks of both.
         """
@@ -147,7 +150,8 @@ class LaunchSizes:
         return value.variable if value is not None else None
 
     def _expanded(self, expression: cst.CSTNode, depth: int = 0) -> Iterator[cst.CSTNode]:
-        """The nodes of an expression and of the variables in it that the launching function assigns once."""
+        """Yield the nodes of an expression and of the variables in it that the launching function assigns
+        once."""
         for node in self._source.below(expression):
             yield node
             if isinstance(node, cst.Name) and depth < 4:
@@ -203,6 +207,6 @@ def options_edits(kernel: TritonKernel, call: cst.Call, options: Mapping[str, st
 
 
 def option(launch: KernelLaunch, name: str, default: int) -> int | None:
-    """The number of a launch option; None where it is computed."""
+    """Return the number of a launch option; None where it is computed."""
     keyword = launch.keyword(name)
     return default if keyword is None else integer(keyword.value)

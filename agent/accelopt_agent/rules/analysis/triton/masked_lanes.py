@@ -48,8 +48,8 @@ def bounds(mask: Value, length: Value) -> bool:
 
 
 def outside(values: Evaluation, value: Value, length: Value) -> float | None:
-    """What ``value`` is in lanes at and past ``length``, where that is one number: terms that lanes share count as
-    finite."""
+    """Return what ``value`` is in lanes at and past ``length``, where that is one number: terms that lanes
+    share count as finite."""
     if value.number is not None:
         return float(value.number)
     if value.op == "load":
@@ -87,7 +87,8 @@ def _called(values: Evaluation, value: Value, length: Value) -> float | None:
 
 
 def _total(values: Evaluation, value: Value, length: Value) -> float | None:
-    """The sum of what the products of a sum are; one that is infinite outweighs those that lanes share."""
+    """Return the sum of what the products of a sum are; one that is infinite outweighs those that lanes
+    share."""
     total, unknown = 0.0, False
     for product, count in values.terms(value).items():
         factors = [outside(values, v, length) for v in product]
@@ -103,7 +104,7 @@ def _total(values: Evaluation, value: Value, length: Value) -> float | None:
 
 
 def access(values: Evaluation, call: cst.Call) -> tuple[Value | None, Value | None]:
-    """The pointer and the mask of a load or store."""
+    """Return the pointer and the mask of a load or store."""
 
     def known(node: cst.CSTNode) -> Value:
         value = values.of(node)

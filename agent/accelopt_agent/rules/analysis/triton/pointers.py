@@ -8,7 +8,7 @@ from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 
 
 def pointers(kernel: TritonKernel) -> set[str]:
-    """The arguments that are called pointers, or with which the address of a load or store begins."""
+    """Return the arguments that are called pointers, or with which the address of a load or store begins."""
     found = {name for name in kernel.parameters if name.lower().endswith(("ptr", "pointer"))}
     for call in kernel.calls("load", "store", "atomic_add", "atomic_max", "atomic_min"):
         found |= _first_terms(kernel, call.args[0].value, set()) if call.args else set()
@@ -26,12 +26,12 @@ def _first_terms(kernel: TritonKernel, node: cst.BaseExpression, seen: set[str])
 
 
 def addressed(kernel: TritonKernel, call: cst.Call) -> set[str]:
-    """The pointer arguments that the address of a load or store is made from."""
+    """Return the pointer arguments that the address of a load or store is made from."""
     return sources(kernel, call.args[0].value) & pointers(kernel) if call.args else set()
 
 
 def sources(kernel: TritonKernel, node: cst.CSTNode, seen: set[str] | None = None) -> set[str]:
-    """The names that ``node`` is computed from, through assignments, but for what is loaded."""
+    """Return the names that ``node`` is computed from, through assignments, but for what is loaded."""
     seen = set() if seen is None else seen
     found = kernel.flow.variables(node)
     for name in found - seen:

@@ -39,7 +39,8 @@ class PresentProduct:
 
 
 def present_product(subject: RuleContext, rows: int, columns: int, inner: int) -> PresentProduct:
-    """The bytes of an element follow from the traffic of tiles: rows and columns are loaded once per step of inner."""
+    """Return the bytes of an element follow from the traffic of tiles: rows and columns are loaded once per
+    step of inner."""
     quantities = subject.measurement.quantities if subject.measurement is not None else {}
     value = {name: q.value for name, q in quantities.items() if q.value}
     programs, loads, flops = value.get("programs"), value.get("load_bytes"), value.get("mma_flops")

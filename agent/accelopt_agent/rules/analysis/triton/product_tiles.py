@@ -56,7 +56,8 @@ class ProductTiles:
         return tuple(side.size for side in self.sides)
 
     def rewrite(self, new: tuple[int, ...], warps: int, stages: int) -> Rewrite | None:
-        """The kernel and its launch with a tile of ``new`` sizes. Launch options that are computed stay."""
+        """Return the kernel and its launch with a tile of ``new`` sizes. Launch options that are computed
+        stay."""
         options = {}
         for name, value, default in (("num_warps", warps, _WARPS), ("num_stages", stages, _STAGES)):
             present = option(self.launch, name, default)
@@ -74,7 +75,7 @@ class ProductTiles:
         return Rewrite(tuple(inside), summary, tuple(outside))
 
     def _resized(self, new: tuple[int, ...]) -> Resized | None:
-        """The edits that give the sides new sizes; None where that cannot be followed.
+        """Return the edits that give the sides new sizes; None where that cannot be followed.
 
         A side whose accesses have no mask keeps its size where the new one does not divide.
         """
@@ -118,8 +119,8 @@ class ProductTiles:
         return [*self._renamed(names)], outside, added
 
     def _names(self, new: tuple[int, ...]) -> tuple[str, ...] | None:
-        """The argument that each side gets: its own, or a new one where it has none or shares one that cannot stay
-        shared."""
+        """Return the argument that each side gets: its own, or a new one where it has none or shares one that
+        cannot stay shared."""
         if len(self.sides) != 3:
             names = tuple(side.name for side in self.sides if side.name is not None)
             return names if len(set(names)) == len(self.sides) else None
@@ -150,7 +151,7 @@ class ProductTiles:
         return [*edits, *(self.kernel.declared(declared, "32") if declared else [])]
 
     def _divides(self, side: TileSide, size: int) -> str | None:
-        """The condition at the launch under which ``size`` divides the length of a side."""
+        """Return the condition at the launch under which ``size`` divides the length of a side."""
         source = self.kernel.source
         bounds = [self.launch.arguments[b] for b in sorted(side.bounds) if b in self.launch.arguments]
         axes = grid_axes(self.kernel, self.launch)
@@ -167,7 +168,7 @@ class ProductTiles:
         return f"{texts.pop()} % {size} == 0"
 
     def _anchor(self) -> cst.CSTNode | None:
-        """The statement before which block sizes have to be known: the grid's, or the launch's."""
+        """Return the statement before which block sizes have to be known: the grid's, or the launch's."""
         grid = self.launch.grid
         assigned = self.kernel.assigned(self.launch, grid.value) if isinstance(grid, cst.Name) else None
         if isinstance(grid, cst.Name) and assigned is None:
@@ -186,7 +187,8 @@ def _variable(name: str) -> str:
 
 
 def open_product(subject: RuleContext, launch: KernelLaunch) -> ProductTiles | None:
-    """The product's tile, if the kernel is one product whose tile sizes are numbers at the launch or in the kernel."""
+    """Return the product's tile, if the kernel is one product whose tile sizes are numbers at the launch or
+    in the kernel."""
     analysis = subject.analysis(TileDimensions)
     kernel, launched = analysis.kernel, LaunchSizes(analysis.kernel, launch)
     if not analysis.products:
@@ -207,8 +209,8 @@ def open_product(subject: RuleContext, launch: KernelLaunch) -> ProductTiles | N
 
 
 def open_attention(subject: RuleContext, launch: KernelLaunch) -> ProductTiles | None:
-    """The tile of scores of an attention kernel: rows by a grid axis, columns by a loop; None where the kernel is a
-    single product or its sizes are no numbers at the launch."""
+    """Return the tile of scores of an attention kernel: rows by a grid axis, columns by a loop; None where
+    the kernel is a single product or its sizes are no numbers at the launch."""
     analysis = subject.analysis(TileDimensions)
     launched = LaunchSizes(analysis.kernel, launch)
     shapes = {(id(p.rows), id(p.columns), id(p.inner)) for p in analysis.products}

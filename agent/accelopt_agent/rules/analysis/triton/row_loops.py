@@ -68,7 +68,7 @@ def _ranges(kernel: TritonKernel) -> list[str]:
 
 
 def _rounded_up(values: Evaluation, count: Value | None) -> tuple[Value, Value] | None:
-    """The length and block of ``cdiv(length, block)`` or ``(length + block - 1) // block``."""
+    """Return the length and block of ``cdiv(length, block)`` or ``(length + block - 1) // block``."""
     if count is not None and count.op == "cdiv":
         length, block = count.args
         return (length, block) if isinstance(length, Value) and isinstance(block, Value) else None

@@ -41,7 +41,7 @@ class _Straight:
 
 
 def single_iteration(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement]) -> list[str] | None:
-    """The region as lines without loops; None where it cannot be written so, or reads nothing less."""
+    """Return the region as lines without loops; None where it cannot be written so, or reads nothing less."""
     accumulators = _accumulators(kernel, loops)
     straight = _Straight(kernel, _before(kernel, region[0]), accumulators, _walked(kernel, loops, region))
     straight.holds = dict(straight.values.variables)
@@ -68,7 +68,7 @@ def single_iteration(kernel: TritonKernel, loops: list[RowLoop], region: list[St
 
 
 def loop_region(kernel: TritonKernel, loops: list[RowLoop]) -> list[Statement] | None:
-    """The statements from the first that gives a loop's accumulator its start to the last loop."""
+    """Return the statements from the first that gives a loop's accumulator its start to the last loop."""
     block = [s for s in kernel.flow.statements if s.block is loops[0].statement.block]
     inside = [one.statement for one in loops]
     first, last = block.index(inside[0]), block.index(inside[-1])
@@ -78,7 +78,7 @@ def loop_region(kernel: TritonKernel, loops: list[RowLoop]) -> list[Statement] |
 
 
 def _accumulators(kernel: TritonKernel, loops: list[RowLoop]) -> list[_Accumulator]:
-    """The accumulators of the loops that start from zero, or from minus infinity for a maximum."""
+    """Return the accumulators of the loops that start from zero, or from minus infinity for a maximum."""
     block = [s for s in kernel.flow.statements if s.block is loops[0].statement.block]
     found = []
     for start in block[: block.index(loops[-1].statement)]:
@@ -100,7 +100,7 @@ def _accumulators(kernel: TritonKernel, loops: list[RowLoop]) -> list[_Accumulat
 
 
 def _combined(kernel: TritonKernel, line: cst.SimpleStatementLine, name: str) -> cst.BaseExpression | None:
-    """What an update adds to its accumulator, or takes the maximum with."""
+    """Return what an update adds to its accumulator, or takes the maximum with."""
     small = line.body[0]
     if isinstance(small, cst.AugAssign) and isinstance(small.operator, cst.AddAssign):
         return small.value if kernel.source.code(small.target) == name else None
@@ -131,7 +131,7 @@ def _is_neutral(kernel: TritonKernel, start: cst.BaseExpression, update: cst.Sim
 
 
 def _before(kernel: TritonKernel, statement: Statement) -> Evaluation:
-    """The values of the variables where ``statement`` stands."""
+    """Return the values of the variables where ``statement`` stands."""
     values = Evaluation(kernel, apart(kernel))
     around = [p for p in kernel.source.parents(statement.node) if isinstance(p, cst.BaseCompoundStatement)]
     chain = [
@@ -149,7 +149,8 @@ def _before(kernel: TritonKernel, statement: Statement) -> Evaluation:
 
 
 def _walked(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement]) -> list[list[Value]]:
-    """What the statements of the loops load and assign, one after the other, in a run of one iteration each."""
+    """Return what the statements of the loops load and assign, one after the other, in a run of one iteration
+    each."""
     values = _before(kernel, region[0])
     found: list[list[Value]] = []
     for statement in region:
@@ -247,7 +248,7 @@ def _commented(kernel: TritonKernel, line: cst.CSTNode, text: str) -> str:
 
 
 def _keeper(straight: _Straight, value: Value | None, name: str = "") -> str | None:
-    """The variable that holds ``value`` already: ``name`` if it does."""
+    """Return the variable that holds ``value`` already: ``name`` if it does."""
     if value is None or value.op == "unknown" or value.number is not None:
         return None
     names = [n for n, known in straight.holds.items() if known is value]
@@ -255,7 +256,8 @@ def _keeper(straight: _Straight, value: Value | None, name: str = "") -> str | N
 
 
 def _spare(straight: _Straight, name: str, written: cst.BaseExpression) -> str:
-    """A name for a new value of the variable ``name``, where what it holds now is needed further down."""
+    """Return a name for a new value of the variable ``name``, where what it holds now is needed further
+    down."""
     present, kernel = straight.holds.get(name), straight.kernel
     loaded = present is not None and any(part.op == "load" for part in present.parts())
     if present is None or not loaded or not any(_same(v, present) for line in straight.later for v in line):
@@ -273,7 +275,7 @@ def _same(one: Value, other: Value) -> bool:
 
 
 def _accumulated(straight: _Straight, accumulator: _Accumulator, added: cst.BaseExpression) -> str:
-    """What is added to nothing, in the type of the accumulator."""
+    """Return what is added to nothing, in the type of the accumulator."""
     kernel, text = straight.kernel, _text(straight, added)
     value = accumulator.start.value
     if not isinstance(value, cst.Call) or not kernel.is_call(value, "zeros"):

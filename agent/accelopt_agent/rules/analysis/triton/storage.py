@@ -15,9 +15,8 @@ _FRESH = frozenset(
 
 
 def apart(kernel: TritonKernel) -> Callable[[str, str], bool]:
-    """Whether two pointer arguments are known to be in different memory: at each launch one of them was allocated by
-    the function that launches, and the other is not made from it.
-    """
+    """Return whether two pointer arguments are known to be in different memory: at each launch one of them
+    was allocated by the function that launches, and the other is not made from it."""
 
     def never_overlap(one: str, other: str) -> bool:
         if one == other or not kernel.launches:
@@ -37,7 +36,8 @@ def _apart(kernel: TritonKernel, launch: KernelLaunch, one: str, other: str) -> 
 
 
 def _origins(kernel: TritonKernel, launch: KernelLaunch, node: cst.CSTNode) -> set[str]:
-    """The variables that a tensor may share memory with: those it is computed from, unless it is allocated."""
+    """Return the variables that a tensor may share memory with: those it is computed from, unless it is
+    allocated."""
     found: set[str] = set()
     todo = [n.value for n in kernel.source.walk(node, cst.Name) if _is_variable(kernel, n)]
     while todo:

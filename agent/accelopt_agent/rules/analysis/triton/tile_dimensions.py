@@ -119,5 +119,5 @@ class TileDimensions:
         self.dimensions = [d for d in by_group.values() if d.tiles]
 
     def of(self, name: str) -> list[TileDimension]:
-        """The dimensions that the constexpr ``name`` measures."""
+        """Return the dimensions that the constexpr ``name`` measures."""
         return [d for d in self.dimensions if name in d.names]

@@ -74,7 +74,7 @@ class TileFlow:
             self._variables[loop.target.value] = TileValue((), sizes, loops=frozenset([loop]))
 
     def _blocks(self, node: cst.CSTNode) -> frozenset[int]:
-        """The block sizes that ``node`` divides by: in ``cdiv(K, BLOCK)`` or ``K // BLOCK``."""
+        """Return the block sizes that ``node`` divides by: in ``cdiv(K, BLOCK)`` or ``K // BLOCK``."""
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.FloorDivide):
             return self._value(node.right).sizes
         if isinstance(node, cst.Name):

@@ -55,8 +55,8 @@ class Groups:
             self._above[self.find(one)] = self.find(other)
 
     def join_shapes(self, shapes: Iterable[tuple[int, ...] | None]) -> tuple[int, ...] | None:
-        """The shape that operands broadcast to; their dimensions are the same from then on. None when one is not
-        known."""
+        """Return the shape that operands broadcast to; their dimensions are the same from then on. None when
+        one is not known."""
         result: list[int] = []
         for dims in shapes:
             if dims is None:

@@ -26,11 +26,11 @@ class Value:
     serial: int
 
     def below(self) -> Iterable[Value]:
-        """The values that this one is made of directly."""
+        """Return the values that this one is made of directly."""
         return _values_in(self.args)
 
     def parts(self) -> Iterable[Value]:
-        """The values that this one is made of, through all levels, itself first."""
+        """Yield the values that this one is made of, through all levels, itself first."""
         todo, seen = [self], {self}
         while todo:
             at = todo.pop()
@@ -78,11 +78,11 @@ class Evaluation:
         return self.make("number", number, type(number).__name__)
 
     def fresh(self, what: str) -> Value:
-        """A value that equals no other."""
+        """Return a value that equals no other."""
         return self.make("unknown", what, len(self._made))
 
     def of(self, node: cst.CSTNode) -> Value | None:
-        """The value of an expression that stands in what was walked."""
+        """Return the value of an expression that stands in what was walked."""
         return self._of.get(node)
 
     # Statements
@@ -211,7 +211,7 @@ class Evaluation:
         return self._other(node)
 
     def _other(self, node: cst.BaseExpression) -> Value:
-        """An expression of another kind: the same where it is written alike of the same values."""
+        """Return an expression of another kind: the same where it is written alike of the same values."""
         kernel, inside = self.kernel, []
         for below in kernel.source.below(node):
             if below is not node and isinstance(below, cst.BaseExpression) and below not in self._of:
@@ -256,7 +256,7 @@ class Evaluation:
         return {(value,): 1}
 
     def total(self, terms: Mapping[tuple[Value, ...], int]) -> Value:
-        """The value that is the sum of ``terms``."""
+        """Return the value that is the sum of ``terms``."""
         kept = {product: count for product, count in terms.items() if count}
         if not kept or set(kept) == {()}:
             return self.constant(kept.get((), 0))
@@ -320,7 +320,7 @@ class Evaluation:
 
 
 def root(evaluation: Evaluation, pointer: Value | None) -> str | None:
-    """The argument that an address is an offset from, None where it is not one alone."""
+    """Return the argument that an address is an offset from, None where it is not one alone."""
     if pointer is None:
         return None
     bases = [
