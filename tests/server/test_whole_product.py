@@ -67,6 +67,7 @@ async def test_a_host_that_cannot_be_reached_leaves_the_profile_without_hardware
     real: Editor, tmp_path: Path
 ) -> None:
     (tmp_path / "accelopt.toml").write_text('host = "lab"\n[hosts.lab]\nssh = "nobody@host.invalid"\n')
+    real.answers = ["Use them"]
     await real.begin("vscode", tmp_path, status=True)
     text = (EXAMPLES / "nki_silu.py").read_text().replace("m=4096, n=7168", "m=256, n=1024")
     uri = real.open(tmp_path / "nki_silu.py", text)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from support.loopback_sshd import answer, job, until
+from support.seen_by_steps import seen_by_steps
 
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.ray import RayHost
@@ -24,6 +25,12 @@ QUICK = {
 #: Runs until a file is there: as long as it takes to lose what runs it.
 LONG = "import os, time\nwhile not os.path.exists({until!r}): time.sleep(0.02)\nx = 1\n"
 SMALL = {"object_store_memory": 80 << 20, "num_cpus": 2}
+
+
+@pytest.fixture
+def seen():
+    with seen_by_steps() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +66,9 @@ async def test_a_job_runs_there_as_here(host):
         await answer(host, job("1 / 0"))
 
 
-async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(cluster, host, tmp_path):
+async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(cluster, host, seen):
     first = cluster.add_node(**SMALL, resources={"neuron_cores": 1})
-    lost = tmp_path / "lost"
+    lost = seen / "lost"
     task = asyncio.create_task(_all(host, job(LONG.format(until=str(lost)), seconds=60)))
     await until(_steps, 60)
     before = _steps()
@@ -75,8 +82,8 @@ async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(clus
     cluster.remove_node(second)
 
 
-async def test_a_job_whose_worker_is_lost_is_run_again(host, tmp_path):
-    killed = tmp_path / "killed"
+async def test_a_job_whose_worker_is_lost_is_run_again(host, seen):
+    killed = seen / "killed"
     task = asyncio.create_task(_all(host, job(LONG.format(until=str(killed)), seconds=60)))
     await until(_steps, 60)
     worker = re.search(r"/accelopt-(\d+)-", os.readlink(f"/proc/{_steps()[0]}/cwd"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.loopback_sshd import Sshd, answer, descendants, job, until
+from support.seen_by_steps import seen_by_steps
 
 from accelopt_profiling.hosts.archive import worker_archive
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError, JobInterruptedError
@@ -18,6 +19,12 @@ pytestmark = pytest.mark.slow
 
 #: Runs until a file is there: as long as it takes to cut it.
 LONG = "import os, time\nwhile not os.path.exists({until!r}): time.sleep(0.02)\nx = 1\n"
+
+
+@pytest.fixture
+def seen():
+    with seen_by_steps() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +89,9 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-async def test_an_interrupted_job_is_reported_and_run_again_once(sshd, box, cut, caplog, tmp_path):
+async def test_an_interrupted_job_is_reported_and_run_again_once(sshd, box, cut, caplog, seen):
     host = RetryingHost(box)
-    was_cut = tmp_path / "cut"
+    was_cut = seen / "cut"
     task = asyncio.create_task(_all(host, job(LONG.format(until=str(was_cut)))))
     await until(lambda: steps(sshd))
     first = steps(sshd)
@@ -111,12 +118,12 @@ async def test_a_job_that_loses_every_worker_is_given_up(sshd, box):
         await task
 
 
-async def test_a_rebooted_host_gets_its_job_back(tmp_path):
+async def test_a_rebooted_host_gets_its_job_back(tmp_path, seen):
     server = Sshd(tmp_path)
     server.start()
     box = server.host(first_pause=0.1)
     try:
-        rebooted = tmp_path / "rebooted"
+        rebooted = seen / "rebooted"
         task = asyncio.create_task(_all(RetryingHost(box), job(LONG.format(until=str(rebooted)))))
         await until(lambda: steps(server))
         server.reboot()
