@@ -49,11 +49,11 @@
     (plist-get chosen :title)))
 
 (let* ((work (file-name-as-directory (getenv "WORK")))
-       (server (append (json-read-from-string (getenv "SERVER")) nil))
+       (server (append (json-read-from-string (getenv "SERVER")) '(:initializationOptions (:trusted t))))
        (eglot-sync-connect 60)
        (eglot-confirm-server-initiated-edits nil)
        (eglot-autoshutdown nil))
-  (setq eglot-server-programs (list (cons 'python-mode (append server '(:initializationOptions (:trusted t))))))
+  (setq eglot-server-programs (list (cons 'python-mode server)))
   (find-file (expand-file-name "broken.py" work))
   (python-mode)
   (eglot--connect '(python-mode) (cons 'transient work) 'eglot-lsp-server server "python")
