@@ -34,8 +34,8 @@ class RunningStep:
     """The process of one step. ``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its
     result or error.
 
-    The limit of its time leaves out what it waited for a core, so that the load of the host decides nothing; ``began`` and
-    ``deadline`` are on the clock (``time.monotonic``).
+    The limit of its time leaves out what it waited for a core, so that the load of the host decides nothing;
+    ``began`` and ``deadline`` are on the clock (``time.monotonic``).
 
     User code runs in the child and can write to either pipe. What it writes to ``frames`` lacks the seal, and a message
     after the answer, a second answer, or an end of the messages before it end the step.
