@@ -38,8 +38,8 @@ _UNINITIALISED = {
 
 #: Change what is known of a tensor, and none of its elements: a hollow run makes them, whatever the size.
 _OF_THE_TENSOR = {
-    "as_strided_", "detach_", "requires_grad_", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_", "swapaxes_",
-    "swapdims_", "t_", "transpose_", "unsqueeze_",
+    "as_strided_", "detach_", "requires_grad_", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_",
+    "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_",
 }  # fmt: skip
 
 
