@@ -12,7 +12,6 @@ from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.worker.step_context import StepFailedError
 
-
 GIVE_REAL_VALUES = (
     "Give real values in the problem file's `get_inputs`, or record a test with `accelopt record`."
 )
