@@ -28,7 +28,7 @@ from accelopt_lsp.backend.messages import (
     encode,
     read_message,
 )
-from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredResults
+from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.own_process import own_process
 from accelopt_lsp.settings.load import Settings
@@ -89,8 +89,8 @@ class ProcessBackend:
         """Start the child ahead of the first call."""
         await self._running()
 
-    async def remembered(self, file: FileText) -> StoredResults:
-        answer: StoredResults = await self._value("remembered", file)
+    async def stored_searches(self, file: FileText) -> StoredSearches:
+        answer: StoredSearches = await self._value("stored_searches", file)
         return answer
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:

@@ -21,14 +21,15 @@ from accelopt_profiling.problems.inference.inferred import InferredProblem
 class FileText:
     """A file as the editor has it, examined once for all requests about it, and the settings that hold for it.
 
-    ``again`` asks for a new run even where the answer is remembered. Requests with the same ``examination`` (not 0) are
-    about the same state of the file and of what it imports.
+    ``key`` is the hash of all that results for it come from, empty where they are not to be stored, and ``stored`` is
+    the complete profile that was found under it. ``again`` asks for a new profile even so.
     """
 
     examined: KernelFile
     settings: Settings
+    key: str = ""
+    stored: FileMeasurement | None = None
     again: bool = False
-    examination: int = 0
 
     @property
     def path(self) -> str:
@@ -44,11 +45,10 @@ class FileText:
 
 
 @dataclass(frozen=True)
-class StoredResults:
-    """What the memory knows about a text: the last numbers, suggestions still open for it, best first, and searches
-    that were interrupted."""
+class StoredSearches:
+    """What the memory knows of the searches for a text: suggestions still open, best first, and searches that were
+    interrupted."""
 
-    results: FileMeasurement | None = None
     suggestions: list[Suggestion] = field(default_factory=list)
     interrupted: list[ResumableRun] = field(default_factory=list)
 
@@ -103,7 +103,7 @@ class Backend(Protocol):
     async def start(self) -> None:
         """Get ready ahead of the first call."""
 
-    async def remembered(self, file: FileText) -> StoredResults:
+    async def stored_searches(self, file: FileText) -> StoredSearches:
         """Return what is known without running anything."""
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:

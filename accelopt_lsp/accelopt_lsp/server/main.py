@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, BinaryIO
 
 from accelopt_lsp.own_process import own_process
-from accelopt_lsp.server.first_message import AnsweredWriter, answer_first, read_first
+from accelopt_lsp.server.first_message import answer_first, read_first
 
 if TYPE_CHECKING:
     from accelopt_lsp.backend.protocol import Backend
@@ -85,8 +85,8 @@ async def _serve(
 
     from accelopt_lsp.server.request_stream import request_stream
 
-    writer = StdoutWriter(answers)
-    server.protocol.set_writer(writer if answered is None else AnsweredWriter(writer, answered))
+    server.protocol.answered = answered
+    server.protocol.set_writer(StdoutWriter(answers))
     try:
         await run_async(
             stop_event=threading.Event(),
