@@ -117,7 +117,11 @@ def served(*messages: dict[str, Any], answered: int | str | None) -> list[dict[s
 
 
 async def test_the_second_answer_to_the_first_request_is_left_out() -> None:
-    later = {"jsonrpc": "2.0", "method": "textDocument/codeLens", "params": {"textDocument": {"uri": "file:///k"}}}
+    later = {
+        "jsonrpc": "2.0",
+        "method": "textDocument/codeLens",
+        "params": {"textDocument": {"uri": "file:///k"}},
+    }
     assert served(REQUEST, {**later, "id": 2}, {**later, "id": 1}, answered=1) == [
         {"jsonrpc": "2.0", "id": number, "result": []} for number in (2, 1)
     ]

@@ -23,7 +23,7 @@ from accelopt_agent.suggestions.apply import ApplyRefusal, TextEdit
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.backend.cache_key import run_conditions
 from accelopt_lsp.backend.protocol import FileText
-from accelopt_lsp.own_process import own_process
+from accelopt_lsp.own_process import PARSER
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.location import default_path
 from accelopt_profiling.kernel_file import KernelFile
@@ -143,8 +143,7 @@ class ParserProcess:
         if self._closed:
             raise ParserProcessError("the server is ending")
         if self._child is None or self._child.poll() is not None:
-            command = own_process("accelopt_lsp.backend.parser_main")
-            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._child = subprocess.Popen(PARSER, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._child
 
 

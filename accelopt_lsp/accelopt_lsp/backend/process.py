@@ -30,15 +30,13 @@ from accelopt_lsp.backend.messages import (
 )
 from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.own_process import own_process
+from accelopt_lsp.own_process import BACKEND
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.problems.inference.inferred import InferredProblem
 from accelopt_profiling.waiting import within
 
 log = logging.getLogger(__name__)
-
-COMMAND = own_process("accelopt_lsp.backend.process_main")
 
 #: How long the child may take to end what runs, in seconds.
 PATIENCE = 8.0
@@ -69,7 +67,7 @@ class ProcessBackend:
     starts."""
 
     def __init__(
-        self, command: Sequence[str] = COMMAND, child: subprocess.Popen[bytes] | None = None
+        self, command: Sequence[str] = BACKEND, child: subprocess.Popen[bytes] | None = None
     ) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None

@@ -35,7 +35,9 @@ class AnsweringProtocol(LanguageServerProtocol):
                     self.writer.write(encoded({"jsonrpc": "2.0", "id": number, "error": refusal}))
             raise
 
-    def _send_response(self, msg_id: int | str, result: Any = None, error: types.ResponseError | None = None) -> None:
+    def _send_response(
+        self, msg_id: int | str, result: Any = None, error: types.ResponseError | None = None
+    ) -> None:
         if self.answered is None or msg_id != self.answered:
             super()._send_response(msg_id, result, error)
         elif error is not None:
