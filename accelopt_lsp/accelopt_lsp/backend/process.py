@@ -12,7 +12,7 @@ import itertools
 import logging
 import subprocess
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accelopt_agent.model.editor_request import Complete, EditorModelReply, no_models
 from accelopt_agent.suggestions.suggestion import Suggestion
@@ -33,8 +33,10 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.own_process import BACKEND
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
-from accelopt_profiling.problems.inference.inferred import InferredProblem
 from accelopt_profiling.waiting import within
+
+if TYPE_CHECKING:
+    from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 log = logging.getLogger(__name__)
 

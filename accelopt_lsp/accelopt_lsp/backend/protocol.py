@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from accelopt_agent.model.editor_request import Complete
 from accelopt_agent.search.resumable_run import ResumableRun
@@ -14,7 +14,9 @@ from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import FileMeasurement
-from accelopt_profiling.problems.inference.inferred import InferredProblem
+
+if TYPE_CHECKING:
+    from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 
 @dataclass(frozen=True)
