@@ -51,7 +51,9 @@ def test_twice_the_programs_are_twice_the_share() -> None:
 def test_it_is_an_estimate_with_an_interval() -> None:
     found = time_at_scale(small(), None, H100)
     assert found.known is Known.ESTIMATED
-    assert found.low is not None and found.high is not None and found.value is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert found.value is not None
     assert found.low <= found.value <= found.high
 
 

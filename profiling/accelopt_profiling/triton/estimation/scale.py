@@ -32,7 +32,9 @@ def time_at_scale(counts: LaunchCounts, compiled: CompiledFacts | None, target: 
         tensor_bytes={name: copies * size for name, size in counts.tensor_bytes.items()},
     )
     latency = estimate(many, compiled, target).latency
-    assert latency.us is not None and latency.low_us is not None and latency.high_us is not None
+    assert latency.us is not None
+    assert latency.low_us is not None
+    assert latency.high_us is not None
     return estimated(latency.us / copies, latency.low_us / copies, latency.high_us / copies, "us")
 
 
