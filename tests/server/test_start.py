@@ -128,3 +128,10 @@ def test_the_backend_starts_without_what_it_seldom_needs() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     seldom = {"sqlite_utils", "numpy", "libcst", "lsprotocol", "pygls", "attrs"}
     assert not {name.partition(".")[0] for name in done.stdout.split()} & seldom
+
+
+def test_the_server_starts_without_what_it_seldom_needs() -> None:
+    code = "import sys, accelopt_lsp.server.setup, accelopt_lsp.backend.process; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seldom = {"libcst", "sqlite3", "sqlite_utils", "numpy", "accelopt_memory"}
+    assert not {name.partition(".")[0] for name in done.stdout.split()} & seldom

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from accelopt_agent.speedup import resolution
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_profiling.duration import duration_text, interval, rounded, span_text, unit_of
@@ -18,6 +20,9 @@ _PREFIX = {
     Known.EXECUTED: "executed",
     Known.COMPILED: "compiled",
 }
+
+
+_MARKUP = re.compile(r"([\\\[\]!<>|*~`]|\b_|_\b)")  # an underscore inside a word means nothing
 
 
 def number(value: float) -> str:
@@ -124,3 +129,9 @@ def headline(result: KernelMeasurement) -> str:
 def profiled_at(result: KernelMeasurement) -> str:
     """Return what a cost is stated for: ``x 4096x1024 fp16, BLOCK=128, num_warps=4``."""
     return ", ".join(part for part in (result.case, result.configuration) if part)
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` as Markdown that shows it as it is: a model's words or a file's name make no link, picture or
+    HTML."""
+    return _MARKUP.sub(r"\\\1", text)
