@@ -156,6 +156,11 @@ def _proof(suggestion: Suggestion) -> str:
         said += f" `accelopt replay {escaped(receipt)}` checks it again."
     if suggestion.speedup.known is not Known.MEASURED:
         said += f" The times are {suggestion.speedup.known}: no device has timed either version."
+    if suggestion.speedup.at:
+        said += (
+            " In the profiled case starting the kernel takes most of the time, which no rewrite changes; the speedup is"
+            f" that of many such launches in one: at {suggestion.speedup.at}."
+        )
     if remarks := _remarks(suggestion):
         said += "\n\nThe gate also says:\n\n" + "\n".join(f"- {remark}" for remark in remarks)
     return said

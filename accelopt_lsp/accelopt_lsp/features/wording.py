@@ -89,12 +89,13 @@ def _decimals(ratio: float) -> int:
 
 
 def speedup(value: Speedup) -> str:
-    """``2.8x est. (2.2-4.6)``, ``1.33x est. (1.00-1.33), no modelled cost rises`` or ``1.80x measured (1.79-1.82)``.
+    """``2.8x est. (2.2-4.6)``, ``1.33x est. (1.00-1.33), no modelled cost rises``, ``1.80x measured (1.79-1.82)``, or
+    ``2.8x est. at larger batches (2.2-4.6)``.
 
     What an estimate gains may be next to nothing in one scenario of its model; then it says that none is slower.
     """
     decimals = 2 if value.known is Known.MEASURED else _decimals(value.value)
-    how = _PREFIX.get(value.known, str(value.known))
+    how = _PREFIX.get(value.known, str(value.known)) + (f" at {value.at}" if value.at else "")
     text = f"{value.value:.{decimals}f}x {how} ({value.low:.{decimals}f}-{value.high:.{decimals}f})"
     facts = resolution()
     if value.known is not Known.ESTIMATED or value.low >= 1 + facts["estimated_relative"]:
