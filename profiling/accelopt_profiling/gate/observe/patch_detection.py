@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from itertools import repeat
+from operator import is_
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +20,7 @@ _MODULES = (
     "triton.compiler", "neuronxcc.nki", "neuronxcc.nki.language", "neuronxcc.nki.isa",
 )  # fmt: skip
 _OURS = "accelopt_profiling."
+_ABSENT = object()
 #: Names that hold state of a module itself.
 _STATE = frozenset(
     ["_", "last_value", "last_type", "last_traceback", "last_exc", "ps1", "ps2", "__warningregistry__"]
@@ -34,17 +37,16 @@ class SharedObjects:
     def changes(self) -> list[str]:
         found: list[str] = []
         for name, owner in self._before.items():
-            now = vars(owner)
-            for key, value in self._held[name].items():
+            now, held = vars(owner), self._held[name]
+            same = all(map(is_, held.values(), map(now.get, held, repeat(_ABSENT))))
+            for key, value in held.items() if not same else ():
                 if key in now and now[key] is value:
                     continue
                 if key in _STATE or not _shared(value) or _of_the_same_library(name, key, now.get(key)):
                     continue
                 found.append(f"{name}.{key}")
             if isinstance(owner, type):
-                found += [
-                    f"{name}.{key}" for key in now.keys() - self._held[name].keys() if _shared(now[key])
-                ]
+                found += [f"{name}.{key}" for key in now.keys() - held.keys() if _shared(now[key])]
         found += [
             n
             for n, owner in self._before.items()
