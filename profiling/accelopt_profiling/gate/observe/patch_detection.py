@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from itertools import repeat
 from operator import is_
@@ -79,11 +80,7 @@ def _owners() -> list[tuple[str, Any]]:
         if isinstance(module, ModuleType) and (name in _MODULES or name.startswith(_OURS)):
             owners.append((name, module))
             if name.startswith(_OURS):
-                owners += [
-                    (f"{name}.{key}", value)
-                    for key, value in list(vars(module).items())
-                    if isinstance(value, type) and value.__module__ == name
-                ]
+                owners += _classes(module)
     torch = sys.modules.get("torch")
     if torch is not None:
         owners += [("torch.Tensor", torch.Tensor), ("torch._C.TensorBase", torch._C.TensorBase),
@@ -92,3 +89,13 @@ def _owners() -> list[tuple[str, Any]]:
     if jit is not None:
         owners += [(f"triton.{c.__name__}", c) for c in (jit.JITFunction, jit.KernelInterface)]
     return owners
+
+
+@functools.cache
+def _classes(module: ModuleType) -> list[tuple[str, Any]]:
+    """Return the classes of a module of ours; one that is replaced later shows as a change of the module."""
+    return [
+        (f"{module.__name__}.{key}", value)
+        for key, value in list(vars(module).items())
+        if isinstance(value, type) and value.__module__ == module.__name__
+    ]

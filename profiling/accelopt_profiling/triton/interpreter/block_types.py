@@ -1,7 +1,7 @@
 """Construct Triton's block types and tensors with shapes that are checked and wrapped once.
 
-Triton wraps the sizes of each value anew: as a tuple with a type of its own, and each size as a constant. A third of the
-time of a small kernel went there. What follows from the sizes alone is kept here; the rest is as Triton makes it.
+Triton wraps the sizes of each value anew: as a tuple with a type of its own, and each size as a constant. A third of
+the time of a small kernel went there. What follows from the sizes alone is kept here; the rest is as Triton makes it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ class BlockTypes:
         """Yield who owns what is replaced, its name, and what replaces it."""
 
         def make_type(block: Any, element_ty: Any, shape: Any) -> None:
-            sizes = tuple([s.value if isinstance(s, _CONSTANT) else s for s in shape])
-            known = self._sizes.get(sizes) if all(type(size) is int for size in sizes) else None
+            listed = shape if isinstance(shape, (list, tl.tuple)) else ()
+            sizes = tuple([s.value if isinstance(s, _CONSTANT) else s for s in listed])
+            known = self._sizes.get(sizes) if all(type(n) is int for n in sizes) else None
             if known is None:
                 self._make_type(block, element_ty, shape)
                 known = self._sizes[sizes] = _Sizes(sizes, block.shape, block.numel)
