@@ -90,8 +90,21 @@ def _merged(edit: PairEdit, match: KernelMatch, hunks: frozenset[int]) -> list[M
     return [merge_block(block, edit, match, hunks) for block in edit.blocks]
 
 
+def _repeats(tree: ast.AST) -> bool:
+    """Return whether a call names a keyword twice, or a function a parameter, which the parser lets pass."""
+    named = [[k.arg for k in n.keywords if k.arg] for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    named += [
+        [a.arg for a in ast.walk(n.args) if isinstance(a, ast.arg)]
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef)
+    ]
+    return any(len(names) != len(set(names)) for names in named)
+
+
 def _is_sound(result: str, before: str, kernel: str) -> bool:
     try:
+        if _repeats(parse_python(result)):
+            return False
         unbound = _unbound(result) - _unbound(before)
     except SyntaxError:
         return False
@@ -105,9 +118,6 @@ def _is_sound(result: str, before: str, kernel: str) -> bool:
 def _unbound(text: str) -> set[tuple[str, str]]:
     """Return the names that a function reads and nothing binds, each with its function."""
     tree = parse_python(text)
-    compile(
-        tree, "kernel", "exec", dont_inherit=True
-    )  # also what the parser alone lets pass, as a repeated keyword
     outside = set(dir(builtins)) | {"__file__", "__name__"}
     for statement in tree.body:
         outside |= _bound(statement, inside=not isinstance(statement, (ast.FunctionDef, ast.ClassDef)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_benchmarks.checkout import MEMORY_CORPUS
+from accelopt_benchmarks.checkout import EXAMPLES, MEMORY_CORPUS
 from accelopt_benchmarks.row_table import print_rows
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
@@ -18,6 +18,7 @@ from accelopt_lsp.stderr import printable, say
 if TYPE_CHECKING:
     from accelopt_benchmarks.memory.carrying import CarriedEdit
     from accelopt_benchmarks.memory.corpus import CorpusPair
+    from accelopt_benchmarks.result import GoalResult
 
 
 @click.command()
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     "--corpus", type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="The pairs: PAIR/slow.py, PAIR/fast.py, PAIR/other_*.py.",
 )  # fmt: skip
+@click.option(
+    "--rules", is_flag=True, help="Also carry the edits of rules between NKIBench's tasks and the examples."
+)
 @json_option
-def memory(names: tuple[str, ...], corpus: Path | None, as_json: bool) -> int:
+def memory(names: tuple[str, ...], corpus: Path | None, rules: bool, as_json: bool) -> int:
     """Carry the edits of pairs made by hand, NAMES or all, over to other kernels, each through the gate.
 
     Exit code 1: a goal is missed.
@@ -40,13 +44,23 @@ def memory(names: tuple[str, ...], corpus: Path | None, as_json: bool) -> int:
     except ValueError as error:
         raise wrong_input(f"{error}.") from None
     carried = asyncio.run(_carried(pairs))
-    table = rows(carried)
+    table = [*rows(carried), *(_rule_rows() if rules else ())]
     if as_json:
         print_json({"met": all(r.met for r in table), "rows": table, "edits": carried})
     else:
         _print(carried)
         print_rows(table)
     return Exit.DONE if all(r.met for r in table) else Exit.NO
+
+
+def _rule_rows() -> list[GoalResult]:
+    import tempfile
+
+    from accelopt_benchmarks.memory.rule_edits import carry_rule_edits, row
+    from accelopt_benchmarks.search.kernels import study_kernels
+
+    with tempfile.TemporaryDirectory(prefix="accelopt-memory-") as folder:
+        return [row(carry_rule_edits(study_kernels(Path(folder), EXAMPLES, ())))]
 
 
 async def _carried(pairs: list[CorpusPair]) -> list[CarriedEdit]:
