@@ -45,7 +45,7 @@ def line_features(line: LogicalLine, names: Mapping[str, str]) -> dict[tuple[str
     found: dict[tuple[str, str], float] = {}
     for token in line.tokens:
         same = token.value if token.kind not in ("local", "number") else ""
-        key = (token.kind, same)
+        key: tuple[str, str] = (token.kind, same)
         found[key] = found.get(key, 0.0) + _WEIGHTS[token.kind]
         if token.kind in _SAME:
             name = token.value if token.kind == "number" else names.get(token.value, "")

@@ -75,7 +75,7 @@ def match_kernels(
         pooled = Votes().merged(votes.values())
         elected_names = elected(pooled, None, frozenset())
         shared = Renaming(
-            elected_names.names | functions, elected_names.numbers, frozenset().union(*taken.values())
+            {**elected_names.names, **functions}, elected_names.numbers, frozenset().union(*taken.values())
         )
         for name, block in blocks.items():
             block.renaming = elected(votes[name], shared, taken[name])
