@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any
 
 from accelopt_lsp.backend.protocol import Backend, FileText
@@ -111,6 +110,7 @@ class DocumentSync:
         file = await self._update(uri, disk=True)
         if file is None:
             return
+        self._show_stored(uri, file)
         await self._recall(uri, file)
         state = self._state.get(uri)
         unknown = state is not None and any(k.shown is None or k.old for k in state.kernels)
@@ -132,14 +132,17 @@ class DocumentSync:
             self.on_read(uri)
         return file
 
+    def _show_stored(self, uri: str, file: FileText) -> None:
+        """Show the stored profile of ``file``, the text of the document ``uri``, where nothing newer is shown."""
+        state = self._state.get(uri)
+        if file.stored is not None and state is not None and not any(k.shown for k in state.kernels):
+            self._state.show(uri, file.stored, file.found)
+
     async def _recall(self, uri: str, file: FileText) -> None:
-        """Show what the memory knows about ``file``, the text of the document ``uri``."""
-        stored = await self._backend.remembered(file)
-        results = stored.results
+        """Show what the memory knows of the searches for ``file``, the text of the document ``uri``."""
+        stored = await self._backend.stored_searches(file)
 
         def recall(state: FileState) -> FileState:
-            if results is not None and not any(k.shown for k in state.kernels):
-                state = state.with_results(replace(results, complete=True), file.found)
             for kernel in state.kernels:
                 own = tuple(s for s in stored.suggestions if s.kernel == kernel.kernel.name)
                 known = {s.id for s in own}

@@ -133,6 +133,7 @@ def build_parts(server: AccelOptServer) -> Parts:
         editor.watch_settings,
         watcher.start,
         parser.start,
+        server.prepare_answers,
     ]
     server.on_close += [watcher.close, sync.close]
     return Parts(
