@@ -55,7 +55,7 @@ class Experience:
         self._of_rule.setdefault(trial.candidate.origin, []).append(ratio)
 
     def ratio(self, trial: Trial) -> float:
-        """Time after over time before to be expected of ``trial``; 1 or more: not worth trying."""
+        """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying."""
         known = self._ratios.get(trial.step)
         if not known:
             hope = max(self._hopes.get(id(trial), LAST), self._elsewhere(trial.candidate.origin))
