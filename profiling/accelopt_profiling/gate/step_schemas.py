@@ -92,10 +92,13 @@ class CasePlan:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """``cases`` holds the cases of which not all programs are interpreted."""
+    """``cases`` holds the cases of which not all programs are interpreted; ``lanes`` names tensors of which lanes of the
+    original's programs read what other lanes wrote, with no barrier between.
+    """
 
     seed: int = 0
     cases: list[CasePlan] = field(default_factory=list)
+    lanes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class RunResult:
     end, ``calls`` all calls. ``host_work`` is what host code computed around kernels that did nothing, in elements by
     kind; ``moved_only`` tells that no kernel left a value that it had not been given; ``late`` that outputs changed
     after they had been returned; ``attributes`` that outputs carried methods of their own; ``races`` names tensors of
-    which programs of one launch read what others wrote. ``untried`` tells of autotuned kernels which
+    which programs of one launch read what others wrote, ``lanes`` those of which lanes of a program did. ``untried`` tells of autotuned kernels which
     configurations did not run. ``keeps`` names what it keeps of its calls' data and takes results from, ``changed``
     what it changes of the process, ``returns_one`` tells that it returns one value, not a list or tuple.
     """
@@ -173,6 +176,7 @@ class RunResult:
     late: bool = False
     attributes: list[str] = field(default_factory=list)
     races: list[str] = field(default_factory=list)
+    lanes: list[str] = field(default_factory=list)
     untried: dict[str, list[str]] = field(default_factory=dict)
     keeps: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)

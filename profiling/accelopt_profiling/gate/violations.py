@@ -66,7 +66,7 @@ def run_violations(
     run = evidence.run
     if run is None:
         return [], []
-    violations = [*_traces(run), *_manners(evidence, run, verdict)]
+    violations = [*_traces(run), *_lanes(evidence, run), *_manners(evidence, run, verdict)]
     notes: list[Reason] = []
     launched = {name for case in run.cases for name in case.launched or []}
     looked = any(case.launched is not None for case in run.cases)
@@ -118,6 +118,17 @@ def _traces(run: RunResult) -> list[Reason]:
         message = f"Its outputs carry attributes of their own ({', '.join(run.attributes[:4])})."
         violations.append(Reason("own-tensor", message))
     return violations
+
+
+def _lanes(evidence: Evidence, run: RunResult) -> list[Reason]:
+    """Return what lanes of a program read too early, unless the original's do the like."""
+    if not run.lanes or (evidence.plan is not None and evidence.plan.lanes):
+        return []
+    message = (
+        f"Lanes of a program read what other lanes of it stored ({', '.join(run.lanes)}) with no barrier between: call "
+        "tl.debug_barrier() before the load."
+    )
+    return [Reason("race", message)]
 
 
 def _manners(evidence: Evidence, run: RunResult, verdict: Mapping[int, CaseVerdict]) -> list[Reason]:

@@ -50,6 +50,10 @@ class Seen:
         """Tensors of which programs of a launch read what others of them wrote."""
         return []
 
+    def lanes(self) -> list[str]:
+        """Tensors of which lanes of a program read what other lanes of it wrote, with no barrier between."""
+        return []
+
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         """For each array of ``outputs`` (by number, lists flattened) of which only some elements are known: a mask."""
         return {}
@@ -103,6 +107,9 @@ class _TritonSeen(Seen):
 
     def races(self) -> list[str]:
         return list(getattr(self._session.coverage, "found", []))
+
+    def lanes(self) -> list[str]:
+        return list(getattr(self._session.coverage, "lanes", []))
 
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         from accelopt_profiling.triton.interpreter.coverage import known_elements
@@ -197,18 +204,20 @@ def neutralised(
 
 
 @contextmanager
-def estimated_work(target: str, most: int) -> Iterator[list[int]]:
+def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], Seen]]:
     """As ``emulation`` of Triton kernels, of which one program runs each time; gives a list of what the launches would
-    take to interpret whole, in elements. What they compute is of no use.
+    take to interpret whole, in elements, and what was seen. What they compute is of no use.
     """
+    from accelopt_profiling.gate.observe.launch_coverage import RaceCoverage
     from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
     work: list[int] = []
     with emulated_triton(
         target, mode="capture", count=False, plan=InterpretationPlan(most=most),
         observe=lambda execution: work.append(execution.work),
-    ):  # fmt: skip
-        yield work
+    ) as session:  # fmt: skip
+        session.coverage = RaceCoverage()
+        yield work, _TritonSeen(session, None)
 
 
 def _named_like_the_real_one(driver: Any) -> None:

@@ -70,6 +70,7 @@ class LoadedCandidate:
         self.caller = CallerState()
         self.free_loops = False
         self.races: list[str] = []
+        self.lanes: list[str] = []
         self.configurations = AutotuneTurns()
         self.whole: set[int] = set()
         self._earlier: list[Any] | None = None
@@ -141,7 +142,7 @@ class LoadedCandidate:
             self.save(index, name, outputs, seen)
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only
-                self.races = seen.races()
+                self.races, self.lanes = seen.races(), seen.lanes()
         written = self.case_call(index).written
         changed = [
             n

@@ -24,6 +24,7 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
         StepFailedError: the original cannot even be loaded.
     """
     cases: list[CasePlan] = []
+    lanes: list[str] = []
     with problem_files(context, params.source) as own:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own)
@@ -39,16 +40,17 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
                 )
             alike = str([getattr(a, "shape", a) for a in arguments])
             if alike not in known:
-                with estimated_work(params.target, MOST_WORK) as work:
+                with estimated_work(params.target, MOST_WORK) as (work, seen):
                     try:
                         with user_errors(own):
                             perform(module, case_call.call, arguments, own.source.kernel)
                     except StepFailedError:  # then it is no measure; the candidate is interpreted whole
                         work.clear()
+                    lanes += seen.lanes()
                 known[alike] = sum(work)
             most = case_work(index, params.interpret_work)
             if known[alike] > most and not case_call.derived:
                 cases.append(CasePlan(index, known[alike], most / known[alike]))
-    made = PlanResult(params.seed, cases)
+    made = PlanResult(params.seed, cases, sorted(set(lanes)))
     (context.folder / "gate" / PLAN_FILE).write_text(json.dumps(to_plain(made)), encoding="utf-8")
     return made

@@ -122,7 +122,7 @@ class _CandidateRun:
         return RunResult(
             list(cases.values()), sorted(set(candidate.patched)), len(sys._current_frames()) - 1, _processes(),
             candidate.calls, self.work.total, candidate.moved_only, late, sorted(set(candidate.attributes)),
-            candidate.races, candidate.configurations.left(), self.keeps, sorted(candidate.caller.changed),
+            candidate.races, candidate.lanes, candidate.configurations.left(), self.keeps, sorted(candidate.caller.changed),
             candidate.returns_one,
         )  # fmt: skip
 

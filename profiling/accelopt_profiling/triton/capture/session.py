@@ -182,8 +182,10 @@ class CaptureSession:
         programs = sample_programs(launch.grid, None).counted
         before, builder.meter = builder.meter, WorkMeter(most=builder.meter.most)
         builder.widest = 0
+        self.coverage.begin_launch(_warps(launch))
         try:
-            interpreter().run(launch, programs[len(programs) // 2 :][:1], memory=memory)
+            middle = programs[len(programs) // 2 :][:1]
+            interpreter().run(launch, middle, coverage=self.coverage, memory=memory)
         finally:
             one, builder.meter = builder.meter, before
             together = min(max(LANES // max(1, builder.widest), 1), len(programs))
@@ -209,7 +211,7 @@ class CaptureSession:
             footprint = footprint_finder().find(launch, memory, self.coverage)
             self.coverage.stored = None if footprint is None else set(footprint.written)
             footprint = None
-        self.coverage.begin_launch()
+        self.coverage.begin_launch(_warps(launch))
         try:
             before = meter.spent
             run(draw.programs(launch.grid))
@@ -232,6 +234,10 @@ class CaptureSession:
         execution.faults = list(memory.faults.values())
         if execution.faults and self.mode == "execute":
             raise OutOfBoundsError(execution.faults[0])
+
+
+def _warps(launch: CapturedLaunch) -> int:
+    return int(launch.options.get("num_warps") or 4)  # Triton's default
 
 
 def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:

@@ -69,6 +69,11 @@ class Language:
 
         return call
 
+    def _wait(self, value: Any) -> None:
+        """A reduction or scan along a block's only axis goes through memory that all lanes of a program share."""
+        if len(reduction.shape_of(value)) == 1:
+            self._builder.barrier()
+
     def _turned(self, tensor: Any) -> Any:
         """Return ``tensor.T``: the last two axes exchanged."""
         rank = len(tensor.shape)
@@ -117,6 +122,7 @@ class Language:
 
     def _own(self) -> Iterator[tuple[Any, str, Any]]:
         def reduce(value: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **_: Any) -> Any:
+            self._wait(value)
             return self._builder.tensors(
                 lambda: reduction.reduce(self._builder, value, axis, combine_fn, keep_dims),
                 value,
@@ -124,6 +130,7 @@ class Language:
             )
 
         def scan(value: Any, axis: Any, combine_fn: Any, reverse: bool = False, **_: Any) -> Any:
+            self._wait(value)
             return self._builder.tensors(
                 lambda: reduction.scan(self._builder, value, axis, combine_fn, reverse),
                 value,
