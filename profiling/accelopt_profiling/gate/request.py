@@ -21,6 +21,12 @@ LONG_SUMS = ("long rows", "long columns")
 HALF_RANGE = "half range"
 #: Inputs in float32 of which the mean is far larger than the spread, for problems that take a mean off.
 OFFSET = "offset"
+#: Elements at which an exponential overflows, for problems that may take one.
+FAR_ELEMENTS = "far elements"
+#: Narrow integers at the ends of their type's range.
+INTEGER_ENDS = "integer ends"
+#: What a candidate has to get right there is what the original does: nobody promised such inputs.
+HELD_BY_ORIGINAL = (OFFSET, FAR_ELEMENTS, INTEGER_ENDS)
 #: Rearrangements of the case "integers".
 ALTERED = ("same sums", "same rest")
 #: In the order of what they find per second spent; "original" is always run. The last two are the exact integers
@@ -28,8 +34,8 @@ ALTERED = ("same sums", "same rest")
 #: them about in the first. Sums, extremes, first and last elements stay, so that a result that was remembered by a
 #: fingerprint of its inputs shows.
 DISTRIBUTIONS = (
-    "original", "large", "small", *LOPSIDED, "rows", *LONG_SUMS, HALF_RANGE, OFFSET, "integers", "same sums",
-    "same rest",
+    "original", "large", "small", *LOPSIDED, "rows", *LONG_SUMS, HALF_RANGE, OFFSET, FAR_ELEMENTS, INTEGER_ENDS,
+    "integers", "same sums", "same rest",
 )  # fmt: skip
 
 

@@ -92,8 +92,8 @@ class CasePlan:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """``cases`` holds the cases of which not all programs are interpreted; ``lanes`` names tensors of which lanes of the
-    original's programs read what other lanes wrote, with no barrier between.
+    """``cases`` holds the cases of which not all programs are interpreted; ``lanes`` names tensors of which lanes of
+    the original's programs read what other lanes wrote, with no barrier between.
     """
 
     seed: int = 0
@@ -161,9 +161,11 @@ class RunResult:
     end, ``calls`` all calls. ``host_work`` is what host code computed around kernels that did nothing, in elements by
     kind; ``moved_only`` tells that no kernel left a value that it had not been given; ``late`` that outputs changed
     after they had been returned; ``attributes`` that outputs carried methods of their own; ``races`` names tensors of
-    which programs of one launch read what others wrote, ``lanes`` those of which lanes of a program did. ``untried`` tells of autotuned kernels which
-    configurations did not run. ``keeps`` names what it keeps of its calls' data and takes results from, ``changed``
-    what it changes of the process, ``returns_one`` tells that it returns one value, not a list or tuple.
+    which programs of one launch read what others wrote, ``lanes`` those of which lanes of a program did. ``tried``
+    tells of autotuned kernels which configurations ran, ``untried`` which did not, ``refused`` which fail an assertion
+    of their own at compile time, so that no device chooses them. ``keeps`` names what it keeps of its calls' data and
+    takes results from, ``changed`` what it changes of the process, ``returns_one`` tells that it returns one value,
+    not a list or tuple.
     """
 
     cases: list[RunCase] = field(default_factory=list)
@@ -177,7 +179,9 @@ class RunResult:
     attributes: list[str] = field(default_factory=list)
     races: list[str] = field(default_factory=list)
     lanes: list[str] = field(default_factory=list)
+    tried: dict[str, list[str]] = field(default_factory=dict)
     untried: dict[str, list[str]] = field(default_factory=dict)
+    refused: dict[str, list[str]] = field(default_factory=dict)
     keeps: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     returns_one: bool | None = None

@@ -84,6 +84,12 @@ def run_violations(
             f"{count} of {name} that a device may choose could not be run here ({listed}): leave them out."
         )
         violations.append(Reason("not-run", message))
+    for name, failing in sorted(run.refused.items()):
+        message = (
+            f"{len(failing)} of the configurations of {name} fail an assertion of their own while they are compiled "
+            f"({'; '.join(failing[:3])}): no device chooses them, and they were not run."
+        )
+        notes.append(Reason("not-run", message))
     if run.moved_only and not any(case.given for case in verdict.values() if case.given is not None):
         message = "Its kernels only moved values about: what was to be computed was computed elsewhere."
         violations.append(Reason("framework-compute", message))

@@ -123,7 +123,7 @@ def emulation(
     target: str,
     plan: InterpretationPlan | None = None,
     movement: bool = False,
-    prefers: Callable[[Any, Any], bool] | None = None,
+    prefers: Callable[[Any, Any], bool | None] | None = None,
     order: int | None = None,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
@@ -131,8 +131,8 @@ def emulation(
     With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
     raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
     With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
-    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses; ``order`` draws another order of
-    the iterations of NKI's loops that promise to take any.
+    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses (None: it does not compile);
+    ``order`` draws another order of the iterations of NKI's loops that promise to take any.
     """
     watched = Movement() if movement else None
     if dialect == "nki":

@@ -215,9 +215,7 @@ class SpoilingCoverage(SampleCoverage):
     def follows(self, kind: str, region: Region) -> bool:
         return kind != "load"
 
-    def access(
-        self, kind: str, region: Region, addresses: Any, itemsize: int, active: Any = None
-    ) -> None:
+    def access(self, kind: str, region: Region, addresses: Any, itemsize: int, active: Any = None) -> None:
         if kind != "load" and addresses.size:
             self._stores.append((region, np.asarray(addresses).reshape(-1), itemsize))
 

@@ -33,6 +33,7 @@ from accelopt_profiling.triton.interpreter.sampling import (
     ProgramId,
     sample_programs,
 )
+from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
 from accelopt_profiling.triton.interpreter.work import WorkMeter
 
 Mode = Literal["capture", "execute"]
@@ -120,6 +121,8 @@ class CaptureSession:
             except Exception as error:
                 if self.mode == "execute":
                     raise
+                if isinstance(error, StaticAssertionError):
+                    error.kernel = execution.launch.fn
                 execution.error = error
                 self.coverage.end_launch(complete=False)
             execution.seconds = time.perf_counter() - started

@@ -20,6 +20,7 @@ from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperatio
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
 from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
+from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
 
 _ABSENT = object()
 _EXTRA = "triton.language.extra."
@@ -145,6 +146,7 @@ class Language:
             yield language, "reduce", reduce
             yield language, "associative_scan", scan
             yield language, "range", self.loop
+            yield language, "static_assert", _static_assert
             yield language, "dot_scaled", _refused("tl.dot_scaled")
         yield JITFunction, "__call__", call_device_function
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
@@ -161,6 +163,11 @@ class Language:
             for name, function in vars(library).items():
                 if inspect.isfunction(function) and hasattr(_LIBDEVICE, name):
                     yield library, name, self._libdevice(name)
+
+
+def _static_assert(condition: Any, message: Any = "", **_: Any) -> None:
+    if not condition:
+        raise StaticAssertionError(str(getattr(message, "value", message)) or "a static assertion fails")
 
 
 def _refused(name: str) -> Callable[..., Any]:
