@@ -45,7 +45,8 @@ class Case:
 
     ``shape_index`` picks one of the problem's further ``shapes``; None is the main shape. ``derived`` picks one of
     the shapes that the gate derives from the axes of a problem: there a candidate has to do what the
-    original does. A ``movable`` case may be drawn at a further shape instead when the main one is large.
+    original does. A ``movable`` case may be drawn at a further shape instead when the main one is large. A ``reduced``
+    one is drawn at smaller sizes of the main shape where that is large: it stands for what cannot be interpreted.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Case:
     shape_index: int | None = None
     movable: bool = False
     derived: int | None = None
+    reduced: bool = False
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
     )
     stated = rule.tolerance
     judged: list[CaseVerdict] = []
-    ordinary_is_finite = True
+    ordinary_is_finite = first = True
     for index, distribution in enumerate(params.distributions):
         folder = case_folder(context, index)
         if not (folder / "expected").is_dir():
@@ -51,15 +51,16 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
         known = params.alone or params.replaces or (folder / "original").is_dir()
         answers = SavedOutputs(folder, stated, distribution in LONG_SUMS, rule.settled and known)
         finite = answers.finite()
-        if index == 0:
+        if first:
             ordinary_is_finite = finite
         if not finite and ordinary_is_finite and distribution != "original":
             judged.append(CaseVerdict(index, skipped="the reference itself is not finite on these inputs"))
             continue
         notes: list[Reason] = []
-        if index == 0:
+        if first:
             replaced, notes = judge_tolerance(answers)
             stated = Tolerance() if replaced else stated
+        first = False
         judged.append(_Case(index, distribution, answers, params, notes).judge())
     return judged
 

@@ -204,6 +204,15 @@ def neutralised(
 
 
 @contextmanager
+def hollow_draws(target: str) -> Iterator[None]:
+    """As ``emulation`` of Triton kernels, with zeros for random numbers: memory that nobody looks at costs nothing."""
+    from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+
+    with emulated_triton(target, mode="capture", hollow=True, count=False):
+        yield
+
+
+@contextmanager
 def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], Seen]]:
     """As ``emulation`` of Triton kernels, of which one program runs each time; gives a list of what the launches would
     take to interpret whole, in elements, and what was seen. What they compute is of no use.

@@ -26,7 +26,13 @@ from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, 
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
-from accelopt_profiling.gate.observe.interpretation import ENOUGH, of_case, planned_share, whole
+from accelopt_profiling.gate.observe.interpretation import (
+    ENOUGH,
+    known_share,
+    of_case,
+    planned_share,
+    whole,
+)
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, PlanResult, RunCase, RunParams
@@ -44,13 +50,6 @@ _WHOLE_CASES = 6
 
 class TooLittleKnownError(Exception):
     """The programs that were interpreted leave too little of the outputs known: all have to be."""
-
-
-def known_share(outputs: list[Any], seen: Seen) -> float:
-    """Return the share of the elements of ``outputs`` that are known."""
-    sizes = [int(np.prod(a.shape)) for _, a in arrays_of(outputs)]
-    unknown = sum(int(np.count_nonzero(~mask)) for mask in seen.known(outputs).values())
-    return 1.0 - unknown / sum(sizes) if sum(sizes) else 1.0
 
 
 class LoadedCandidate:
