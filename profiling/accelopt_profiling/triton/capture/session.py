@@ -122,7 +122,7 @@ class CaptureSession:
                 if self.mode == "execute":
                     raise
                 if isinstance(error, StaticAssertionError):
-                    error.kernel = execution.launch.fn
+                    error.kernel = execution.launch.fn.fn
                 execution.error = error
                 self.coverage.end_launch(complete=False)
             execution.seconds = time.perf_counter() - started
