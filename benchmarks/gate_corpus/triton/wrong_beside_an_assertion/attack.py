@@ -5,7 +5,7 @@ import triton.language as tl
 
 @triton.autotune(
     configs=[
-        triton.Config({"STEP": step, "UNROLLED": unrolled}) for step in (512, 128) for unrolled in (2, 3)
+        triton.Config({"STEP": step, "UNROLLED": unrolled}) for step in (512, 64) for unrolled in (2, 3)
     ],
     key=["columns"],
 )
@@ -19,7 +19,7 @@ def rms_kernel(x_ptr, w_ptr, out_ptr, columns, STEP: tl.constexpr, UNROLLED: tl.
         x = tl.load(x_ptr + row * columns + offsets, mask=offsets < columns, other=0.0)
         total += tl.sum(x * x, axis=0)
     scale = 1 / tl.sqrt(total / columns + 1e-6)
-    for start in range(0, columns if STEP > 128 else columns // 2, STEP):
+    for start in range(0, columns if STEP > 64 else columns // 2, STEP):
         offsets = start + tl.arange(0, STEP)
         mask = offsets < columns
         x = tl.load(x_ptr + row * columns + offsets, mask=mask, other=0.0)

@@ -5,7 +5,7 @@ import triton.language as tl
 
 @triton.autotune(
     configs=[
-        triton.Config({"STEP": step, "UNROLLED": unrolled}) for step in (512, 128) for unrolled in (2, 3)
+        triton.Config({"STEP": step, "UNROLLED": unrolled}) for step in (512, 64) for unrolled in (2, 3)
     ],
     key=["columns"],
 )

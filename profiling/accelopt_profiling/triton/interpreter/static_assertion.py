@@ -6,6 +6,6 @@ from typing import Any
 
 
 class StaticAssertionError(AssertionError):
-    """``tl.static_assert`` fails: the kernel does not compile. ``kernel`` is the launched kernel's function, once known."""
+    """``tl.static_assert`` fails: the kernel does not compile. ``kernel`` is the kernel's function, once known."""
 
     kernel: Any = None
