@@ -247,6 +247,10 @@ def run(x):
     return out
 """
 
+BLOCK_AT_LAUNCH = (
+    '@triton.heuristics({"BLOCK": lambda args: min(4096, triton.next_power_of_2(args["n"]))})\n@triton.jit'
+)
+
 MEMORY_CASES = [
     Case("triton-contiguous-lanes", "knows the number of programs by the launch", LANES_APART, {"tl.program_id(0) + tl.arange(0, BLOCK) * programs": "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)"}),
     Case(
@@ -385,6 +389,16 @@ MEMORY_CASES = [
             "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, ONE_BLOCK: tl.constexpr)",
             INLINE_LOOPS: INLINE_STRAIGHT + "".join(f"    {line}\n" for line in INLINE_LOOPS.splitlines()),
             "BLOCK=64": "BLOCK=min(triton.next_power_of_2(n), 8192)",
+        },
+    ),
+    Case(
+        "triton-one-block",
+        "keeps a row whose block is computed at the launch",
+        ROWS.replace("@triton.jit", BLOCK_AT_LAUNCH).replace(", BLOCK=64", ""),
+        {
+            "(4096, triton.next_power_of_2(args[\"n\"]))}": "(4096, triton.next_power_of_2(args[\"n\"])), \"ONE_BLOCK\": lambda args: args[\"n\"] <= args[\"BLOCK\"]}",
+            "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, ONE_BLOCK: tl.constexpr)",
+            LOOPS: STRAIGHT + "".join(f"    {line}\n" for line in LOOPS.splitlines()),
         },
     ),
     Case("triton-one-block", "leaves lanes that a sum would notice", ROWS.replace("total += x * x", "total += x + 1.0"), None),
